@@ -1,0 +1,62 @@
+/** How an event is defined: its type, version, stream, and the schema of what it says in the clear and under seal. */
+import { z } from 'zod';
+
+/** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
+export type StreamKind = 'log' | 'access' | 'study';
+
+type Shape = Readonly<Record<string, z.core.$ZodShape>>;
+
+/** 128 random bits in lower-case hex: without them a seal over a treatment's name could be found by trying each. */
+const Salt = z.string().regex(/^[0-9a-f]{32}$/);
+
+export interface EventDefinition<
+  T extends string = string,
+  D extends z.ZodType = z.ZodType,
+  S extends Shape = Shape,
+  O extends Shape = Shape,
+> {
+  readonly type: T;
+  readonly version: number;
+  readonly stream: StreamKind;
+  readonly data: D;
+  /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
+  readonly sealed: z.ZodType;
+  /** Carries the types of the sections; never read. */
+  readonly shapes?: { readonly required: S; readonly optional: O };
+}
+
+type Sections<S extends Shape> = { readonly [K in keyof S]: z.infer<z.ZodObject<S[K]>> };
+
+/** What a decider decides: the fact itself, before it has an id, a revision, a time and seals. */
+export type FactOf<E> =
+  E extends EventDefinition<infer T, infer D, infer S, infer O>
+    ? {
+        readonly type: T;
+        readonly data: z.infer<D>;
+        readonly sections: Sections<S> & Partial<Sections<O>>;
+      }
+    : never;
+
+export interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
+  stream: StreamKind;
+  data: D;
+  sections: S;
+  optionalSections: O;
+}
+
+export function defineEvent<T extends string, D extends z.ZodType, S extends Shape, O extends Shape>(
+  type: T,
+  version: number,
+  parts: EventParts<D, S, O>,
+): EventDefinition<T, D, S, O> {
+  const section = (shape: z.core.$ZodShape) => z.strictObject({ ...shape, salt: Salt });
+  const sealed = z.strictObject({
+    ...mapValues(parts.sections, section),
+    ...mapValues(parts.optionalSections, (shape) => section(shape).optional()),
+  });
+  return { type, version, stream: parts.stream, data: parts.data, sealed };
+}
+
+function mapValues<V, W>(object: Readonly<Record<string, V>>, map: (value: V) => W): Record<string, W> {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+}

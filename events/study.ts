@@ -1,0 +1,96 @@
+/**
+ * The facts of a study's life, in the order of that life: registered, then participants randomized, with pauses
+ * between. Stream `study-<studyId>`.
+ *
+ * Everything in `data` stands in the clear and is safe for a blinded reader; everything in `sections` is sealed
+ * (see record.ts). Lists are arrays and never object keys, because keys such as "10" and "9" would be reordered.
+ */
+import { z } from 'zod';
+import { defineEvent, type FactOf } from './define.ts';
+
+const Name = z.string().min(1);
+const Count = z.int().nonnegative();
+
+/** numpy's `bit_generator.state`, its 128-bit integers as decimal strings. */
+export const BgState = z.strictObject({
+  bit_generator: z.literal('PCG64'),
+  state: z.strictObject({ state: z.string().regex(/^\d{1,39}$/), inc: z.string().regex(/^\d{1,39}$/) }),
+  has_uint32: z.union([z.literal(0), z.literal(1)]),
+  uinteger: z.int().min(0).max(0xffffffff),
+});
+export type BgState = z.infer<typeof BgState>;
+
+export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
+export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
+
+/** A study's configuration as it was registered: effective values after defaults, in the file's order. */
+export const StudyConfiguration = z.strictObject({
+  name: Name,
+  mode: z.enum(['test', 'live']),
+  D: ImbalanceMeasure,
+  urnSelection: z.literal('method1'),
+  /** Balls per treatment at the start. */
+  w: z.int().min(1),
+  /** Balls added for the assigned treatment. */
+  alpha: Count,
+  /** Balls added for every other treatment. */
+  beta: Count,
+  treatments: z.array(Name).min(2),
+  factors: z.array(z.strictObject({ name: Name, levels: z.array(Name).min(1) })).min(1),
+  /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
+  idPattern: z.string().optional(),
+  targetEnrollment: Count.optional(),
+});
+export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
+
+export const StudyRegistered = defineEvent('StudyRegistered', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    studyId: z.uuid(),
+    configuration: StudyConfiguration,
+    /** Where the seed came from: the studies file, or 128 bits drawn from the operating system. */
+    seedSource: z.enum(['configured', 'drawn']),
+    /** A configured seed below 2^96 can be found by search from published allocations. */
+    seedWeak: z.boolean(),
+    algorithm: z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) }),
+  }),
+  sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
+  optionalSections: {},
+});
+
+export const Level = z.strictObject({ factor: Name, level: Name });
+export type Level = z.infer<typeof Level>;
+
+export const ParticipantRandomized = defineEvent('ParticipantRandomized', 1, {
+  stream: 'study',
+  data: z.strictObject({ participantId: Name, levels: z.array(Level).min(1) }),
+  sections: {
+    allocation: { treatment: Name },
+    /** Evidence of the draw. `counts` and `balls` are the selected urn's, in the order of the treatments. */
+    draw: {
+      bgStateBefore: BgState,
+      bgStateAfter: BgState,
+      /** Factors whose urns were most imbalanced, sorted by code point. */
+      candidates: z.array(Name).min(1),
+      selectedFactor: Name,
+      counts: z.array(Count).min(2),
+      balls: z.array(Count).min(2),
+      /** The uniform is u = uniform53 * 2^-53. */
+      uniform53: Count,
+    },
+  },
+  /** Present when the request carried an `Idempotency-Key`. */
+  optionalSections: { request: { idempotencyKey: z.string().min(1) } },
+});
+
+const Reason = z.strictObject({ reason: z.string().min(1) });
+const inTheClear = { stream: 'study', sections: {}, optionalSections: {} } as const;
+
+export const StudyPaused = defineEvent('StudyPaused', 1, { ...inTheClear, data: Reason });
+export const StudyResumed = defineEvent('StudyResumed', 1, { ...inTheClear, data: Reason });
+
+export type StudyFact =
+  | FactOf<typeof StudyRegistered>
+  | FactOf<typeof ParticipantRandomized>
+  | FactOf<typeof StudyPaused>
+  | FactOf<typeof StudyResumed>;

@@ -1,0 +1,166 @@
+/**
+ * Folds the log into the projections. Rebuilding at start, following live, catching up with one stream after a
+ * conflict and taking in what this process has just written are the same step: `#take`, which applies a stream's
+ * next event and ignores what was applied before.
+ */
+
+import { streamKind } from '../events/catalogue.ts';
+import { decodeRecord, type LogEvent, RecordError } from '../events/record.ts';
+import type {
+  EventStore,
+  Position,
+  StoredRecord,
+  StoreError,
+  Subscription,
+} from '../src/store/event-store.ts';
+import type { Projection } from './projection.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the runner holds states of many types and looks into none of them.
+type AnyProjection = Projection<any>;
+
+interface Stream {
+  /** Revision of the last event applied, -1 before the first. */
+  revision: number;
+  readonly states: Map<AnyProjection, unknown>;
+  /** Why this stream is not folded any further: an event that cannot be understood is never skipped. */
+  halted: Error | undefined;
+}
+
+export interface RunnerHooks {
+  /** A stream cannot be folded further; the others go on. */
+  onHalted?(stream: string, error: Error): void;
+  onStoreError?(error: StoreError): void;
+}
+
+export class Runner {
+  readonly #store: EventStore;
+  readonly #logId: string;
+  readonly #projections: readonly AnyProjection[];
+  readonly #hooks: RunnerHooks;
+  readonly #streams = new Map<string, Stream>();
+  readonly #listeners = new Map<string, Set<(event: LogEvent) => void>>();
+  #position: Position | undefined;
+  #subscription: Subscription | undefined;
+  #caughtUpAt: number | undefined;
+
+  constructor(
+    store: EventStore,
+    logId: string,
+    projections: readonly AnyProjection[],
+    hooks: RunnerHooks = {},
+  ) {
+    this.#store = store;
+    this.#logId = logId;
+    this.#projections = projections;
+    this.#hooks = hooks;
+  }
+
+  /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
+  async rebuild(onProgress?: (records: number) => void): Promise<void> {
+    let records = 0;
+    for await (const page of this.#store.readAll(this.#position)) {
+      this.#takeStored(page);
+      records += page.length;
+      onProgress?.(records);
+      // Let requests such as /healthz in between the pages.
+      await new Promise(setImmediate);
+    }
+    this.#caughtUpAt = Date.now();
+  }
+
+  /** Follows the log live, from where `rebuild` ended. */
+  follow(): void {
+    this.#subscription = this.#store.subscribe(this.#position, {
+      onRecords: (records) => {
+        this.#takeStored(records);
+        this.#caughtUpAt = Date.now();
+      },
+      onError: (error) => this.#hooks.onStoreError?.(error),
+    });
+  }
+
+  stop(): void {
+    this.#subscription?.close();
+  }
+
+  get caughtUp(): boolean {
+    return this.#caughtUpAt !== undefined;
+  }
+
+  /** Reads one stream's tail from the store. Throws StoreError. */
+  async catchUp(stream: string): Promise<void> {
+    for await (const page of this.#store.readStream(stream, this.revision(stream) + 1))
+      this.#takeStored(page);
+  }
+
+  /** Takes in events that this process has just written, so that the next read shows them. */
+  accept(events: readonly LogEvent[]): void {
+    for (const event of events) this.#take(event.stream, event.revision, () => event);
+  }
+
+  /** The state of a projection for a stream; its initial state for a stream that does not exist. */
+  state<S>(projection: Projection<S>, stream: string): S {
+    const states = this.#streams.get(stream)?.states;
+    return states?.has(projection) ? (states.get(projection) as S) : projection.initial();
+  }
+
+  /** Revision of the last event folded, -1 for a stream that does not exist. */
+  revision(stream: string): number {
+    return this.#streams.get(stream)?.revision ?? -1;
+  }
+
+  halted(stream: string): Error | undefined {
+    return this.#streams.get(stream)?.halted;
+  }
+
+  streams(): string[] {
+    return [...this.#streams.keys()];
+  }
+
+  /** Hears every event of a stream as it is folded. Returns how to stop hearing. */
+  listen(stream: string, listener: (event: LogEvent) => void): () => void {
+    const listeners = this.#listeners.get(stream) ?? new Set();
+    this.#listeners.set(stream, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  #takeStored(records: readonly StoredRecord[]): void {
+    for (const stored of records) {
+      this.#take(stored.stream, stored.revision, () => decodeRecord(stored));
+      this.#position = stored.position;
+    }
+  }
+
+  #take(name: string, revision: number, decode: () => LogEvent): void {
+    const stream = this.#streams.get(name) ?? this.#newStream(name);
+    if (revision <= stream.revision || stream.halted) return;
+    try {
+      if (revision !== stream.revision + 1)
+        throw new RecordError(
+          'misplaced',
+          `${name}/${revision}`,
+          `follows revision ${stream.revision}: records are missing`,
+        );
+      const event = decode();
+      if (event.log !== this.#logId)
+        throw new RecordError('misplaced', `${name}/${revision}`, 'belongs to another log');
+      for (const projection of stream.states.keys())
+        stream.states.set(projection, projection.apply(stream.states.get(projection), event));
+      stream.revision = revision;
+      for (const listener of this.#listeners.get(name) ?? []) listener(event);
+    } catch (error) {
+      stream.halted = error as Error;
+      this.#hooks.onHalted?.(name, stream.halted);
+    }
+  }
+
+  #newStream(name: string): Stream {
+    const kind = streamKind(name);
+    const states = new Map<AnyProjection, unknown>();
+    for (const projection of this.#projections)
+      if (projection.stream === kind) states.set(projection, projection.initial());
+    const stream: Stream = { revision: -1, states, halted: undefined };
+    this.#streams.set(name, stream);
+    return stream;
+  }
+}

@@ -1,0 +1,67 @@
+/** API keys of the running service: looking them up, issuing and revoking them. */
+import type { AccessFact } from '../../events/access.ts';
+import type { Actor } from '../../events/record.ts';
+import { type Access, type ApiKey, access } from '../../projections/access.ts';
+import type { Runner } from '../../projections/runner.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { foldedStream } from '../write/folded-stream.ts';
+import { Writer, type WriterTools } from '../write/writer.ts';
+import { keySha256, newApiKey, newKeyId } from './credentials.ts';
+import { type AccessCommand, type AccessOutcome, accessDecider, type Grant } from './decide.ts';
+
+const STREAM = 'access';
+
+export interface Accepted {
+  readonly key: ApiKey;
+  /** Revision of `access` at which the key was accepted. */
+  readonly accessRevision: number;
+}
+
+export class Keys {
+  readonly #runner: Runner;
+  readonly #tools: WriterTools;
+  readonly #writer: Writer<Access, AccessCommand, AccessFact, AccessOutcome>;
+
+  constructor(parts: { store: EventStore; logId: string; runner: Runner; tools: WriterTools }) {
+    this.#runner = parts.runner;
+    this.#tools = parts.tools;
+    this.#writer = new Writer({
+      ...parts,
+      stream: STREAM,
+      decider: accessDecider,
+      folded: foldedStream(parts.runner, access, STREAM),
+    });
+  }
+
+  /** The key if it is valid now; undefined for one that is unknown, revoked or expired. */
+  accept(apiKey: string): Accepted | undefined {
+    const state = this.#runner.state(access, STREAM);
+    const key = state.byId.get(state.bySha256.get(keySha256(apiKey)) ?? '');
+    if (!key || key.revoked) return undefined;
+    if (key.expiresAt !== undefined && this.#tools.now().toISOString() >= key.expiresAt) return undefined;
+    return { key, accessRevision: this.#runner.revision(STREAM) };
+  }
+
+  list(): ApiKey[] {
+    return [...this.#runner.state(access, STREAM).byId.values()];
+  }
+
+  /** Issues a key. The returned `apiKey` is nowhere else: only its SHA-256 is stored. */
+  async issue(grant: Grant, actor: Actor): Promise<{ keyId: string; apiKey: string } | { refused: string }> {
+    for (;;) {
+      const keyId = newKeyId();
+      const apiKey = newApiKey();
+      const { outcome } = await this.#writer.submit(
+        { type: 'issue', keyId, sha256: keySha256(apiKey), grant },
+        actor,
+      );
+      if (outcome.type === 'refused') return { refused: outcome.why };
+      if (outcome.type === 'issued') return { keyId, apiKey };
+    }
+  }
+
+  async revoke(keyId: string, reason: string | undefined, actor: Actor): Promise<AccessOutcome['type']> {
+    const { outcome } = await this.#writer.submit({ type: 'revoke', keyId, reason }, actor);
+    return outcome.type;
+  }
+}

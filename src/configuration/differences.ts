@@ -1,0 +1,103 @@
+/**
+ * What the studies file says otherwise than the log. A study whose file has changed stops taking participants: the
+ * change is neither used nor ignored in silence.
+ */
+import type { StudyConfiguration } from '../../events/study.ts';
+import { quote } from './values.ts';
+
+export type RegisteredStudy = {
+  readonly configuration: StudyConfiguration;
+  /** Decimal digits, as the log keeps it. */
+  readonly seed: string;
+  readonly seedSource: 'configured' | 'drawn';
+};
+
+export type StudyInFile = { readonly configuration: StudyConfiguration; readonly seed: bigint | undefined };
+
+/** One setting that differs. A side that does not have it is absent. Of seeds, only the circumstance is told. */
+export type Difference = {
+  /** As the file calls it: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
+  readonly what: string;
+  readonly registered?: string;
+  readonly file?: string;
+};
+
+/** The settings in which the two differ, in a fixed order; none for a study that may go on. The name is not compared. */
+export function configurationDifferences(registered: RegisteredStudy, file: StudyInFile): Difference[] {
+  const was = registered.configuration;
+  const is = file.configuration;
+  return [
+    ...differ('mode', was.mode, is.mode),
+    ...differ('D', was.D, is.D),
+    ...differ('urn_selection', was.urnSelection, is.urnSelection),
+    ...differ('w', String(was.w), String(is.w)),
+    ...differ('alpha', String(was.alpha), String(is.alpha)),
+    ...differ('beta', String(was.beta), String(is.beta)),
+    ...differ('id_pattern', was.idPattern && quote(was.idPattern), is.idPattern && quote(is.idPattern)),
+    ...differ('treatments', list(was.treatments), list(is.treatments)),
+    ...factorDifferences(was.factors, is.factors),
+    ...seedDifferences(registered, file.seed),
+    // targetEnrollment is information for people: a target that grows is no change of the design.
+  ];
+}
+
+/**
+ * The differences as lines for people, the last of which says what to do; no line if there is no difference.
+ * `withhold` is for logs, which hold no treatment; a seed is shown in neither way.
+ */
+export function describeDifferences(
+  differences: readonly Difference[],
+  options: { secrets: 'show' | 'withhold' },
+): string[] {
+  if (differences.length === 0) return [];
+  const lines = differences.map((difference) =>
+    difference.what === 'treatments' && options.secrets === 'withhold'
+      ? 'treatments differs (names, number or order; not shown in logs, see `urn studies check`)'
+      : describe(difference),
+  );
+  return [
+    ...lines,
+    'To go on: restore the registered values in the studies file. A changed design needs a study with a new name; ' +
+      'amendments are not supported yet.',
+  ];
+}
+
+function describe({ what, registered, file }: Difference): string {
+  return `${what} differs (registered: ${registered ?? 'none'}; file: ${file ?? 'none'})`;
+}
+
+type Factors = StudyConfiguration['factors'];
+
+function factorDifferences(was: Factors, is: Factors): Difference[] {
+  const levelsWere = new Map(was.map(({ name, levels }) => [name, list(levels)]));
+  const levelsAre = new Map(is.map(({ name, levels }) => [name, list(levels)]));
+  const names = [...new Set([...levelsWere.keys(), ...levelsAre.keys()])];
+  const common = (ours: Factors, theirs: ReadonlyMap<string, string>): string =>
+    list(ours.map(({ name }) => name).filter((name) => theirs.has(name)));
+  return [
+    ...differ('factors', common(was, levelsAre), common(is, levelsWere)),
+    ...names.flatMap((name) => differ(`factors.${name}`, levelsWere.get(name), levelsAre.get(name))),
+  ];
+}
+
+function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined): Difference[] {
+  if (inFile === undefined) {
+    return registered.seedSource === 'drawn'
+      ? []
+      : [{ what: 'starting_seed', registered: 'given in the file', file: 'removed' }];
+  }
+  if (inFile === BigInt(registered.seed)) return [];
+  return registered.seedSource === 'drawn'
+    ? [{ what: 'starting_seed', registered: 'drawn by the service', file: 'given' }]
+    : [{ what: 'starting_seed', registered: 'given in the file', file: 'another one' }];
+}
+
+function differ(what: string, registered: string | undefined, file: string | undefined): Difference[] {
+  if (registered === file) return [];
+  return [{ what, ...(registered !== undefined && { registered }), ...(file !== undefined && { file }) }];
+}
+
+/** Names in quotes, because they may contain commas. Two lists are equal exactly if this is. */
+function list(names: readonly string[]): string {
+  return `[${names.map(quote).join(', ')}]`;
+}

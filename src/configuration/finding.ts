@@ -1,0 +1,39 @@
+/** What is wrong, or worth a warning, in a studies file: where, why, and what to do about it. */
+export type Finding = {
+  readonly file: string;
+  /** Line in the file, from 1. */
+  readonly line: number;
+  /** `reason (hint: what to do)`. Never a treatment's name and never a seed: findings end up in logs. */
+  readonly message: string;
+};
+
+/** Why a value cannot be used, and what to do about it. */
+export type Problem = { readonly reason: string; readonly hint: string };
+
+/** Notes a refusal and returns, so that all of them are reported at once. */
+export type Refuse = (line: number, reason: string, hint: string) => void;
+
+/** The finding on one line, as compilers print it: `file:line: reason (hint: what to do)`. */
+export function formatFinding(finding: Finding): string {
+  return `${finding.file}:${finding.line}: ${finding.message}`;
+}
+
+/** Findings of one file, collected while it is read. */
+export function findingsOf(file: string): { note: Refuse; sorted: () => Finding[] } {
+  const findings: Finding[] = [];
+  return {
+    note: (line, reason, hint) => findings.push({ file, line, message: `${reason} (hint: ${hint})` }),
+    sorted: () => findings.toSorted((a, b) => a.line - b.line),
+  };
+}
+
+/** The studies file is refused as a whole; `findings` holds every reason, in the order of the file. */
+export class StudiesFileError extends Error {
+  override readonly name = 'StudiesFileError';
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    super(findings.map(formatFinding).join('\n'));
+    this.findings = findings;
+  }
+}

@@ -1,0 +1,30 @@
+/** The choice that differs from `given` in at most two letters, without regard to case; undefined if none does. */
+export function nearestTo(given: string, choices: readonly string[]): string | undefined {
+  const wanted = given.toLowerCase();
+  let nearest: string | undefined;
+  let shortest = 3;
+  for (const choice of choices) {
+    const known = choice.toLowerCase();
+    // Of a name of two letters, every other one is two letters away.
+    const distance = editDistance(wanted, known);
+    if (distance < shortest && distance < known.length) {
+      nearest = choice;
+      shortest = distance;
+    }
+  }
+  return nearest;
+}
+
+/** Levenshtein's distance, one row of the table at a time. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (const letter of from.slice(0, 40)) {
+    const next = [(row[0] ?? 0) + 1];
+    for (let column = 0; column < to.length; column += 1) {
+      const replaced = (row[column] ?? 0) + (letter === to[column] ? 0 : 1);
+      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

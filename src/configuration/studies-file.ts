@@ -1,0 +1,105 @@
+/**
+ * The studies file: YAML or JSON, one top-level key per study, and defaults for all of them. It is read as a whole or
+ * refused as a whole, with every reason at once: a randomization list made from half-understood settings cannot be
+ * repaired afterwards.
+ */
+import type { StudyConfiguration } from '../../events/study.ts';
+import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
+import { nearestTo } from './nearest.ts';
+import { type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
+import { BUILT_IN, readUrnSettings, URN_KEYS } from './urn-settings.ts';
+import { quote } from './values.ts';
+import { warnAbout } from './warnings.ts';
+import { type Entry, isMissing, readYaml } from './yaml-tree.ts';
+
+export type ConfiguredStudy = {
+  /** Effective values, after defaults. */
+  readonly configuration: StudyConfiguration;
+  /** `starting_seed`, if the file gives one. */
+  readonly seed: bigint | undefined;
+  /** Line of the study's name, from 1. */
+  readonly line: number;
+};
+
+export type StudiesFile = {
+  /** In the order of the file. */
+  readonly studies: ConfiguredStudy[];
+  /** In the order of the file. */
+  readonly warnings: Finding[];
+};
+
+/** In UTF-16 code units. The file is written by hand; a thousand studies fit. */
+const MAX_FILE_LENGTH = 1_048_576;
+/** `db` belongs to the reference implementation, whose files load unchanged; it is ignored. */
+const TOP_LEVEL_KEYS: readonly string[] = ['db', ...URN_KEYS];
+
+/**
+ * Reads the text of a studies file (decoded from UTF-8; a byte order mark is allowed). `fileName` is what findings call
+ * the file.
+ *
+ * @throws StudiesFileError with every reason for which the file is refused.
+ */
+export function parseStudiesFile(text: string, fileName: string): StudiesFile {
+  const refusals = findingsOf(fileName);
+  const warnings = findingsOf(fileName);
+  const studies = readStudies(text, refusals.note);
+  const findings = refusals.sorted();
+  if (findings.length > 0) throw new StudiesFileError(findings);
+  for (const study of studies) warnAbout(study, warnings.note);
+  return {
+    studies: studies.map(({ configuration, seed, line }) => ({ configuration, seed, line })),
+    warnings: warnings.sorted(),
+  };
+}
+
+function readStudies(text: string, refuse: Refuse): ReadStudy[] {
+  if (text.length > MAX_FILE_LENGTH) {
+    refuse(1, 'the file is longer than a million characters', 'is it the right file?');
+    return [];
+  }
+  const root = readYaml(text, refuse);
+  if (root === undefined) return [];
+  if (isMissing(root)) return refuseEmpty(refuse);
+  if (root.kind !== 'mapping') {
+    refuse(
+      root.line,
+      'the file is not a mapping from names to studies',
+      'write each study as "name:" with its settings indented below',
+    );
+    return [];
+  }
+  const [named, rest] = partition(root.entries, (entry) => entry.value.kind === 'mapping');
+  const defaults = readUrnSettings(rest, BUILT_IN, refuse);
+  for (const entry of rest) if (!TOP_LEVEL_KEYS.includes(entry.key)) refuseTopLevel(entry, refuse);
+  if (named.length === 0 && rest.every(({ key }) => TOP_LEVEL_KEYS.includes(key))) return refuseEmpty(refuse);
+  return named.map((entry) => readStudy(entry, defaults, refuse));
+}
+
+function refuseEmpty(refuse: Refuse): [] {
+  refuse(
+    1,
+    'the file names no study',
+    'add one: its name at the top level, treatments and factors indented below',
+  );
+  return [];
+}
+
+function refuseTopLevel({ key, line, value }: Entry, refuse: Refuse): void {
+  const nearest = nearestTo(key, TOP_LEVEL_KEYS);
+  const hint = nearest ? `did you mean ${nearest}?` : `here stand studies and ${TOP_LEVEL_KEYS.join(', ')}`;
+  if (STUDY_KEYS.includes(key)) {
+    refuse(line, `${key} stands outside a study`, 'indent it below the name of its study');
+  } else if (isMissing(value)) {
+    refuse(
+      line,
+      `${quote(key)} has nothing below it`,
+      'a study needs its treatments and factors below its name, indented',
+    );
+  } else {
+    refuse(line, `unknown key ${quote(key)} at the top level`, hint);
+  }
+}
+
+function partition(entries: readonly Entry[], matches: (entry: Entry) => boolean): [Entry[], Entry[]] {
+  return [entries.filter(matches), entries.filter((entry) => !matches(entry))];
+}

@@ -1,0 +1,134 @@
+/** The values of a studies file: names, whole numbers and choices. Each is read exactly or refused, never converted. */
+import type { Problem, Refuse } from './finding.ts';
+import { nearestTo } from './nearest.ts';
+import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
+
+/** Names as messages show them: one line, whatever they contain. */
+export const quote = (name: string): string => JSON.stringify(name);
+
+/** Why a study, factor, level or treatment cannot be called `name`; undefined if it can. */
+export function nameProblem(name: string): Problem | undefined {
+  if (name.trim() === '') return { reason: 'is empty', hint: 'give it a name' };
+  if (/\p{Cc}/u.test(name)) {
+    return { reason: 'contains a control character', hint: 'write it on one line, without tabs' };
+  }
+  if (/\p{Cs}/u.test(name)) {
+    return { reason: 'contains half a character (a lone surrogate)', hint: 'type the character itself' };
+  }
+  if (name.includes('\ufffd')) {
+    return { reason: 'contains the replacement character U+FFFD', hint: 'save the file as UTF-8' };
+  }
+  return undefined;
+}
+
+/** `http-api.md`: factors are bare query parameters beside these, and `f_` marks them in records. */
+export function factorNameProblem(name: string): Problem | undefined {
+  if (['api_key', 'study', 'id'].includes(name)) {
+    return { reason: 'is called like a parameter of every request', hint: 'choose another name' };
+  }
+  for (const prefix of ['f_', 'urn.']) {
+    if (name.startsWith(prefix)) {
+      return { reason: `begins with "${prefix}", which is reserved`, hint: 'choose another name' };
+    }
+  }
+  return nameProblem(name);
+}
+
+/** The list of names at `entry`. `one` is what a message calls an item; the names themselves are never shown. */
+export function readNames(entry: Entry, one: string, refuse: Refuse): string[] {
+  const { value } = entry;
+  if (value.kind !== 'list') {
+    refuse(entry.line, `the ${one}s are not a list`, 'write them as [first, second]');
+    return [];
+  }
+  const numberOf = new Map<string, number>();
+  for (const [index, item] of value.items.entries()) {
+    const problem = item.kind === 'text' ? nameProblem(item.text) : NOT_A_NAME;
+    const name = item.kind === 'text' ? item.text : '';
+    const first = numberOf.get(name);
+    if (problem) refuse(item.line, `${one} ${index + 1} ${problem.reason}`, problem.hint);
+    else if (first !== undefined) {
+      refuse(item.line, `${one} ${index + 1} is the same as ${one} ${first}`, 'remove or rename one of them');
+    } else numberOf.set(name, index + 1);
+  }
+  return [...numberOf.keys()];
+}
+const NOT_A_NAME: Problem = {
+  reason: 'is a list or a mapping, not a name',
+  hint: 'put a name that contains a colon, a bracket or a brace in quotes',
+};
+
+/** A non-negative whole number of any size, from its digits, or why it is none. Its value is in no message. */
+export function readWholeNumber(tree: Tree): bigint | Problem {
+  if (tree.kind !== 'text') return { reason: 'is not a number', hint: 'write a whole number, such as 1' };
+  const { text, plain } = tree;
+  if (!plain) return { reason: 'is text, not a number', hint: 'write it without quotes' };
+  if (/^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$/.test(text)) return BigInt(text);
+  if (/^-[0-9.]/.test(text)) return { reason: 'is negative', hint: 'write a number of at least 0' };
+  if (/^0[0-9_]|^0o/.test(text)) {
+    return {
+      reason: 'begins with a zero, which some readers of YAML take for base 8',
+      hint: 'write it without leading zeros',
+    };
+  }
+  return {
+    reason: 'is not a whole number',
+    hint: 'write digits only, such as 1: no sign, point, exponent or _',
+  };
+}
+
+/** The whole number at `entry` if it lies within the bounds, which are inclusive. */
+export function readCount(
+  entry: Entry,
+  bounds: { min: number; max: number; hint?: string },
+  refuse: Refuse,
+): number | undefined {
+  const number = readWholeNumber(entry.value);
+  if (typeof number !== 'bigint') {
+    refuse(entry.value.line, `${entry.key} ${number.reason}`, number.hint);
+  } else if (number < bounds.min) {
+    refuse(
+      entry.value.line,
+      `${entry.key} is below ${bounds.min}`,
+      bounds.hint ?? `write at least ${bounds.min}`,
+    );
+  } else if (number > bounds.max) {
+    refuse(entry.value.line, `${entry.key} is above ${bounds.max}`, `write at most ${bounds.max}`);
+  } else {
+    return Number(number);
+  }
+  return undefined;
+}
+
+/** The one of `choices` that stands at `entry`. */
+export function readChoice<T extends string>(
+  entry: Entry,
+  choices: readonly T[],
+  refuse: Refuse,
+): T | undefined {
+  const { value } = entry;
+  const text = value.kind === 'text' ? value.text : undefined;
+  const choice = choices.find((known) => known === text);
+  if (choice === undefined) {
+    const given = text === undefined ? 'a list or mapping' : quote(text);
+    refuse(
+      value.line,
+      `${entry.key} is ${given}, not one of ${choices.join(', ')}`,
+      suggest(text ?? '', choices),
+    );
+  }
+  return choice;
+}
+
+/** Refuses an entry that was left blank: it might mean the default, or a value forgotten. */
+export function refuseMissing(entry: Entry, refuse: Refuse): boolean {
+  const missing = isMissing(entry.value);
+  if (missing) refuse(entry.line, `${entry.key} has no value`, 'give it a value, or remove the line');
+  return missing;
+}
+
+/** A hint that names the choice meant, if one is near, else all of them. */
+export function suggest(given: string, choices: readonly string[]): string {
+  const nearest = nearestTo(given, choices);
+  return nearest === undefined ? `choose one of ${choices.join(', ')}` : `did you mean ${nearest}?`;
+}

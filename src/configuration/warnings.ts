@@ -1,0 +1,53 @@
+/** What a studies file may say but should not: designs that can be predicted, or that unbalance the arms. */
+import type { Refuse } from './finding.ts';
+import type { ReadStudy } from './study.ts';
+import { quote } from './values.ts';
+
+const WEAK_SEED_BELOW = 2n ** 96n;
+
+/** True if the seed can be found by search from published allocations (`seedWeak` of `StudyRegistered`). */
+export function isWeakSeed(seed: bigint): boolean {
+  return seed < WEAK_SEED_BELOW;
+}
+
+/** Notes every warning about one study that was accepted. The seed itself is in none of them. */
+export function warnAbout(study: ReadStudy, note: Refuse): void {
+  const { configuration, seed, urn } = study;
+  const warn: Refuse = (line, reason, hint) =>
+    note(line, `study ${quote(configuration.name)}: ${reason}`, hint);
+  const lineOf = (key: string): number => study.lines.get(key) ?? study.line;
+
+  if (seed !== undefined && isWeakSeed(seed)) {
+    warn(
+      lineOf('starting_seed'),
+      'starting_seed is below 2^96: such a seed can be found by search from published allocations (one of 32 bits ' +
+        'from a hundred records, in minutes), and every later assignment is then known in advance; the study is ' +
+        'recorded as having a weak seed',
+      'leave starting_seed out of a new study, and the service draws 128 random bits; keep it only to repeat or ' +
+        'continue a study that already used it',
+    );
+  }
+
+  const { w, alpha, beta, treatments } = configuration;
+  if (alpha > beta) {
+    warn(
+      urn.alpha.line ?? study.line,
+      `alpha (${alpha}) is greater than beta (${beta}): each assignment makes the same treatment more likely next ` +
+        'time, which drives the arms apart instead of balancing them',
+      'choose beta greater than alpha; usual is alpha 0 and beta 1',
+    );
+  }
+
+  const arms = treatments.length;
+  const balls = w * arms + beta * (arms - 1);
+  // w / balls < 0.05, in whole numbers.
+  if (20 * w < balls) {
+    warn(
+      urn.beta.line ?? urn.w.line ?? lineOf('treatments'),
+      `after one assignment the arm just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${arms} ` +
+        'arms, alpha left aside), fewer than 5 in 100: the next arm is nearly certain not to be the same one, and ' +
+        'with two arms it can be foretold',
+      'choose a larger w or a smaller beta',
+    );
+  }
+}

@@ -1,0 +1,15 @@
+/** The domain's errors. HTTP numbers are the business of src/http alone. */
+export type DomainErrorCode =
+  | 'overloaded' // more is waiting than may wait
+  | 'unavailable' // the log does not answer, or has no room
+  | 'halted' // a stream holds something this build cannot understand
+  | 'identity'; // the log, its key and what was asked for do not belong together
+
+export class DomainError extends Error {
+  override readonly name = 'DomainError';
+  readonly code: DomainErrorCode;
+  constructor(code: DomainErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}

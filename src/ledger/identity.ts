@@ -1,0 +1,78 @@
+/** Whose log this is: its id, name and key, as LogCreated says. The first process to open an empty store begins the log. */
+import { LogCreated } from '../../events/log.ts';
+import { type Actor, decodeRecord, encodeRecord } from '../../events/record.ts';
+import { DomainError } from '../errors.ts';
+import { type EventStore, NO_STREAM } from '../store/event-store.ts';
+import type { WriterTools } from '../write/writer.ts';
+import type { SigningKey } from './signing-key.ts';
+
+export interface LogIdentity {
+  readonly logId: string;
+  readonly logName: string;
+  readonly signingKey: SigningKey;
+}
+
+/**
+ * Reads who the log is, and begins it when the store is empty.
+ *
+ * @param getKey gives the signing key for a log of that name; called when the name is known
+ * @param wantedName name for a new log; undefined: "urn", and whatever name an existing log has
+ * @throws DomainError `identity` when log, name and key do not belong together; RecordError; StoreError
+ */
+export async function openIdentity(
+  store: EventStore,
+  getKey: (logName: string) => SigningKey,
+  wantedName: string | undefined,
+  actor: Actor,
+  tools: WriterTools,
+): Promise<LogIdentity> {
+  const existing = await readIdentity(store);
+  const begun = existing ?? (await begin(store, getKey, wantedName ?? 'urn', actor, tools));
+  if (wantedName !== undefined && wantedName !== begun.logName)
+    throw new DomainError(
+      'identity',
+      `this log is named "${begun.logName}", not "${wantedName}" (hint: leave out --log-name)`,
+    );
+  const signingKey = getKey(begun.logName);
+  if (signingKey.publicKey !== begun.publicKey)
+    throw new DomainError(
+      'identity',
+      "the signing key is not this log's (hint: the database and the key file belong together; restore the pair from one backup)",
+    );
+  return { logId: begun.logId, logName: begun.logName, signingKey };
+}
+
+type Created = { readonly logId: string; readonly logName: string; readonly publicKey: string };
+
+async function readIdentity(store: EventStore): Promise<Created | undefined> {
+  for await (const page of store.readStream('log', 0)) {
+    const first = page[0];
+    if (!first) break;
+    const event = decodeRecord(first);
+    if (event.type !== 'LogCreated' || event.log !== event.data.logId)
+      throw new DomainError('identity', 'the first record of the log is not its LogCreated');
+    return event.data;
+  }
+  return undefined;
+}
+
+async function begin(
+  store: EventStore,
+  getKey: (logName: string) => SigningKey,
+  logName: string,
+  actor: Actor,
+  { newId, newSalt, now }: WriterTools,
+): Promise<Created> {
+  if (!LogCreated.data.shape.logName.safeParse(logName).success)
+    throw new DomainError('identity', `"${logName}" cannot name a log: a name has no white space and no "+"`);
+  const logId = newId();
+  const data = { logId, logName, publicKey: getKey(logName).publicKey };
+  const header = { id: newId(), log: logId, stream: 'log', revision: 0, at: now().toISOString(), actor };
+  const record = encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt);
+  const { type } = await store.append('log', NO_STREAM, [record]);
+  if (type === 'written') return data;
+  // Another process began the log at the same moment.
+  const first = await readIdentity(store);
+  if (!first) throw new DomainError('identity', 'the log was begun elsewhere but cannot be read');
+  return first;
+}

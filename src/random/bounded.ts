@@ -1,0 +1,33 @@
+/**
+ * A uniform integer below n, as numpy's `Generator.integers(0, n)` draws it.
+ *
+ * Sources: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019; numpy
+ * `distributions.c`, `random_bounded_uint64_fill` (the two short cuts) and `buffered_bounded_lemire_uint32`.
+ */
+import type { Pcg64 } from './pcg64.ts';
+
+const TWO_TO_32 = 2 ** 32;
+
+/**
+ * Moves the generator by no output for n = 1, by one 32-bit output for n = 2^32, else by one or, rarely, more.
+ *
+ * @param n integer from 1 to 2^32
+ * @returns an integer from 0 to n - 1, each equally likely
+ * @throws RangeError when n is out of range; the generator has not moved then
+ */
+export function boundedInteger(generator: Pcg64, n: number): number {
+  if (!Number.isInteger(n) || n < 1 || n > TWO_TO_32) {
+    throw new RangeError(`bound must be an integer from 1 to 2^32, not ${n}`);
+  }
+  if (n === 1) return 0;
+  if (n === TWO_TO_32) return generator.nextUint32();
+
+  const bound = BigInt(n);
+  let product = BigInt(generator.nextUint32()) * bound;
+  // The remainder costs a division and is needed only when the lower half is below n (Lemire, algorithm 5).
+  if (BigInt.asUintN(32, product) < bound) {
+    const threshold = BigInt((TWO_TO_32 - n) % n); // = 2^32 mod n
+    while (BigInt.asUintN(32, product) < threshold) product = BigInt(generator.nextUint32()) * bound;
+  }
+  return Number(product >> 32n);
+}

@@ -1,0 +1,71 @@
+/** A store in memory, for tests of everything above the port and for trying things out. Nothing survives the process. */
+import type { RecordBytes } from '../../events/record.ts';
+import {
+  type AppendResult,
+  type EventStore,
+  PAGE_RECORDS,
+  type Position,
+  type StoredRecord,
+  type Subscriber,
+  type Subscription,
+} from './event-store.ts';
+import { sameRecords } from './same-records.ts';
+
+export class MemoryStore implements EventStore {
+  readonly #all: StoredRecord[] = [];
+  readonly #streams = new Map<string, StoredRecord[]>();
+  readonly #subscriptions = new Set<() => void>();
+
+  async append(
+    stream: string,
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+  ): Promise<AppendResult> {
+    const existing = this.#streams.get(stream) ?? [];
+    if (existing.length !== expectedRevision + 1) {
+      const there = existing.slice(expectedRevision + 1, expectedRevision + 1 + records.length);
+      return { type: sameRecords(there, records) ? 'written' : 'conflict' };
+    }
+    const stored = records.map(({ record, sealed, leaf }, i) => ({
+      record: Uint8Array.from(record),
+      sealed: Uint8Array.from(sealed),
+      leaf: Uint8Array.from(leaf),
+      stream,
+      revision: existing.length + i,
+      position: String(this.#all.length + i),
+    }));
+    this.#streams.set(stream, existing.concat(stored));
+    this.#all.push(...stored);
+    for (const deliver of this.#subscriptions) queueMicrotask(deliver);
+    return { type: 'written' };
+  }
+
+  async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+    yield* pages((this.#streams.get(stream) ?? []).slice(fromRevision));
+  }
+
+  async *readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
+    yield* pages(this.#all.slice(after === undefined ? 0 : Number(after) + 1));
+  }
+
+  subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    let next = after === undefined ? 0 : Number(after) + 1;
+    const deliver = () => {
+      if (!this.#subscriptions.has(deliver) || next >= this.#all.length) return;
+      const records = this.#all.slice(next);
+      next = this.#all.length;
+      subscriber.onRecords(records);
+    };
+    this.#subscriptions.add(deliver);
+    queueMicrotask(deliver);
+    return { close: () => this.#subscriptions.delete(deliver) };
+  }
+
+  async close(): Promise<void> {
+    this.#subscriptions.clear();
+  }
+}
+
+function* pages(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {
+  for (let i = 0; i < records.length; i += PAGE_RECORDS) yield records.slice(i, i + PAGE_RECORDS);
+}

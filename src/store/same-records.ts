@@ -1,0 +1,16 @@
+import type { RecordBytes } from '../../events/record.ts';
+
+/** Whether exactly these bytes already stand there: then an append that is sent again has been written. */
+export function sameRecords(there: readonly RecordBytes[], sent: readonly RecordBytes[]): boolean {
+  return (
+    there.length === sent.length &&
+    there.every((stored, i) => {
+      const record = sent[i];
+      return (
+        record !== undefined &&
+        Buffer.compare(stored.record, record.record) === 0 &&
+        Buffer.compare(stored.sealed, record.sealed) === 0
+      );
+    })
+  );
+}

@@ -1,0 +1,133 @@
+/**
+ * The database file: its schema, its marks, and what must hold each time it is opened.
+ *
+ * One append-only table. `record`, `sealed` and `leaf` are the facts; `stream` and `revision` repeat what the record
+ * says, for the index, and are checked against it at every read. `position` is the order of arrival.
+ */
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { createOnce } from '../create-once.ts';
+import { StoreError } from './event-store.ts';
+
+/** "urn1" in ASCII, in SQLite's application_id: tells our file from another program's. */
+const APPLICATION_ID = 0x75726e31;
+const SCHEMA_VERSION = 1;
+/** How long a writer waits for another process's transaction, in ms. */
+const BUSY_TIMEOUT_MS = 5000;
+
+// INSERT OR REPLACE fires no delete trigger by default, so the insert trigger must refuse what it would replace.
+const SCHEMA = `
+  CREATE TABLE records (
+    position INTEGER PRIMARY KEY,
+    stream   TEXT    NOT NULL,
+    revision INTEGER NOT NULL,
+    record   BLOB    NOT NULL,
+    sealed   BLOB    NOT NULL,
+    leaf     BLOB    NOT NULL CHECK (length(leaf) = 32),
+    UNIQUE (stream, revision)
+  ) STRICT;
+  CREATE TRIGGER records_are_appended BEFORE INSERT ON records
+  WHEN NEW.revision IS NOT (SELECT coalesce(max(revision), -1) + 1 FROM records WHERE stream = NEW.stream)
+    OR NEW.position IN (SELECT position FROM records WHERE position = NEW.position)
+  BEGIN SELECT RAISE(ABORT, 'the log is append-only: a record goes behind the last of its stream'); END;
+  CREATE TRIGGER records_are_not_changed BEFORE UPDATE ON records
+  BEGIN SELECT RAISE(ABORT, 'the log is append-only: records are never changed'); END;
+  CREATE TRIGGER records_are_not_deleted BEFORE DELETE ON records
+  BEGIN SELECT RAISE(ABORT, 'the log is append-only: records are never deleted'); END;
+  -- For people with the sqlite3 shell. Unblinding material: see docs/event-log.md.
+  CREATE VIEW readable AS
+    SELECT position, stream, revision, CAST(record AS TEXT) AS record, CAST(sealed AS TEXT) AS sealed,
+           lower(hex(leaf)) AS leaf FROM records;
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+/** Makes the file if there is none. */
+export function createDatabase(file: string): void {
+  try {
+    createOnce(file, (draft) => {
+      const db = new Database(draft);
+      try {
+        db.exec(SCHEMA);
+      } finally {
+        db.close();
+      }
+    });
+  } catch (error) {
+    throw openError(file, error);
+  }
+}
+
+/** Opens an existing database file; the one place that sets what durability rests on. */
+export function openDatabase(file: string, use: 'append' | 'read'): Database.Database {
+  try {
+    checkHeader(file);
+    const db = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      checkMarks(db, file);
+      setDurability(db);
+      if (use === 'read') db.pragma('query_only = ON');
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  } catch (error) {
+    throw openError(file, error);
+  }
+}
+
+function checkHeader(file: string): void {
+  if (statSync(file).size < 100)
+    throw foreign(file, 'it is too short to be a database: it was cut off, or another program made it');
+  const head = Buffer.alloc(16);
+  const fd = openSync(file, 'r');
+  readSync(fd, head, 0, 16, 0);
+  closeSync(fd);
+  if (head.toString('latin1') !== 'SQLite format 3\0') throw foreign(file, 'it is not an SQLite database');
+}
+
+function checkMarks(db: Database.Database, file: string): void {
+  if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID)
+    throw foreign(file, 'it is an SQLite database of another program');
+  const version = db.pragma('user_version', { simple: true });
+  if (version !== SCHEMA_VERSION)
+    throw foreign(file, `its schema has version ${version}, and this build knows ${SCHEMA_VERSION}`);
+}
+
+function setDurability(db: Database.Database): void {
+  // WAL with FULL: every commit is flushed. A reopened WAL database of this build of SQLite would otherwise run NORMAL,
+  // which loses acknowledged commits with the power.
+  if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal')
+    throw new StoreError('unavailable', 'not-written', 'the file system does not support SQLite WAL mode');
+  db.pragma('synchronous = FULL');
+  if (db.pragma('synchronous', { simple: true }) !== 2)
+    throw new StoreError('unavailable', 'not-written', 'SQLite refuses synchronous = FULL');
+}
+
+function foreign(file: string, why: string): StoreError {
+  return new StoreError(
+    'foreign',
+    'not-written',
+    `${file} is not a log of this program: ${why} (hint: nothing was changed; restore the file from a backup, or name another with --store or --data)`,
+  );
+}
+
+function openError(file: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB')
+    return new StoreError(
+      'corrupt',
+      'not-written',
+      `${file} is damaged or was cut off (hint: nothing was changed; keep the file and restore a backup beside it)`,
+      error,
+    );
+  const hint = ['EACCES', 'EROFS', 'EPERM', 'SQLITE_READONLY', 'SQLITE_CANTOPEN'].some((c) =>
+    code.startsWith(c),
+  )
+    ? ' (hint: the service must be able to write to the file and to its folder)'
+    : '';
+  const why = code === 'ENOSPC' || code === 'SQLITE_FULL' ? 'the disk is full' : (error as Error).message;
+  return new StoreError('unavailable', 'not-written', `cannot open ${file}: ${why}${hint}`, error);
+}

@@ -1,0 +1,98 @@
+/**
+ * The thread that appends: it owns the writing connection, so that neither a flush to the disk nor waiting for
+ * another process's transaction holds up the event loop.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import type Database from 'better-sqlite3';
+import type { RecordBytes } from '../../events/record.ts';
+import type { StoreFailure } from './event-store.ts';
+import { sameRecords } from './same-records.ts';
+import { openDatabase } from './sqlite-schema.ts';
+
+/** One append. */
+export interface AppendRequest {
+  readonly stream: string;
+  readonly expectedRevision: number;
+  readonly records: readonly RecordBytes[];
+}
+
+export type AppendReply =
+  /** `lastPosition` of the records; 0 when they stood there before. */
+  | { readonly type: 'written'; readonly lastPosition: number }
+  | { readonly type: 'conflict' }
+  | {
+      readonly type: 'failed';
+      readonly failure: StoreFailure;
+      readonly outcome: 'not-written' | 'unclear';
+      readonly message: string;
+    };
+
+if (!parentPort) throw new Error('this file is a worker thread');
+const port = parentPort;
+const db = openDatabase((workerData as { file: string }).file, 'append');
+const lastRevision = db
+  .prepare<[string], number>('SELECT coalesce(max(revision), -1) FROM records WHERE stream = ?')
+  .pluck();
+const insert = db.prepare(
+  'INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, ?, ?, ?, ?)',
+);
+const from = db.prepare<[string, number, number], RecordBytes>(
+  'SELECT record, sealed, leaf FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
+);
+
+port.postMessage('ready');
+port.on('message', (message: readonly AppendRequest[] | 'close') => {
+  if (message === 'close') {
+    db.close();
+    port.close();
+    return;
+  }
+  port.postMessage(appendAll(message));
+});
+
+/** Appends of all streams that arrived together share one transaction, and one flush; each has its own result. */
+function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
+  let committing = false;
+  try {
+    db.exec('BEGIN IMMEDIATE');
+    const replies = requests.map(append);
+    committing = true;
+    db.exec('COMMIT');
+    return replies;
+  } catch (error) {
+    try {
+      rollback(db);
+    } catch {
+      // The connection is beyond use; the next request meets the same error and reports it.
+    }
+    // A failed commit may have reached the disk; before it, nothing can have.
+    const failure = failureOf(error);
+    const outcome = committing && failure !== 'full' ? 'unclear' : 'not-written';
+    const { message } = error as Error;
+    return requests.map(() => ({ type: 'failed', failure, outcome, message }));
+  }
+}
+
+function append({ stream, expectedRevision, records }: AppendRequest): AppendReply {
+  if (lastRevision.get(stream) !== expectedRevision) {
+    const there = from.all(stream, expectedRevision + 1, records.length);
+    return sameRecords(there, records) ? { type: 'written', lastPosition: 0 } : { type: 'conflict' };
+  }
+  let revision = expectedRevision;
+  let lastPosition = 0;
+  for (const { record, sealed, leaf } of records)
+    lastPosition = Number(insert.run(stream, ++revision, record, sealed, leaf).lastInsertRowid);
+  return { type: 'written', lastPosition };
+}
+
+function rollback(database: Database.Database): void {
+  if (database.inTransaction) database.exec('ROLLBACK');
+}
+
+function failureOf(error: unknown): StoreFailure {
+  const { code = '' } = error as { code?: string };
+  if (code === 'SQLITE_FULL') return 'full';
+  if (code.startsWith('SQLITE_BUSY')) return 'busy';
+  if (code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB')) return 'corrupt';
+  return 'unavailable';
+}

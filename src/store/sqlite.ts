@@ -1,0 +1,293 @@
+/**
+ * The embedded default: one SQLite file, any number of processes on one machine.
+ *
+ * Appends run on a thread of their own (sqlite-thread.ts); while one transaction is being flushed, what arrives is
+ * collected for the next. Reads use a second connection on this thread.
+ */
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type Database from 'better-sqlite3';
+import type { RecordBytes } from '../../events/record.ts';
+import {
+  type AppendResult,
+  type EventStore,
+  PAGE_RECORDS,
+  type Position,
+  type StoredRecord,
+  StoreError,
+  type Subscriber,
+  type Subscription,
+} from './event-store.ts';
+import { createDatabase, openDatabase } from './sqlite-schema.ts';
+import type { AppendReply, AppendRequest } from './sqlite-thread.ts';
+
+/** How often a subscription looks for what other processes wrote, in ms. */
+const POLL_MS = 100;
+/** How long after the loss of the writing thread another is started, in ms. */
+const RESTART_MS = 500;
+/** Appends that share one transaction at the most. */
+const GROUP_APPENDS = 256;
+
+interface Pending {
+  readonly request: AppendRequest;
+  resolve(result: AppendResult): void;
+  reject(error: StoreError): void;
+}
+
+interface Row extends RecordBytes {
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: number;
+}
+
+export class SqliteStore implements EventStore {
+  readonly #reader: Database.Database;
+  readonly #file: string;
+  #thread: Worker;
+  readonly #waiting: Pending[] = [];
+  #inFlight: Pending[] = [];
+  #ready = false;
+  #closing: Promise<void> | undefined;
+  readonly #followers = new Set<Follower>();
+  readonly #streamPage: Database.Statement<[string, number, number], Row>;
+  readonly #allPage: Database.Statement<[number, number], Row>;
+  #idle: (() => void) | undefined;
+
+  /** Opens the file, made first if there is none, readable and writable by its owner alone. Throws StoreError. */
+  constructor(file: string) {
+    const path = resolve(file);
+    try {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    } catch (error) {
+      const { message } = error as Error;
+      throw new StoreError(
+        'unavailable',
+        'not-written',
+        `cannot make the folder of ${path}: ${message}`,
+        error,
+      );
+    }
+    this.#file = path;
+    createDatabase(path);
+    this.#reader = openDatabase(path, 'read');
+    const columns = 'position, stream, revision, record, sealed, leaf';
+    this.#streamPage = this.#reader.prepare(
+      `SELECT ${columns} FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
+    );
+    this.#allPage = this.#reader.prepare(
+      `SELECT ${columns} FROM records WHERE position > ? ORDER BY position LIMIT ?`,
+    );
+    this.#thread = this.#startThread();
+  }
+
+  append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
+    if (this.#closing) throw new StoreError('unavailable', 'not-written', 'the store is closed');
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request: { stream, expectedRevision, records }, resolve, reject });
+      this.#send();
+    });
+  }
+
+  async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+    yield* this.#pages(
+      (next) => this.#streamPage.all(stream, next, PAGE_RECORDS),
+      fromRevision,
+      (row) => row.revision + 1,
+    );
+  }
+
+  async *readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
+    yield* this.#pages(
+      (next) => this.#allPage.all(next, PAGE_RECORDS),
+      after === undefined ? 0 : Number(after),
+      (row) => row.position,
+    );
+  }
+
+  subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    const follower = new Follower(after === undefined ? 0 : Number(after), subscriber, (position) =>
+      this.#read(() => this.#allPage.all(position, PAGE_RECORDS)),
+    );
+    this.#followers.add(follower);
+    return {
+      close: () => {
+        follower.close();
+        this.#followers.delete(follower);
+      },
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#drainAndClose();
+    return this.#closing;
+  }
+
+  async #drainAndClose(): Promise<void> {
+    for (const follower of this.#followers) follower.close();
+    if (this.#inFlight.length > 0 || this.#waiting.length > 0)
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+    const exited = new Promise((resolve) => this.#thread.once('exit', resolve));
+    this.#thread.postMessage('close');
+    await exited;
+    this.#reader.close();
+  }
+
+  #startThread(): Worker {
+    const thread = new Worker(threadFile(), { workerData: { file: this.#file } });
+    thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
+    thread.on('error', (error) => this.#onThreadLost(error));
+    return thread;
+  }
+
+  #send(): void {
+    if (!this.#ready || this.#inFlight.length > 0 || this.#waiting.length === 0) return;
+    this.#inFlight = this.#waiting.splice(0, GROUP_APPENDS);
+    this.#thread.postMessage(this.#inFlight.map(({ request }) => request));
+  }
+
+  #onMessage(message: 'ready' | readonly AppendReply[]): void {
+    if (message === 'ready') {
+      this.#ready = true;
+    } else {
+      const answered = this.#inFlight;
+      this.#inFlight = [];
+      message.forEach((reply, i) => {
+        const pending = answered[i];
+        if (pending) this.#answer(pending, reply);
+      });
+    }
+    this.#send();
+    if (this.#inFlight.length === 0) this.#idle?.();
+  }
+
+  #answer({ request, resolve, reject }: Pending, reply: AppendReply): void {
+    if (reply.type === 'failed') {
+      reject(new StoreError(reply.failure, reply.outcome, reply.message));
+      return;
+    }
+    if (reply.type === 'written' && reply.lastPosition > 0) {
+      const first = reply.lastPosition - request.records.length + 1;
+      const records = request.records.map((bytes, i) => ({
+        ...bytes,
+        stream: request.stream,
+        revision: request.expectedRevision + 1 + i,
+        position: String(first + i),
+      }));
+      for (const follower of this.#followers) follower.hear(first, records);
+    }
+    resolve({ type: reply.type });
+  }
+
+  /** What the thread was asked may have been written or not; the callers send it again. */
+  #onThreadLost(error: Error): void {
+    this.#ready = false;
+    const lost = new StoreError(
+      'unavailable',
+      'unclear',
+      `the writing thread ended: ${error.message}`,
+      error,
+    );
+    for (const pending of [...this.#inFlight, ...this.#waiting.splice(0)]) pending.reject(lost);
+    this.#inFlight = [];
+    this.#idle?.();
+    if (!this.#closing)
+      setTimeout(() => {
+        this.#thread = this.#startThread();
+      }, RESTART_MS).unref();
+  }
+
+  #read(query: () => Row[]): StoredRecord[] {
+    try {
+      return query().map((row) => ({ ...row, position: String(row.position) }));
+    } catch (error) {
+      const { code = '', message } = error as { code?: string; message: string };
+      const failure = code.startsWith('SQLITE_CORRUPT') ? 'corrupt' : 'unavailable';
+      throw new StoreError(failure, 'not-written', `cannot read the log: ${message}`, error);
+    }
+  }
+
+  async *#pages(
+    query: (from: number) => Row[],
+    from: number,
+    next: (row: StoredRecord & { position: string }) => number | string,
+  ): AsyncIterable<readonly StoredRecord[]> {
+    for (let at = from; ; ) {
+      const page = this.#read(() => query(at));
+      const last = page.at(-1);
+      if (!last) return;
+      yield page;
+      if (page.length < PAGE_RECORDS) return;
+      at = Number(next(last));
+    }
+  }
+}
+
+/** Follows the table from a position: what this process appends is handed over, the rest is looked for. */
+class Follower {
+  #position: number;
+  readonly #subscriber: Subscriber;
+  readonly #readAfter: (position: number) => StoredRecord[];
+  readonly #timer: NodeJS.Timeout;
+  readonly #heard: { first: number; records: readonly StoredRecord[] }[] = [];
+  #closed = false;
+
+  constructor(position: number, subscriber: Subscriber, readAfter: (position: number) => StoredRecord[]) {
+    this.#position = position;
+    this.#subscriber = subscriber;
+    this.#readAfter = readAfter;
+    this.#timer = setInterval(() => this.#poll(), POLL_MS).unref();
+  }
+
+  /**
+   * Records just written here. They are delivered a turn later, when the writer has folded them without decoding
+   * them. Behind a gap (another process wrote in between), the table is read instead.
+   */
+  hear(first: number, records: readonly StoredRecord[]): void {
+    this.#heard.push({ first, records });
+    if (this.#heard.length === 1) setImmediate(() => this.#deliverHeard());
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+  }
+
+  #deliverHeard(): void {
+    for (const { first, records } of this.#heard.splice(0)) {
+      if (first !== this.#position + 1) {
+        this.#poll();
+      } else if (!this.#closed) {
+        this.#position += records.length;
+        this.#subscriber.onRecords(records);
+      }
+    }
+  }
+
+  #poll(): void {
+    if (this.#closed) return;
+    try {
+      for (let more = true; more; ) {
+        const records = this.#readAfter(this.#position);
+        const last = records.at(-1);
+        if (!last) return;
+        this.#position = Number(last.position);
+        this.#subscriber.onRecords(records);
+        more = records.length === PAGE_RECORDS;
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.#subscriber.onError(error);
+    }
+  }
+}
+
+/** The built thread: under a test runner this file is TypeScript, which a thread of Node 20 cannot load. */
+function threadFile(): URL {
+  const built = import.meta.url.endsWith('.ts')
+    ? '../../dist/src/store/sqlite-thread.js'
+    : './sqlite-thread.js';
+  return new URL(built, import.meta.url);
+}

@@ -1,0 +1,40 @@
+/**
+ * What an urn holds after the assignments so far.
+ *
+ * Source: L. J. Wei, "The Adaptive Biased Coin Design for Sequential Experiments", Annals of Statistics 6(1), 1978;
+ * the urn UD(w, alpha, beta) of Wei and Lachin, Controlled Clinical Trials 9(4), 1988, for several treatments.
+ */
+
+export interface UrnWeights {
+  /** Balls per treatment at the start. */
+  readonly w: number;
+  /** Balls added for the assigned treatment. */
+  readonly alpha: number;
+  /** Balls added for every other treatment. */
+  readonly beta: number;
+}
+
+/**
+ * b_k = w + alpha * n_k + beta * (N - n_k), with N = sum of n_k.
+ *
+ * @param counts n_k, participants of the urn's level on each treatment
+ * @returns b_k in the same order; their sum is exact and above zero
+ * @throws RangeError when the urn would be empty, hold less than no ball, or more balls than a double counts exactly
+ */
+export function balls(weights: UrnWeights, counts: readonly number[]): number[] {
+  const { w, alpha, beta } = weights;
+  let participants = 0;
+  for (const count of counts) participants += count;
+
+  let total = 0;
+  const urn = counts.map((count) => {
+    const held = w + alpha * count + beta * (participants - count);
+    if (!(held >= 0)) throw new RangeError(`an urn cannot hold ${held} balls for a treatment`);
+    total += held;
+    return held;
+  });
+  // The terms are not negative, so a total that is exact has had no inexact term.
+  if (!Number.isSafeInteger(total)) throw new RangeError(`an urn cannot hold ${total} balls: above 2^53 - 1`);
+  if (total === 0) throw new RangeError('the urn is empty: w must be at least 1');
+  return urn;
+}

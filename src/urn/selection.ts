@@ -1,0 +1,43 @@
+/**
+ * Method 1: which urns may be drawn from.
+ *
+ * Source: the reference implementation. Equality is exact equality of doubles (see imbalance.ts), and the order is
+ * Python's order of strings, by code point: the lot picks by position, so the order decides who is drawn.
+ */
+
+/**
+ * @param names factor names, well-formed Unicode, all different
+ * @param imbalances d of each factor's urn, in the order of the names
+ * @returns indexes of the factors whose d equals the largest, sorted by name by code point; at least one
+ * @throws RangeError when there is no urn, the lists differ in length, or a d is not a number
+ */
+export function mostImbalanced(names: readonly string[], imbalances: readonly number[]): number[] {
+  if (names.length === 0) throw new RangeError('no urn to select from');
+  if (names.length !== imbalances.length) {
+    throw new RangeError(`${names.length} factors but ${imbalances.length} imbalances`);
+  }
+  const largest = Math.max(...imbalances);
+  if (Number.isNaN(largest)) throw new RangeError('an imbalance is not a number');
+
+  const candidates: { name: string; index: number }[] = [];
+  names.forEach((name, index) => {
+    if (imbalances[index] === largest) candidates.push({ name, index });
+  });
+  return candidates.sort((a, b) => compareCodePoints(a.name, b.name)).map(({ index }) => index);
+}
+
+/**
+ * Order of two well-formed strings by code point. `<` on strings compares UTF-16 units, which sorts characters
+ * beyond U+FFFF (surrogates, D800 to DFFF) before those from U+E000 to U+FFFF.
+ *
+ * @returns below zero when a comes first, zero when equal, above zero when b comes first
+ */
+export function compareCodePoints(a: string, b: string): number {
+  const shorter = Math.min(a.length, b.length);
+  for (let i = 0; i < shorter; i++) {
+    if (a.charCodeAt(i) === b.charCodeAt(i)) continue;
+    // Where the strings part, both stand at a whole character or both in the lower half of one with the same upper.
+    return (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0);
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,25 @@
+import type { Projection } from '../../projections/projection.ts';
+import type { Runner } from '../../projections/runner.ts';
+import type { FoldedStream } from './writer.ts';
+
+/** The stream that a writer decides against, as the runner folds it. */
+export function foldedStream<State>(
+  runner: Runner,
+  projection: Projection<State>,
+  stream: string,
+): FoldedStream<State> {
+  return {
+    get state() {
+      return runner.state(projection, stream);
+    },
+    get revision() {
+      return runner.revision(stream);
+    },
+    get halted() {
+      return runner.halted(stream);
+    },
+    catchUp: () => runner.catchUp(stream),
+    accept: (events) => runner.accept(events),
+    listen: (listener) => runner.listen(stream, listener),
+  };
+}

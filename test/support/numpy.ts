@@ -1,0 +1,71 @@
+/** numpy itself, in a Python child process, to compare with. */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { BgState, type StudyConfiguration } from '../../events/study.ts';
+
+export type Operation =
+  | { readonly op: 'uint64' | 'random' | 'reload' }
+  | { readonly op: 'below'; readonly n: number }
+  | { readonly op: 'choice'; readonly balls: readonly number[] };
+
+export interface OracleRequest {
+  readonly sequences: readonly { readonly seed: string; readonly operations: readonly Operation[] }[];
+  readonly histories: readonly {
+    readonly seed: string;
+    readonly configuration: StudyConfiguration;
+    /** Of each participant: the name of the level of each factor, in the order of the factors. */
+    readonly participants: readonly (readonly string[])[];
+  }[];
+}
+
+const OracleAnswer = z.strictObject({
+  numpy: z.string(),
+  sequences: z.array(
+    z.strictObject({
+      start: BgState,
+      results: z.array(z.strictObject({ value: z.union([z.int(), z.string()]), state: BgState })),
+    }),
+  ),
+  histories: z.array(
+    z.strictObject({
+      start: BgState,
+      allocations: z.array(
+        z.strictObject({
+          treatmentIndex: z.int(),
+          treatment: z.string(),
+          bgStateBefore: BgState,
+          bgStateAfter: BgState,
+          candidates: z.array(z.string()),
+          selectedFactor: z.string(),
+          counts: z.array(z.int()),
+          balls: z.array(z.int()),
+          uniform53: z.int(),
+        }),
+      ),
+    }),
+  ),
+});
+export type OracleAnswer = z.infer<typeof OracleAnswer>;
+
+const ORACLE = fileURLToPath(new URL('numpy-oracle.py', import.meta.url));
+
+/** The first Python that can import numpy: the environment's PYTHON, python3, the system's own; else undefined. */
+export function findPython(): string | undefined {
+  const interpreters = [process.env['PYTHON'] || 'python3', 'python3', '/usr/bin/python3'];
+  return interpreters.find((command) => spawnSync(command, ['-c', 'import numpy'], { stdio: 'ignore' }).status === 0);
+}
+
+/** @throws Error with what Python wrote to stderr when the oracle fails */
+export function askNumpy(python: string, request: OracleRequest): OracleAnswer {
+  const { status, stdout, stderr, error } = spawnSync(python, [ORACLE], {
+    input: JSON.stringify(request),
+    encoding: 'utf8',
+    // JSON is UTF-8 whatever the locale of the machine.
+    env: { ...process.env, PYTHONUTF8: '1' },
+    maxBuffer: 2 ** 28,
+  });
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(`numpy-oracle.py failed with status ${status}:\n${stderr}`);
+  return OracleAnswer.parse(JSON.parse(stdout));
+}

@@ -1,0 +1,363 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { StudyConfiguration } from '../../../events/study.ts';
+import { StudiesFileError } from '../../../src/configuration/finding.ts';
+import { parseStudiesFile } from '../../../src/configuration/studies-file.ts';
+import { bareStudy, onlyStudyOf, studyWith, warningsOf } from './support.ts';
+
+const REFERENCE_FORMAT = `"CHS JCOIN":
+  starting_seed: 100          # optional; any non-negative integer of any size; better left out (below)
+  mode: live                  # test | live                        (default live)
+  id_pattern: "[0-9]{3}-[0-9]{4}"   # optional regular expression that the whole id must match
+  D: chisquare                # range | variance | chisquare       (default chisquare)
+  urn_selection: method1      # the only method                    (default method1)
+  w: 1                        # balls per treatment at the start   (default 1)
+  alpha: 0                    # balls added for the assigned arm   (default 0)
+  beta: 1                     # balls added for every other arm    (default 1)
+  target_enrollment: 300      # optional
+  treatments: [MART, RMC-Q, RMC-A]
+  factors:
+    sex: [Male, Female]
+    local_site: ["11-Cook County – Chicago", "30-Dupage County"]
+`;
+
+describe('a studies file in the format of the reference', () => {
+  it('loads unchanged', () => {
+    expect(onlyStudyOf(REFERENCE_FORMAT)).toEqual({
+      configuration: {
+        name: 'CHS JCOIN',
+        mode: 'live',
+        D: 'chisquare',
+        urnSelection: 'method1',
+        w: 1,
+        alpha: 0,
+        beta: 1,
+        treatments: ['MART', 'RMC-Q', 'RMC-A'],
+        factors: [
+          { name: 'sex', levels: ['Male', 'Female'] },
+          { name: 'local_site', levels: ['11-Cook County – Chicago', '30-Dupage County'] },
+        ],
+        idPattern: '[0-9]{3}-[0-9]{4}',
+        targetEnrollment: 300,
+      },
+      seed: 100n,
+      line: 1,
+    });
+  });
+
+  it('may give the database of the reference, which is ignored without a warning', () => {
+    const { studies, warnings } = parseStudiesFile(`db: sqlite:///urn.db\n${studyWith()}`, 'studies.yaml');
+    expect(studies).toHaveLength(1);
+    expect(warnings).toEqual([]);
+    expect(parseStudiesFile(`db:\n${studyWith()}`, 'studies.yaml').studies).toHaveLength(1);
+  });
+
+  it('may be JSON', () => {
+    const json = JSON.stringify({
+      S: { treatments: ['A', 'B'], factors: { sex: ['Male', 'Female'] }, w: 2, D: 'range' },
+    });
+    expect(onlyStudyOf(json).configuration).toMatchObject({
+      name: 'S',
+      w: 2,
+      D: 'range',
+      treatments: ['A', 'B'],
+    });
+    expect(onlyStudyOf(JSON.stringify(JSON.parse(json), null, '\t')).line).toBe(2);
+  });
+
+  it('may begin with a byte order mark and end its lines as Windows does', () => {
+    const text = `\ufeff# studies\r\n${studyWith('w: 3').replaceAll('\n', '\r\n')}\r\n`;
+    expect(onlyStudyOf(text)).toMatchObject({ line: 2, configuration: { name: 'S', w: 3 } });
+  });
+});
+
+describe('the shipped example', () => {
+  const { studies, warnings } = parseStudiesFile(
+    readFileSync(new URL('../../../studies.yaml', import.meta.url), 'utf8'),
+    'studies.yaml',
+  );
+
+  it('loads without a warning', () => expect(warnings).toEqual([]));
+  it('names no seed', () => expect(studies.map(({ seed }) => seed)).toEqual(studies.map(() => undefined)));
+  it('holds test studies only', () =>
+    expect(studies.map(({ configuration }) => configuration.mode)).toEqual(studies.map(() => 'test')));
+  it('begins with the study of the documentation', () =>
+    expect(studies[0]?.configuration).toMatchObject({
+      name: 'CHS JCOIN',
+      treatments: ['MART', 'RMC-Q', 'RMC-A'],
+    }));
+  it('fits the registered event', () => {
+    for (const { configuration } of studies)
+      expect(StudyConfiguration.parse(configuration)).toEqual(configuration);
+  });
+});
+
+describe('settings that are left out', () => {
+  it('take the built-in defaults', () => {
+    expect(onlyStudyOf(studyWith())).toEqual({
+      configuration: {
+        name: 'S',
+        mode: 'live',
+        D: 'chisquare',
+        urnSelection: 'method1',
+        w: 1,
+        alpha: 0,
+        beta: 1,
+        treatments: ['A', 'B'],
+        factors: [{ name: 'sex', levels: ['Male', 'Female'] }],
+      },
+      seed: undefined,
+      line: 1,
+    });
+  });
+
+  it('take the defaults of the file, which may stand above or below the studies', () => {
+    const text = `w: 2\n${studyWith()}\nD: variance\nalpha: 1\nbeta: 3\nurn_selection: method1\n`;
+    expect(onlyStudyOf(text).configuration).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'variance' });
+  });
+
+  it('differ from those a study gives itself', () => {
+    const text = `w: 2\nbeta: 5\nD: range\n${studyWith('w: 7', 'D: variance')}`;
+    expect(onlyStudyOf(text).configuration).toMatchObject({ w: 7, beta: 5, D: 'variance' });
+  });
+});
+
+describe('a top-level key whose value is a mapping', () => {
+  it.each(['w', 'db', 'D', 'treatments', '__proto__', 'constructor', '1'])(
+    'is a study, even if called %s',
+    (name) => {
+      expect(onlyStudyOf(studyWith().replace('S:', `${name}:`)).configuration.name).toBe(name);
+    },
+  );
+});
+
+describe('order', () => {
+  it('is that of the file for studies, factors, levels and treatments, also when names look like numbers', () => {
+    const text = [
+      '"10": {treatments: [10, 9, 1], factors: {"10": [b, a], "9": ["2", "1"], 1: [x]}}',
+      '"9": {treatments: [B, A], factors: {z: [y], a: [b]}}',
+    ].join('\n');
+    const { studies } = parseStudiesFile(text, 'studies.yaml');
+    expect(studies.map(({ configuration, line }) => [configuration.name, line])).toEqual([
+      ['10', 1],
+      ['9', 2],
+    ]);
+    expect(studies[0]?.configuration.treatments).toEqual(['10', '9', '1']);
+    expect(studies[0]?.configuration.factors).toEqual([
+      { name: '10', levels: ['b', 'a'] },
+      { name: '9', levels: ['2', '1'] },
+      { name: '1', levels: ['x'] },
+    ]);
+  });
+});
+
+describe('names', () => {
+  it('are the text as it was written', () => {
+    const text = bareStudy(
+      'treatments: [1.0, 1, "1.00", 0x1F, 1e3]',
+      'factors: {yes: [no, 010, 1_000, null, 2021-02-10]}',
+    );
+    expect(onlyStudyOf(text).configuration).toMatchObject({
+      treatments: ['1.0', '1', '1.00', '0x1F', '1e3'],
+      factors: [{ name: 'yes', levels: ['no', '010', '1_000', 'null', '2021-02-10'] }],
+    });
+  });
+
+  it('are the value of what stands in quotes, or after !!str', () => {
+    const text = bareStudy(
+      `treatments: ["a\\u0062", 'it''s', !!str 5]`,
+      'factors: {sex: [" Male", "Fem\\xe1le"]}',
+    );
+    expect(onlyStudyOf(text).configuration).toMatchObject({
+      treatments: ['ab', "it's", '5'],
+      factors: [{ name: 'sex', levels: [' Male', 'Femále'] }],
+    });
+  });
+
+  it('keep what YAML 1.1 would read as numbers, even in a file that asks for YAML 1.1', () => {
+    const text = `%YAML 1.1\n---\n${bareStudy('treatments: [yes, 010]', 'factors: {on: [off]}')}`;
+    expect(onlyStudyOf(text).configuration).toMatchObject({ treatments: ['yes', '010'] });
+  });
+
+  it('may be any text without control characters', () => {
+    const name = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+      .filter((text) => text.trim() !== '');
+    const names = (minLength: number) => fc.uniqueArray(name, { minLength, maxLength: 6 });
+    const factors = fc.uniqueArray(
+      fc.tuple(
+        name.map((text) => `x${text}`),
+        names(1),
+      ),
+      {
+        minLength: 1,
+        maxLength: 5,
+        selector: ([factor]) => factor,
+      },
+    );
+    fc.assert(
+      fc.property(name, names(2), factors, (study, treatments, wanted) => {
+        const list = (texts: string[]) => `[${texts.map((text) => JSON.stringify(text)).join(', ')}]`;
+        const text = [
+          `${JSON.stringify(study)}:`,
+          `  treatments: ${list(treatments)}`,
+          '  factors:',
+          ...wanted.map(([factor, levels]) => `    ${JSON.stringify(factor)}: ${list(levels)}`),
+        ].join('\n');
+        const { configuration } = onlyStudyOf(text);
+        expect(configuration).toMatchObject({
+          name: study,
+          treatments,
+          factors: wanted.map(([factor, levels]) => ({ name: factor, levels })),
+        });
+        StudyConfiguration.parse(configuration);
+      }),
+      { seed: 20210210, numRuns: 200 },
+    );
+  });
+});
+
+describe('an alias', () => {
+  it('stands for the value it names', () => {
+    const text = [
+      'A: {treatments: &arms [X, Y], factors: &factors {sex: &sex [Male, Female]}, w: &one 1}',
+      'B: {treatments: *arms, factors: {gender: *sex}, w: *one}',
+      'C: {treatments: *arms, factors: *factors}',
+    ].join('\n');
+    const { studies } = parseStudiesFile(text, 'studies.yaml');
+    expect(studies.map(({ configuration }) => configuration.treatments)).toEqual([
+      ['X', 'Y'],
+      ['X', 'Y'],
+      ['X', 'Y'],
+    ]);
+    expect(studies[1]?.configuration.factors).toEqual([{ name: 'gender', levels: ['Male', 'Female'] }]);
+    expect(studies[2]?.configuration.factors).toEqual([{ name: 'sex', levels: ['Male', 'Female'] }]);
+  });
+});
+
+describe('starting_seed', () => {
+  it.each([
+    ['0', 0n],
+    ['100', 100n],
+    ['9007199254740993', 9007199254740993n],
+    [String(2n ** 128n), 2n ** 128n],
+    [`1${'0'.repeat(400)}`, 10n ** 400n],
+    ['0xFFFFffffFFFFffffFFFFffffFFFFffff', 2n ** 128n - 1n],
+    ['0x00ff', 255n],
+  ])('keeps every digit of %s', (written, seed) => {
+    expect(onlyStudyOf(studyWith(`starting_seed: ${written}`)).seed).toBe(seed);
+  });
+});
+
+describe('warnings', () => {
+  it('are none for a sound design', () => {
+    expect(warningsOf(studyWith(`starting_seed: ${2n ** 96n}`, 'alpha: 1', 'beta: 1'))).toEqual([]);
+  });
+
+  it('tell that a seed below 2^96 can be found, without showing it', () => {
+    const seed = 2n ** 96n - 1n;
+    const [warning, ...others] = warningsOf(studyWith('w: 1', `starting_seed: ${seed}`));
+    expect(others).toEqual([]);
+    expect(warning).toMatch(/^5: study "S": starting_seed is below 2\^96: .*\(hint: leave starting_seed out/);
+    expect(warning).not.toContain(String(seed));
+  });
+
+  it('tell that alpha above beta drives the arms apart, at the line of alpha', () => {
+    const pattern = /^4: study "S": alpha \(2\) is greater than beta \(1\): .* apart .*\(hint: choose beta/;
+    expect(warningsOf(studyWith('alpha: 2'))).toEqual([expect.stringMatching(pattern)]);
+  });
+
+  it('point to the default of the file where the study has none of its own', () => {
+    expect(warningsOf(`alpha: 3\n${studyWith('beta: 2')}`)).toEqual([
+      expect.stringMatching(/^1: study "S": alpha \(3\) is greater than beta \(2\)/),
+    ]);
+    expect(warningsOf(`${studyWith('w: 1')}\nbeta: 40`)).toEqual([expect.stringMatching(/^5: .* 42 balls/)]);
+  });
+
+  it('tell that the next arm is nearly certain once w/(w*K + beta*(K-1)) is below 0.05, and not at 0.05', () => {
+    expect(warningsOf(studyWith('beta: 18'))).toEqual([]); // 1/20
+    expect(warningsOf(studyWith('beta: 19'))).toEqual([
+      expect.stringMatching(
+        /^4: study "S": after one assignment .* w = 1 of .* = 21 balls .*\(hint: choose a larger w/,
+      ),
+    ]);
+  });
+
+  it('tell so for many arms with the usual weights, at the line of the treatments', () => {
+    const arms = (count: number) => Array.from({ length: count }, (_, arm) => `arm ${arm}`).join(', ');
+    const study = (count: number) => bareStudy('factors: {sex: [Male]}', `treatments: [${arms(count)}]`);
+    expect(warningsOf(study(10))).toEqual([]); // 1/19
+    expect(warningsOf(study(11))).toEqual([expect.stringMatching(/^3: .* 21 balls \(K = 11/)]);
+    expect(warningsOf(`${study(11)}\n  w: 2`)).toEqual([expect.stringMatching(/^4: .* 42 balls/)]);
+  });
+
+  it('stand in the order of the file, with its name', () => {
+    const text = `${studyWith('starting_seed: 1')}\n${studyWith('starting_seed: 2').replace('S:', 'T:')}\nalpha: 9`;
+    const { warnings } = parseStudiesFile(text, 'trial/studies.yml');
+    expect(warnings.map(({ file, line }) => [file, line])).toEqual([
+      ['trial/studies.yml', 4],
+      ['trial/studies.yml', 8],
+      ['trial/studies.yml', 9],
+      ['trial/studies.yml', 9],
+    ]);
+  });
+});
+
+describe('whatever the file holds', () => {
+  const pieces = [
+    'S:',
+    '\n',
+    '  ',
+    'treatments: ',
+    'factors: ',
+    '[',
+    ']',
+    '{',
+    '}',
+    'a',
+    ', ',
+    '&x ',
+    '*x',
+    '"',
+    "'",
+  ];
+  const noise = [
+    '<<: ',
+    '- ',
+    '? ',
+    ': ',
+    '!t ',
+    '---\n',
+    '|',
+    '>',
+    '#',
+    '%',
+    '\t',
+    '\ud800',
+    '\u0000',
+    '0',
+    '~',
+  ];
+
+  it('it is loaded, or refused with lines that exist', () => {
+    const text = fc.array(fc.constantFrom(...pieces, ...noise), { maxLength: 40 }).map((all) => all.join(''));
+    fc.assert(
+      fc.property(text, (given) => {
+        try {
+          for (const { configuration } of parseStudiesFile(given, 'f').studies)
+            StudyConfiguration.parse(configuration);
+        } catch (error) {
+          if (!(error instanceof StudiesFileError)) throw error;
+          expect(error.findings.length).toBeGreaterThan(0);
+          for (const { line, message } of error.findings) {
+            expect(line).toBeGreaterThanOrEqual(1);
+            expect(line).toBeLessThanOrEqual(given.split('\n').length);
+            expect(message).toMatch(/\(hint: .+\)$/s);
+          }
+        }
+      }),
+      { seed: 1978, numRuns: 3000 },
+    );
+  });
+});

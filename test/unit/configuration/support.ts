@@ -1,0 +1,38 @@
+import { StudiesFileError } from '../../../src/configuration/finding.ts';
+import { type ConfiguredStudy, parseStudiesFile } from '../../../src/configuration/studies-file.ts';
+
+/** A complete study of three lines; what a test is about begins on line 4. */
+export const studyWith = (...lines: string[]): string =>
+  [
+    'S:',
+    '  treatments: [A, B]',
+    '  factors: {sex: [Male, Female]}',
+    ...lines.map((line) => `  ${line}`),
+  ].join('\n');
+
+/** A study with these lines instead of a list of treatments and factors; they begin on line 2. */
+export const bareStudy = (...lines: string[]): string =>
+  ['S:', ...lines.map((line) => `  ${line}`)].join('\n');
+
+export function onlyStudyOf(text: string): ConfiguredStudy {
+  const { studies } = parseStudiesFile(text, 'studies.yaml');
+  const [study] = studies;
+  if (!study || studies.length > 1) throw new Error(`expected one study, not ${studies.length}`);
+  return study;
+}
+
+/** Each refusal as `line: message`. */
+export function refusalsOf(text: string): string[] {
+  try {
+    parseStudiesFile(text, 'studies.yaml');
+  } catch (error) {
+    if (error instanceof StudiesFileError)
+      return error.findings.map(({ line, message }) => `${line}: ${message}`);
+    throw error;
+  }
+  throw new Error('expected the file to be refused');
+}
+
+/** Each warning as `line: message`. */
+export const warningsOf = (text: string): string[] =>
+  parseStudiesFile(text, 'studies.yaml').warnings.map(({ line, message }) => `${line}: ${message}`);

@@ -1,0 +1,247 @@
+import fc from 'fast-check';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { FactOf } from '../../../events/define.ts';
+import type { ParticipantRandomized, StudyConfiguration } from '../../../events/study.ts';
+import { type BgState, Pcg64 } from '../../../src/random/pcg64.ts';
+import { type Allocation, allocate } from '../../../src/urn/allocate.ts';
+import { balls } from '../../../src/urn/balls.ts';
+import { Counts } from '../../../src/urn/counts.ts';
+import { seed, studyWithParticipants } from '../../support/arbitrary-study.ts';
+import { compareRationals, exactImbalance } from '../../support/exact.ts';
+import { check } from '../../support/property.ts';
+import { referenceHistories } from '../../support/vectors.ts';
+
+/** Everything that happens in a study: each participant's allocation, with what was counted before it. */
+function* allocateAll(
+  configuration: StudyConfiguration,
+  firstState: BgState,
+  participants: Iterable<readonly number[]>,
+): Generator<{ levelIndexes: readonly number[]; counts: Counts; allocation: Allocation }> {
+  const counts = new Counts(configuration);
+  let state = firstState;
+  for (const levelIndexes of participants) {
+    const allocation = allocate(configuration, counts, levelIndexes, state);
+    yield { levelIndexes, counts, allocation };
+    counts.add(levelIndexes, allocation.treatmentIndex);
+    state = allocation.bgStateAfter;
+  }
+}
+
+const scenario = fc
+  .record({ seed: seed(300), study: studyWithParticipants(25) })
+  .map(({ seed: entropy, study }) => ({
+    ...study,
+    state: Pcg64.fromSeed(entropy).snapshot(),
+  }));
+
+const histories = referenceHistories();
+
+describe('the histories of the reference implementation', () => {
+  it('are 2,100 allocations in 14 studies', () => {
+    expect(histories).toHaveLength(14);
+    expect(histories.flatMap(({ participants }) => participants)).toHaveLength(2100);
+  });
+
+  it.each(histories.map((history) => ({ name: history.configuration.name, ...history })))(
+    'are repeated, treatments and states: $name',
+    ({ configuration, seed, participants }) => {
+      const steps = allocateAll(
+        configuration,
+        Pcg64.fromSeed(seed).snapshot(),
+        participants.map((p) => p.levelIndexes),
+      );
+      expect([...steps].map(({ allocation }) => [allocation.treatment, allocation.bgStateAfter])).toEqual(
+        participants.map(({ treatment, bgStateAfter }) => [treatment, bgStateAfter]),
+      );
+    },
+  );
+
+  it('are repeated from each recorded state, not only from the seed', () => {
+    for (const { configuration, seed, participants } of histories) {
+      const counts = new Counts(configuration);
+      let before = Pcg64.fromSeed(seed).snapshot();
+      for (const { levelIndexes, treatment, bgStateAfter } of participants) {
+        expect(allocate(configuration, counts, levelIndexes, before)).toMatchObject({
+          treatment,
+          bgStateAfter,
+        });
+        counts.add(levelIndexes, configuration.treatments.indexOf(treatment));
+        before = bgStateAfter;
+      }
+    }
+  });
+
+  it('show the known hazard 14 times: urns as imbalanced as the selected one, but for the last bit', () => {
+    let skippedLots = 0;
+    for (const { configuration, seed, participants } of histories) {
+      const state = Pcg64.fromSeed(seed).snapshot();
+      const steps = allocateAll(
+        configuration,
+        state,
+        participants.map((p) => p.levelIndexes),
+      );
+      for (const { levelIndexes, counts, allocation } of steps) {
+        const exact = (urn: readonly number[]) => exactImbalance(configuration.D, urn);
+        const selected = exact(allocation.balls);
+        const ties = levelIndexes
+          .map((level, factor) => exact(balls(configuration, counts.of(factor, level))))
+          .filter((d) => compareRationals(d, selected) === 0);
+        if (ties.length !== allocation.candidates.length) skippedLots++;
+      }
+    }
+    expect(skippedLots).toBe(14);
+  });
+});
+
+describe('allocate', () => {
+  it('returns the evidence that the event records', () => {
+    type Draw = FactOf<typeof ParticipantRandomized>['sections']['draw'];
+    expectTypeOf<Allocation>().toExtend<Draw>();
+    expectTypeOf<keyof Allocation>().toEqualTypeOf<keyof Draw | 'treatment' | 'treatmentIndex'>();
+  });
+
+  it('returns evidence from which the draw can be made again', () => {
+    check(
+      fc.property(scenario, ({ configuration, state, participants }) => {
+        const names = configuration.factors.map(({ name }) => name);
+        let before = state;
+        for (const { levelIndexes, counts, allocation } of allocateAll(configuration, state, participants)) {
+          const factor = names.indexOf(allocation.selectedFactor);
+          const row = counts.of(factor, levelIndexes[factor] ?? -1);
+          expect(allocation.bgStateBefore).toEqual(before);
+          expect(allocation.candidates).toContain(allocation.selectedFactor);
+          expect(allocation.counts).toEqual(row);
+          expect(allocation.balls).toEqual(balls(configuration, row));
+          expect(allocation.treatment).toBe(configuration.treatments[allocation.treatmentIndex]);
+          before = allocation.bgStateAfter;
+        }
+      }),
+    );
+  });
+
+  it('reads its arguments only, and returns the same for the same', () => {
+    check(
+      fc.property(scenario, ({ configuration, state, participants }) => {
+        for (const { levelIndexes, counts, allocation } of allocateAll(configuration, state, participants)) {
+          const before = structuredClone(allocation.bgStateBefore);
+          const rows = levelIndexes.map((level, factor) => counts.of(factor, level));
+          expect(allocate(configuration, counts, levelIndexes, before)).toEqual(allocation);
+          expect(allocate(configuration, counts.fork(), levelIndexes, before)).toEqual(allocation);
+          expect(before).toEqual(allocation.bgStateBefore);
+          expect(levelIndexes.map((level, factor) => counts.of(factor, level))).toEqual(rows);
+        }
+      }),
+    );
+  });
+
+  it('moves the generator by one output, and by one 32-bit half more if a lot was cast', () => {
+    check(
+      fc.property(scenario, ({ configuration, state, participants }) => {
+        for (const { allocation } of allocateAll(configuration, state, participants)) {
+          const generator = Pcg64.restore(allocation.bgStateBefore);
+          // A rejected half has a chance below 20 / 2^32.
+          if (allocation.candidates.length > 1) generator.nextUint32();
+          expect(generator.nextUniform53()).toBe(allocation.uniform53);
+          expect(allocation.bgStateAfter).toEqual(generator.snapshot());
+        }
+      }),
+    );
+  });
+
+  it('does not depend on the order in which factors and levels are listed', () => {
+    const reordered = scenario.chain(({ configuration, state, participants }) => {
+      const places = [...configuration.factors.keys()];
+      return fc
+        .shuffledSubarray(places, { minLength: places.length })
+        .map((order) => ({ configuration, state, participants, order }));
+    });
+    check(
+      fc.property(reordered, ({ configuration, state, participants, order }) => {
+        const factors = order.flatMap((place) => configuration.factors[place] ?? []);
+        const other = {
+          ...configuration,
+          factors: factors.map(({ name, levels }) => ({ name, levels: levels.toReversed() })),
+        };
+        const moved = participants.map((levels) =>
+          order.map((place, i) => (factors[i]?.levels.length ?? 0) - 1 - (levels[place] ?? 0)),
+        );
+        const one = [...allocateAll(configuration, state, participants)].map(({ allocation }) => allocation);
+        const two = [...allocateAll(other, state, moved)].map(({ allocation }) => allocation);
+        expect(two).toEqual(one);
+      }),
+    );
+  });
+
+  it('lists all factors, sorted by code point, while nobody has been assigned', () => {
+    const names = ['\u{10000}', '\uffee', 'b', 'a'];
+    const configuration: StudyConfiguration = {
+      name: 'study',
+      mode: 'test',
+      D: 'chisquare',
+      urnSelection: 'method1',
+      w: 1,
+      alpha: 0,
+      beta: 1,
+      treatments: ['A', 'B'],
+      factors: names.map((name) => ({ name, levels: ['only'] })),
+    };
+    const allocation = allocate(
+      configuration,
+      new Counts(configuration),
+      [0, 0, 0, 0],
+      Pcg64.fromSeed(1n).snapshot(),
+    );
+    expect(allocation.candidates).toEqual(['a', 'b', '\uffee', '\u{10000}']);
+  });
+
+  it('keeps the treatments of every level together over a long study', () => {
+    // Ten balls for every other treatment against one to start with: arms of a level never drift far apart.
+    const configuration: StudyConfiguration = {
+      name: 'study',
+      mode: 'test',
+      D: 'range',
+      urnSelection: 'method1',
+      w: 1,
+      alpha: 0,
+      beta: 10,
+      treatments: ['A', 'B', 'C'],
+      factors: [{ name: 'site', levels: ['1', '2'] }],
+    };
+    const participants = Array.from({ length: 3000 }, (_, i) => [i % 2]);
+    const counts = new Counts(configuration);
+    for (const { levelIndexes, allocation } of allocateAll(
+      configuration,
+      Pcg64.fromSeed(1n).snapshot(),
+      participants,
+    )) {
+      counts.add(levelIndexes, allocation.treatmentIndex);
+    }
+    for (const n of [...counts.of(0, 0), ...counts.of(0, 1)]) expect(Math.abs(n - 500)).toBeLessThan(60);
+  });
+
+  describe('refuses', () => {
+    const [history] = histories;
+    if (history === undefined) throw new Error('no history');
+    const { configuration } = history;
+    const levels = configuration.factors.map(() => 0);
+    const state = Pcg64.fromSeed(1n).snapshot();
+    const counts = new Counts(configuration);
+
+    it('levels that are missing, too many or out of range', () => {
+      expect(() => allocate(configuration, counts, levels.slice(1), state)).toThrow(RangeError);
+      expect(() => allocate(configuration, counts, [...levels, 0], state)).toThrow(RangeError);
+      expect(() => allocate(configuration, counts, levels.with(0, -1), state)).toThrow(RangeError);
+      expect(() => allocate(configuration, counts, levels.with(0, 99), state)).toThrow(RangeError);
+    });
+
+    it('counts of another configuration', () => {
+      const other = { ...configuration, treatments: [...configuration.treatments, 'one more'] };
+      expect(() => allocate(configuration, new Counts(other), levels, state)).toThrow(RangeError);
+    });
+
+    it('a state that no generator has', () => {
+      const broken = { ...state, state: { ...state.state, inc: '0' } };
+      expect(() => allocate(configuration, counts, levels, broken)).toThrow(RangeError);
+    });
+  });
+});
