@@ -92,24 +92,34 @@ export function leafHash(record: Uint8Array): Buffer {
 /**
  * Serializes a fact, sealing its sections.
  * @param newSalt gives 128 random bits in hex, once per section
+ * @throws RecordError when the fact is not what the catalogue says: once written it could never be read again
  */
 export function encodeRecord(header: Header, fact: Fact, newSalt: () => string): RecordBytes {
-  const definition = knownEvents.latest(fact.type);
-  if (!definition) throw new RecordError('unknown-type', fact.type, 'is not in the catalogue');
-  const sealedParts: string[] = [];
-  const seals: Record<string, string> = {};
-  for (const [name, section] of Object.entries(fact.sections).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const text = canonicalJson({ ...section, salt: newSalt() });
-    sealedParts.push(`${JSON.stringify(name)}:${text}`);
-    seals[name] = hash('sha256', text);
-  }
   const { id, log, stream, revision, at, actor } = header;
   const { type, data } = fact;
+  const definition = knownEvents.latest(type);
+  if (!definition) throw new RecordError('unknown-type', type, 'is not in the catalogue');
+  const salted = Object.entries(fact.sections)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, section]) => [name, { ...section, salt: newSalt() }] as const);
+  for (const checked of [
+    definition.data.safeParse(data),
+    definition.sealed.safeParse(Object.fromEntries(salted)),
+  ])
+    if (!checked.success)
+      throw new RecordError('malformed', type, `is not written: it has no valid ${paths(checked.error)}`);
+
+  const sections = salted.map(([name, section]) => ({ name, text: canonicalJson(section) }));
+  const seals = Object.fromEntries(sections.map(({ name, text }) => [name, hash('sha256', text)]));
   const record = Buffer.from(
     canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version: definition.version }),
   );
-  // The sections are canonical and their names sorted, so the whole is canonical without a second pass.
-  return { record, sealed: Buffer.from(`{${sealedParts.join(',')}}`), leaf: leafHash(record) };
+  return { record, sealed: Buffer.from(joinSections(sections)), leaf: leafHash(record) };
+}
+
+/** The sections are canonical and their names sorted, so the whole is canonical without a second pass. */
+function joinSections(sections: readonly { readonly name: string; readonly text: string }[]): string {
+  return `{${sections.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
 /**
@@ -130,9 +140,11 @@ export function decodeRecord(
       'leaf-mismatch',
       'the record does not match the leaf hash stored beside it: it was changed after it was written',
     );
-  const parsed = RecordSchema.safeParse(
-    parseJson(stored.record) ?? fail('malformed', 'the record is not JSON in UTF-8'),
-  );
+  const text = utf8(stored.record) ?? fail('malformed', 'the record is not UTF-8');
+  const json = parseJson(text) ?? fail('malformed', 'the record is not JSON');
+  // Where a key stood twice, two readers could read two things in one record.
+  if (JSON.stringify(json) !== text) fail('malformed', 'the record is not canonical JSON');
+  const parsed = RecordSchema.safeParse(json);
   if (!parsed.success) return fail('malformed', `the record has no valid ${paths(parsed.error)}`);
   const record = parsed.data;
   if (record.stream !== stored.stream || record.revision !== stored.revision)
@@ -147,8 +159,9 @@ export function decodeRecord(
   if (definition.stream !== streamKind(stored.stream))
     fail('misplaced', `${type} does not belong into this stream`);
 
-  const sealed = parseJson(stored.sealed) ?? fail('malformed', 'the sealed part is not JSON in UTF-8');
-  checkSeals(record.seals, sealed as Record<string, unknown>, fail);
+  const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
+  const sealed = parseJson(sealedText) ?? fail('malformed', 'the sealed part is not JSON');
+  checkSeals(record.seals, sealed as Record<string, unknown>, sealedText, fail);
   const data = definition.data.safeParse(record.data);
   if (!data.success) return fail('malformed', `data has no valid ${paths(data.error)}`);
   const sections = definition.sealed.safeParse(sealed);
@@ -162,22 +175,32 @@ export function decodeRecord(
 function checkSeals(
   seals: Readonly<Record<string, string>>,
   sealed: Readonly<Record<string, unknown>>,
+  sealedText: string,
   fail: (fault: RecordFault, why: string) => never,
 ): void {
-  const names = Object.keys(sealed);
-  if (names.length !== Object.keys(seals).length)
-    fail('seal-mismatch', 'seals and sealed sections differ in number');
-  for (const name of names) {
+  const sections = Object.entries(seals).map(([name, seal]) => {
     // JSON.stringify gives a section's canonical bytes back: it was parsed from sorted keys, none of them a number.
-    if (hash('sha256', JSON.stringify(sealed[name])) !== seals[name])
+    const text =
+      JSON.stringify(sealed[name]) ?? fail('seal-mismatch', `section "${name}" is sealed, but missing`);
+    if (hash('sha256', text) !== seal)
       fail('seal-mismatch', `section "${name}" does not match its seal: it was changed after it was written`);
-  }
+    return { name, text };
+  });
+  if (joinSections(sections) !== sealedText)
+    fail(
+      'seal-mismatch',
+      'the sealed part is more than its sealed sections: it was changed after it was written',
+    );
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function utf8(bytes: Uint8Array): string | undefined {
   if (!isUtf8(bytes)) return undefined;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

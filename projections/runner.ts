@@ -59,7 +59,7 @@ export class Runner {
   async rebuild(onProgress?: (records: number) => void): Promise<void> {
     let records = 0;
     for await (const page of this.#store.readAll(this.#position)) {
-      this.#takeStored(page);
+      this.#takeNext(page);
       records += page.length;
       onProgress?.(records);
       // Let requests such as /healthz in between the pages.
@@ -72,7 +72,7 @@ export class Runner {
   follow(): void {
     this.#subscription = this.#store.subscribe(this.#position, {
       onRecords: (records) => {
-        this.#takeStored(records);
+        this.#takeNext(records);
         this.#caughtUpAt = Date.now();
       },
       onError: (error) => this.#hooks.onStoreError?.(error),
@@ -83,8 +83,9 @@ export class Runner {
     this.#subscription?.close();
   }
 
-  get caughtUp(): boolean {
-    return this.#caughtUpAt !== undefined;
+  /** Seconds since the projections were last known to show the whole log; -1 before the first time. */
+  lagSeconds(): number {
+    return this.#caughtUpAt === undefined ? -1 : (Date.now() - this.#caughtUpAt) / 1000;
   }
 
   /** Reads one stream's tail from the store. Throws StoreError. */
@@ -124,11 +125,14 @@ export class Runner {
     return () => listeners.delete(listener);
   }
 
+  /** Records of the whole log, in its order: `follow` goes on behind them. One stream's tail is not such an order. */
+  #takeNext(records: readonly StoredRecord[]): void {
+    this.#takeStored(records);
+    this.#position = records.at(-1)?.position ?? this.#position;
+  }
+
   #takeStored(records: readonly StoredRecord[]): void {
-    for (const stored of records) {
-      this.#take(stored.stream, stored.revision, () => decodeRecord(stored));
-      this.#position = stored.position;
-    }
+    for (const stored of records) this.#take(stored.stream, stored.revision, () => decodeRecord(stored));
   }
 
   #take(name: string, revision: number, decode: () => LogEvent): void {

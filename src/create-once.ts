@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -7,7 +8,8 @@ import { dirname } from 'node:path';
  */
 export function createOnce(file: string, fill: (draft: string) => void): void {
   if (existsSync(file)) return;
-  const draft = `${file}.new-${process.pid}`;
+  // Not the process id: in containers that share a folder, every process may be number 1.
+  const draft = `${file}.new-${randomBytes(6).toString('hex')}`;
   try {
     closeSync(openSync(draft, 'wx', 0o600));
     fill(draft);

@@ -23,6 +23,8 @@ const OWN_KEYS = [
   'treatments',
   'factors',
 ] as const;
+/** In UTF-16 code units. Nested thousands of times, a pattern ends the process when it is first used. */
+const MAX_PATTERN_LENGTH = 1_000;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS];
 
 /** A study as the file gives it; `lines` tells where its settings stand, for warnings. */
@@ -132,6 +134,10 @@ function readIdPattern(entry: Entry | undefined, refuse: Refuse): string | undef
   const pattern = value.kind === 'text' ? value.text : '';
   if (pattern === '' || nameProblem(pattern)) {
     refuse(value.line, 'id_pattern is not a regular expression on one line', 'put it in single quotes');
+    return undefined;
+  }
+  if (pattern.length > MAX_PATTERN_LENGTH) {
+    refuse(value.line, `id_pattern is longer than ${MAX_PATTERN_LENGTH} characters`, 'write a shorter one');
     return undefined;
   }
   try {

@@ -1,14 +1,8 @@
 /** What a studies file may say but should not: designs that can be predicted, or that unbalance the arms. */
+import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Refuse } from './finding.ts';
 import type { ReadStudy } from './study.ts';
 import { quote } from './values.ts';
-
-const WEAK_SEED_BELOW = 2n ** 96n;
-
-/** True if the seed can be found by search from published allocations (`seedWeak` of `StudyRegistered`). */
-export function isWeakSeed(seed: bigint): boolean {
-  return seed < WEAK_SEED_BELOW;
-}
 
 /** Notes every warning about one study that was accepted. The seed itself is in none of them. */
 export function warnAbout(study: ReadStudy, note: Refuse): void {

@@ -83,7 +83,10 @@ function refuseSyntax(
       );
     } else {
       // What the library quotes from the file may be a treatment or a seed.
-      const reason = `not valid YAML: ${error.message.replace(/: ".*"$/s, '')}`;
+      const detail = error.message
+        .replace(/: ".*"$/s, '')
+        .replace(/^Maximum call stack.*/, 'nested too deeply');
+      const reason = `not valid YAML: ${detail}`;
       refuse(
         line,
         reason,
@@ -180,8 +183,8 @@ class TreeReader {
     if (target) return target;
     this.#refuse(
       line,
-      `nothing above is marked "&${alias.source}"`,
-      'mark the value first, or write it out in quotes',
+      'an alias (*) stands for nothing above',
+      'mark the value with & first, or put a name that begins with * in quotes',
     );
     return nothing;
   }

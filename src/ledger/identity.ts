@@ -6,6 +6,14 @@ import { type EventStore, NO_STREAM } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
 import type { SigningKey } from './signing-key.ts';
 
+/** Where the signing key of a log is. */
+export interface KeySource {
+  /** The existing key. @throws DomainError `identity` when there is none */
+  load(): SigningKey;
+  /** The key for a new log of that name, made unless it exists. */
+  loadOrMake(logName: string): SigningKey;
+}
+
 export interface LogIdentity {
   readonly logId: string;
   readonly logName: string;
@@ -15,25 +23,24 @@ export interface LogIdentity {
 /**
  * Reads who the log is, and begins it when the store is empty.
  *
- * @param getKey gives the signing key for a log of that name; called when the name is known
  * @param wantedName name for a new log; undefined: "urn", and whatever name an existing log has
  * @throws DomainError `identity` when log, name and key do not belong together; RecordError; StoreError
  */
 export async function openIdentity(
   store: EventStore,
-  getKey: (logName: string) => SigningKey,
+  keys: KeySource,
   wantedName: string | undefined,
   actor: Actor,
   tools: WriterTools,
 ): Promise<LogIdentity> {
   const existing = await readIdentity(store);
-  const begun = existing ?? (await begin(store, getKey, wantedName ?? 'urn', actor, tools));
+  const begun = existing ?? (await begin(store, keys, wantedName ?? 'urn', actor, tools));
   if (wantedName !== undefined && wantedName !== begun.logName)
     throw new DomainError(
       'identity',
       `this log is named "${begun.logName}", not "${wantedName}" (hint: leave out --log-name)`,
     );
-  const signingKey = getKey(begun.logName);
+  const signingKey = keys.load();
   if (signingKey.publicKey !== begun.publicKey)
     throw new DomainError(
       'identity',
@@ -58,7 +65,7 @@ async function readIdentity(store: EventStore): Promise<Created | undefined> {
 
 async function begin(
   store: EventStore,
-  getKey: (logName: string) => SigningKey,
+  keys: KeySource,
   logName: string,
   actor: Actor,
   { newId, newSalt, now }: WriterTools,
@@ -66,7 +73,7 @@ async function begin(
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
     throw new DomainError('identity', `"${logName}" cannot name a log: a name has no white space and no "+"`);
   const logId = newId();
-  const data = { logId, logName, publicKey: getKey(logName).publicKey };
+  const data = { logId, logName, publicKey: keys.loadOrMake(logName).publicKey };
   const header = { id: newId(), log: logId, stream: 'log', revision: 0, at: now().toISOString(), actor };
   const record = encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt);
   const { type } = await store.append('log', NO_STREAM, [record]);

@@ -14,7 +14,7 @@ import {
   generateKeyPairSync,
   type KeyObject,
 } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createOnce } from '../create-once.ts';
 import { DomainError } from '../errors.ts';
 
@@ -56,12 +56,19 @@ export function parseSigningKey(text: string, where: string): SigningKey {
   return key;
 }
 
-/**
- * The key in a file, made first if there is none. The file appears complete or not at all; of two processes that make
- * it at once, both get the first one's.
- */
+/** The key in a file; the file is made first, with a new key, unless it exists. */
 export function loadOrMakeSigningKey(file: string, name: string): SigningKey {
   createOnce(file, (draft) => writeFileSync(draft, `${makeSigningKey(name).secret}\n`));
+  return loadSigningKey(file);
+}
+
+/** @throws DomainError `identity` when there is no such file, or no key in it */
+export function loadSigningKey(file: string): SigningKey {
+  if (!existsSync(file))
+    throw new DomainError(
+      'identity',
+      `the log's signing key ${file} is missing (hint: restore it from a backup of the data folder)`,
+    );
   return parseSigningKey(readFileSync(file, 'utf8'), file);
 }
 

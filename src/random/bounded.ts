@@ -2,7 +2,7 @@
  * A uniform integer below n, as numpy's `Generator.integers(0, n)` draws it.
  *
  * Sources: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019; numpy
- * `distributions.c`, `random_bounded_uint64_fill` (the two short cuts) and `buffered_bounded_lemire_uint32`.
+ * `distributions.c`, `random_bounded_uint64_fill` (the bounds 1 and 2^32) and `buffered_bounded_lemire_uint32`.
  */
 import type { Pcg64 } from './pcg64.ts';
 
@@ -20,8 +20,8 @@ export function boundedInteger(generator: Pcg64, n: number): number {
     throw new RangeError(`bound must be an integer from 1 to 2^32, not ${n}`);
   }
   if (n === 1) return 0;
-  if (n === TWO_TO_32) return generator.nextUint32();
 
+  // numpy has a case of its own for 2^32, whose product would not fit; here it is an ordinary one that rejects nothing.
   const bound = BigInt(n);
   let product = BigInt(generator.nextUint32()) * bound;
   // The remainder costs a division and is needed only when the lower half is below n (Lemire, algorithm 5).

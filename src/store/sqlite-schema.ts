@@ -4,7 +4,7 @@
  * One append-only table. `record`, `sealed` and `leaf` are the facts; `stream` and `revision` repeat what the record
  * says, for the index, and are checked against it at every read. `position` is the order of arrival.
  */
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { createOnce } from '../create-once.ts';
 import { StoreError } from './event-store.ts';
@@ -12,6 +12,8 @@ import { StoreError } from './event-store.ts';
 /** "urn1" in ASCII, in SQLite's application_id: tells our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
 const SCHEMA_VERSION = 1;
+/** Length of an SQLite file's header. */
+const HEADER_BYTES = 100;
 /** How long a writer waits for another process's transaction, in ms. */
 const BUSY_TIMEOUT_MS = 5000;
 
@@ -49,6 +51,9 @@ export function createDatabase(file: string): void {
       const db = new Database(draft);
       try {
         db.exec(SCHEMA);
+        // Already here, while nobody else knows the file: of two processes that switch a new file to WAL at once, one
+        // is refused as busy, however long it would wait.
+        db.pragma('journal_mode = WAL');
       } finally {
         db.close();
       }
@@ -64,7 +69,6 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database.Dat
     checkHeader(file);
     const db = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
     try {
-      checkMarks(db, file);
       setDurability(db);
       if (use === 'read') db.pragma('query_only = ON');
       return db;
@@ -77,20 +81,25 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database.Dat
   }
 }
 
+/**
+ * Reads the marks from the file's first bytes (https://www.sqlite.org/fileformat.html §1.3), before SQLite sees it:
+ * opening another program's database could already play its journal back, and so change it. Ours are written before
+ * the file gets its name.
+ */
 function checkHeader(file: string): void {
-  if (statSync(file).size < 100)
-    throw foreign(file, 'it is too short to be a database: it was cut off, or another program made it');
-  const head = Buffer.alloc(16);
+  const header = Buffer.alloc(HEADER_BYTES);
   const fd = openSync(file, 'r');
-  readSync(fd, head, 0, 16, 0);
-  closeSync(fd);
-  if (head.toString('latin1') !== 'SQLite format 3\0') throw foreign(file, 'it is not an SQLite database');
-}
-
-function checkMarks(db: Database.Database, file: string): void {
-  if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID)
+  try {
+    if (readSync(fd, header, 0, HEADER_BYTES, 0) < HEADER_BYTES)
+      throw foreign(file, 'it is too short to be a database: it was cut off, or another program made it');
+  } finally {
+    closeSync(fd);
+  }
+  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
+    throw foreign(file, 'it is not an SQLite database');
+  if (header.readInt32BE(68) !== APPLICATION_ID)
     throw foreign(file, 'it is an SQLite database of another program');
-  const version = db.pragma('user_version', { simple: true });
+  const version = header.readInt32BE(60);
   if (version !== SCHEMA_VERSION)
     throw foreign(file, `its schema has version ${version}, and this build knows ${SCHEMA_VERSION}`);
 }

@@ -44,7 +44,8 @@ interface Row extends RecordBytes {
 export class SqliteStore implements EventStore {
   readonly #reader: Database.Database;
   readonly #file: string;
-  #thread: Worker;
+  /** Undefined between the loss of the thread and the start of the next. */
+  #thread: Worker | undefined;
   readonly #waiting: Pending[] = [];
   #inFlight: Pending[] = [];
   #ready = false;
@@ -82,7 +83,8 @@ export class SqliteStore implements EventStore {
   }
 
   append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
-    if (this.#closing) throw new StoreError('unavailable', 'not-written', 'the store is closed');
+    if (this.#closing)
+      return Promise.reject(new StoreError('unavailable', 'not-written', 'the store is closed'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request: { stream, expectedRevision, records }, resolve, reject });
       this.#send();
@@ -125,27 +127,36 @@ export class SqliteStore implements EventStore {
 
   async #drainAndClose(): Promise<void> {
     for (const follower of this.#followers) follower.close();
-    if (this.#inFlight.length > 0 || this.#waiting.length > 0)
+    if (this.#inFlight.length > 0 || this.#waiting.length > 0) {
+      this.#thread ??= this.#startThread();
       await new Promise<void>((resolve) => {
         this.#idle = resolve;
       });
-    const exited = new Promise((resolve) => this.#thread.once('exit', resolve));
-    this.#thread.postMessage('close');
-    await exited;
+    }
+    const thread = this.#thread;
+    if (thread) {
+      const exited = new Promise((resolve) => thread.once('exit', resolve));
+      thread.postMessage('close');
+      await exited;
+    }
     this.#reader.close();
   }
 
   #startThread(): Worker {
     const thread = new Worker(threadFile(), { workerData: { file: this.#file } });
+    let why = 'it stopped';
     thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
-    thread.on('error', (error) => this.#onThreadLost(error));
+    thread.on('error', (error) => {
+      why = error.message;
+    });
+    thread.on('exit', () => this.#onThreadEnd(why));
     return thread;
   }
 
   #send(): void {
     if (!this.#ready || this.#inFlight.length > 0 || this.#waiting.length === 0) return;
     this.#inFlight = this.#waiting.splice(0, GROUP_APPENDS);
-    this.#thread.postMessage(this.#inFlight.map(({ request }) => request));
+    this.#thread?.postMessage(this.#inFlight.map(({ request }) => request));
   }
 
   #onMessage(message: 'ready' | readonly AppendReply[]): void {
@@ -182,20 +193,15 @@ export class SqliteStore implements EventStore {
   }
 
   /** What the thread was asked may have been written or not; the callers send it again. */
-  #onThreadLost(error: Error): void {
+  #onThreadEnd(why: string): void {
+    this.#thread = undefined;
     this.#ready = false;
-    const lost = new StoreError(
-      'unavailable',
-      'unclear',
-      `the writing thread ended: ${error.message}`,
-      error,
-    );
-    for (const pending of [...this.#inFlight, ...this.#waiting.splice(0)]) pending.reject(lost);
-    this.#inFlight = [];
+    const lost = new StoreError('unavailable', 'unclear', `the writing thread ended: ${why}`);
+    for (const pending of [...this.#inFlight.splice(0), ...this.#waiting.splice(0)]) pending.reject(lost);
     this.#idle?.();
     if (!this.#closing)
       setTimeout(() => {
-        this.#thread = this.#startThread();
+        if (!this.#closing) this.#thread = this.#startThread();
       }, RESTART_MS).unref();
   }
 
@@ -269,7 +275,8 @@ class Follower {
   #poll(): void {
     if (this.#closed) return;
     try {
-      for (let more = true; more; ) {
+      // The subscriber may close the subscription while it is told.
+      for (let more = true; more && !this.#closed; ) {
         const records = this.#readAfter(this.#position);
         const last = records.at(-1);
         if (!last) return;

@@ -1,15 +1,13 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 import type { StudyFact } from '../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
+import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import type { Pause, Randomize, Register, Resume, StudyCommand, StudyOutcome } from './commands.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, requestKey, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
-
-/** Seeds below this can be found by search, and every later assignment computed from them. */
-export const WEAK_SEED_BELOW = 2n ** 96n;
 
 export function decide(state: StudyState, command: StudyCommand): StudyDecision {
   if (command.type === 'register') return register(state, command);
@@ -33,7 +31,7 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
         studyId,
         configuration,
         seedSource,
-        seedWeak: seed < WEAK_SEED_BELOW,
+        seedWeak: isWeakSeed(seed),
         algorithm: { name: 'wei-urn-method1-pcg64', version: 1 },
       },
       sections: { generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() } },

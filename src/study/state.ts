@@ -31,6 +31,7 @@ export function requestKey(user: string, idempotencyKey: string): string {
 
 export function evolve(state: StudyState, event: LogEvent): StudyState {
   if (event.type === 'StudyRegistered') {
+    if (state.status !== 'unregistered') throw new Error('a study was registered twice');
     const { configuration } = event.data;
     return {
       status: 'open',

@@ -6,18 +6,17 @@
  * factor out or use another way to sum, however equal it is on paper.
  *
  * Known hazard: two urns whose variance or chisquare is equal as a rational number, say with the balls 2, 2, 1 and
- * 1, 2, 2, may differ in the last bit as doubles. The lot that method 1 describes is then not cast between them; the one
- * that rounded up is drawn from, and that draw is as random as ever. It happens in about 0.3 % of allocations, more
- * with more treatments (14 of the 2,100 in test/vectors/reference-histories.json). The reference behaves so, and its
+ * 1, 2, 2, may differ in the last bit as doubles. The lot that method 1 describes is then not cast between them; the
+ * one that rounded up is drawn from, and that draw is as random as ever. It was seen in about 0.3 % of
+ * allocations; 14 are among the 2,100 of test/vectors/reference-histories.json. The reference behaves so, and its
  * studies could not be replayed otherwise. The range, one rounded division, is not affected.
  */
-
 import type { ImbalanceMeasure } from '../../events/study.ts';
 
 /**
  * @param measure the study's `D`
  * @param balls b_k of an urn, whole numbers, at least two, with a sum T above zero
- * @returns d, without unit, at least zero, and zero for equal b_k:
+ * @returns d, without unit, at least zero; zero for equal b_k, though but for rounding in the last two:
  *   range (max b - min b) / T; variance sum (m - f_k)^2 / (K - 1); chisquare sum of (f_k - m)^2 / m;
  *   with f_k = b_k / T and m = (f_1 + f_2 + ...) / K
  */

@@ -61,7 +61,8 @@ export const DEFAULT_LIMITS: WriterLimits = {
 };
 
 export interface WriterHooks {
-  onAppend?(seconds: number, events: number): void;
+  /** The store acknowledged events of these types. */
+  onAppend?(seconds: number, types: readonly string[]): void;
   onConflict?(): void;
   onUnclear?(error: Error): void;
 }
@@ -227,7 +228,10 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       const started = performance.now();
       try {
         const result = await this.#appendOnce(expectedRevision, records);
-        this.#hooks.onAppend?.((performance.now() - started) / 1000, records.length);
+        this.#hooks.onAppend?.(
+          (performance.now() - started) / 1000,
+          batch.events.map(({ type }) => type),
+        );
         return result;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;

@@ -53,7 +53,9 @@ const ORACLE = fileURLToPath(new URL('numpy-oracle.py', import.meta.url));
 /** The first Python that can import numpy: the environment's PYTHON, python3, the system's own; else undefined. */
 export function findPython(): string | undefined {
   const interpreters = [process.env['PYTHON'] || 'python3', 'python3', '/usr/bin/python3'];
-  return interpreters.find((command) => spawnSync(command, ['-c', 'import numpy'], { stdio: 'ignore' }).status === 0);
+  return interpreters.find(
+    (command) => spawnSync(command, ['-c', 'import numpy'], { stdio: 'ignore' }).status === 0,
+  );
 }
 
 /** @throws Error with what Python wrote to stderr when the oracle fails */

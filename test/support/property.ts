@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 
 /** A 32-bit integer: the environment's FC_SEED, else a fresh one. The same for every property of a test file. */
-export const propertySeed = chooseSeed(process.env['FC_SEED']);
+const propertySeed = chooseSeed(process.env['FC_SEED']);
 
 // biome-ignore lint/suspicious/noConsole: a random test without a printed seed cannot be repeated
 console.info(`random data from FC_SEED=${propertySeed}`);

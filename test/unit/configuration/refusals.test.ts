@@ -14,8 +14,7 @@ function refuses(rows: Row[]): void {
   it.each(rows)('%s', (_what, text, refusal) => {
     const refusals = refusalsOf(text);
     expect(refusals).toEqual([expect.stringMatching(/\(hint: .+\)$/s)]);
-    expect(refusals[0]).toContain(refusal);
-    expect(refusals[0]?.startsWith(refusal)).toBe(true);
+    expect(refusals[0]?.slice(0, refusal.length)).toBe(refusal);
   });
 }
 
@@ -119,7 +118,7 @@ describe('refused as YAML:', () => {
     [
       'an alias to nothing',
       bareStudy(treatments, 'factors: {sex: [Male, *female]}'),
-      '3: nothing above is marked "&female"',
+      '3: an alias (*) stands for nothing above',
     ],
   ]);
 
@@ -401,6 +400,11 @@ describe('refused among the other settings:', () => {
       `4: ${S} id_pattern is not a regular expression`,
     ],
     ['an empty pattern', studyWith('id_pattern: ""'), `4: ${S} id_pattern is not a regular expression`],
+    [
+      'a pattern longer than any id needs',
+      studyWith(`id_pattern: ${'x'.repeat(1001)}`),
+      `4: ${S} id_pattern is longer than`,
+    ],
     ['a pattern without a value', studyWith('id_pattern: null'), `4: ${S} id_pattern has no value`],
   ]);
 });

@@ -183,7 +183,7 @@ describe('names', () => {
   it('may be any text without control characters', () => {
     const name = fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
-      .filter((text) => text.trim() !== '');
+      .filter((text) => text.trim() !== '' && !text.includes('\ufffd'));
     const names = (minLength: number) => fc.uniqueArray(name, { minLength, maxLength: 6 });
     const factors = fc.uniqueArray(
       fc.tuple(
@@ -289,7 +289,7 @@ describe('warnings', () => {
     const study = (count: number) => bareStudy('factors: {sex: [Male]}', `treatments: [${arms(count)}]`);
     expect(warningsOf(study(10))).toEqual([]); // 1/19
     expect(warningsOf(study(11))).toEqual([expect.stringMatching(/^3: .* 21 balls \(K = 11/)]);
-    expect(warningsOf(`${study(11)}\n  w: 2`)).toEqual([expect.stringMatching(/^4: .* 42 balls/)]);
+    expect(warningsOf(`${study(11)}\n  w: 1`)).toEqual([expect.stringMatching(/^4: .* 21 balls/)]);
   });
 
   it('stand in the order of the file, with its name', () => {

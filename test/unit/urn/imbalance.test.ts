@@ -55,7 +55,9 @@ describe('imbalance', () => {
     );
   });
 
-  it('decides ties by the last bit: the known hazard, which the order of operations makes part of the algorithm', () => {
+  it('decides ties by the last bit, so that the order of operations is part of the algorithm: the known hazard', () => {
+    // One rounding: 3/6 - 1/6 would be 0.33333333333333337.
+    expect(imbalance('range', [1, 2, 3])).toBe(1 / 3);
     expect(imbalance('variance', [2, 2, 1])).toBe(0.013333333333333336);
     expect(imbalance('variance', [1, 2, 2])).toBe(0.013333333333333334);
     expect(imbalance('chisquare', [3, 4, 4, 4])).toBe(0.013333333333333329);

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs';
+
+const program = new URL('../dist/src/main.js', import.meta.url);
+if (existsSync(program)) {
+  await import(program.href);
+} else {
+  process.stderr.write('urn: not built yet (hint: npm ci && npm run build)\n');
+  process.exitCode = 2;
+}

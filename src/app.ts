@@ -1,0 +1,102 @@
+/** The composition root: the only file that knows every adapter and puts the parts together. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Actor } from '../events/record.ts';
+import { access } from '../projections/access.ts';
+import { balance } from '../projections/balance.ts';
+import { participants } from '../projections/participants.ts';
+import { Runner, type RunnerHooks } from '../projections/runner.ts';
+import { studyConfig } from '../projections/study-config.ts';
+import { Keys } from './access/keys.ts';
+import { DomainError } from './errors.ts';
+import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
+import type { EventStore } from './store/event-store.ts';
+import { MemoryStore } from './store/memory.ts';
+import { SqliteStore } from './store/sqlite.ts';
+import { studyState } from './study/state.ts';
+import { Studies } from './study/studies.ts';
+import { systemTools } from './write/tools.ts';
+import type { WriterHooks } from './write/writer.ts';
+
+export interface LogSettings {
+  /** Folder of the embedded store and of the signing key. */
+  readonly data: string;
+  /** `sqlite:<file>`, `memory:`; undefined: SQLite in the data folder. */
+  readonly store?: string | undefined;
+  /** Name for a new log. */
+  readonly logName?: string | undefined;
+}
+
+export interface OpenLog {
+  readonly store: EventStore;
+  readonly identity: LogIdentity;
+  readonly runner: Runner;
+  readonly keys: Keys;
+  readonly studies: Studies;
+  /** Answers what was accepted, then closes. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the log, and begins it when there is none. Nothing is folded yet: `runner.rebuild` or `runner.catchUp` do.
+ * @throws StoreError, DomainError `identity`, RecordError
+ */
+export async function openLog(
+  settings: LogSettings,
+  actor: Actor,
+  hooks: RunnerHooks & WriterHooks = {},
+): Promise<OpenLog> {
+  const tools = systemTools();
+  const keyFile = join(resolve(settings.data), 'signing-key');
+  const { store, keySource } = openStore(settings, keyFile);
+  try {
+    const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
+    const projections = [access, studyConfig, participants, balance, studyState];
+    const runner = new Runner(store, identity.logId, projections, hooks);
+    const parts = { store, logId: identity.logId, runner, tools, hooks };
+    const keys = new Keys(parts);
+    const studies = new Studies(parts);
+    const close = async () => {
+      await studies.drain();
+      runner.stop();
+      await store.close();
+    };
+    return { store, identity, runner, keys, studies, close };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Whether the settings name a log that exists already. */
+export function logExists(settings: LogSettings): boolean {
+  return existsSync(databaseFile(settings) ?? '');
+}
+
+function openStore(settings: LogSettings, keyFile: string): { store: EventStore; keySource: KeySource } {
+  if (settings.store === 'memory:') {
+    const key = makeSigningKey(settings.logName ?? 'urn');
+    return { store: new MemoryStore(), keySource: { load: () => key, loadOrMake: () => key } };
+  }
+  const file = databaseFile(settings);
+  if (file === undefined)
+    throw new DomainError(
+      'identity',
+      `this build has no store for "${settings.store}" (hint: --store sqlite:<file> or memory:)`,
+    );
+  // A key is made after its database: a key alone means that the database is gone, and a new log must not take its place.
+  if (!existsSync(file) && existsSync(keyFile))
+    throw new DomainError(
+      'identity',
+      `${keyFile} belongs to a log, but its database ${file} is missing (hint: restore the database; to begin a new log, use another --data folder)`,
+    );
+  const load = () => loadSigningKey(keyFile);
+  const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
+  return { store: new SqliteStore(file), keySource: { load, loadOrMake } };
+}
+
+function databaseFile({ store, data }: LogSettings): string | undefined {
+  if (store === undefined || store === 'sqlite:') return join(resolve(data), 'urn.sqlite');
+  return store.startsWith('sqlite:') ? resolve(store.slice('sqlite:'.length)) : undefined;
+}

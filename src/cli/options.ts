@@ -1,0 +1,66 @@
+/** Options shared by the commands. Every option has an environment variable, URN_<NAME>; the option wins. */
+import { userInfo } from 'node:os';
+import { Command, Option } from 'commander';
+import type { Actor } from '../../events/record.ts';
+import type { LogSettings } from '../app.ts';
+
+/** Wrong usage or configuration: exit code 2. The message says what to do. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Values by which an environment variable leaves a switch off. */
+const OFF = new Set(['', '0', 'false', 'no']);
+
+export function option(flags: string, description: string): Option {
+  const made = new Option(flags, description);
+  const variable = `URN_${made.name().replaceAll('-', '_').toUpperCase()}`;
+  const isSwitch = made.isBoolean();
+  if (isSwitch && OFF.has((process.env[variable] ?? '').toLowerCase())) return made;
+  return made.env(variable);
+}
+
+/** An option that may be given several times. */
+export function repeatedOption(flags: string, description: string): Option {
+  return option(flags, description).argParser((value: string, earlier: string[] | undefined) => [
+    ...(earlier ?? []),
+    value,
+  ]);
+}
+
+export interface LogOptions {
+  readonly data: string;
+  readonly store?: string;
+  readonly logName?: string;
+}
+
+/** A command that opens the log. */
+export function logCommand(name: string): Command {
+  return new Command(name)
+    .addOption(option('--data <folder>', 'folder of the log and its signing key').default('./data'))
+    .addOption(
+      option(
+        '--store <url>',
+        'where the log is: sqlite:<file>, or memory: (lost at the end; default: SQLite in --data)',
+      ),
+    )
+    .addOption(option('--log-name <name>', 'name for a new log (default: urn)'));
+}
+
+export function jsonOption(): Option {
+  return option('--json', 'machine-readable output');
+}
+
+export function logSettings({ data, store, logName }: LogOptions): LogSettings {
+  return { data, store, logName };
+}
+
+/** The person at the command line, as the operating system knows them. */
+export function cliActor(): Actor {
+  try {
+    return { cli: true, user: userInfo().username };
+  } catch {
+    // In a container the user may have a number and no name.
+    return { cli: true, user: `uid ${process.getuid?.() ?? 'unknown'}` };
+  }
+}

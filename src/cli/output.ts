@@ -1,0 +1,43 @@
+/** Results on stdout, everything else on stderr. */
+
+export function result(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Columns of text, each as wide as its widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, i) => Math.max(cell.length, widest[i] ?? 0)),
+    [],
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Shows how far the reading of a long log is, on a terminal alone. */
+export function progress(what: string): { show(count: number): void; end(): void } {
+  const { stderr } = process;
+  let shown = false;
+  let next = 0;
+  return {
+    show: (count) => {
+      if (!stderr.isTTY || count < 10_000 || performance.now() < next) return;
+      next = performance.now() + 200;
+      shown = true;
+      stderr.write(`\r${what}: ${count}`);
+    },
+    end: () => {
+      if (shown) stderr.write('\r\x1b[K');
+    },
+  };
+}

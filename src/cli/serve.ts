@@ -1,0 +1,185 @@
+/** urn serve */
+import type { Command } from 'commander';
+import { participants } from '../../projections/participants.ts';
+import { formatFinding } from '../configuration/finding.ts';
+import { LOG_LEVELS, makeLogger } from '../logger.ts';
+import { type Service, startService } from '../service.ts';
+import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
+import { note, progress, result } from './output.ts';
+import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+import { VERSION } from './version.ts';
+
+interface ServeOptions extends LogOptions {
+  studies?: string;
+  host: string;
+  port: string;
+  firstKey?: boolean;
+  tlsCert?: string;
+  tlsKey?: string;
+  trustProxy?: string | true;
+  datetimeFormat: 'http-date' | 'sql';
+  logLevel: string;
+}
+
+export function serveCommand(): Command {
+  return logCommand('serve')
+    .description('serve the studies of the file and of the log over HTTP')
+    .addOption(
+      option('--studies <file>', `studies to register (default: ${DEFAULT_STUDIES_FILE}, if it exists)`),
+    )
+    .addOption(option('--host <address>', 'address to listen on').default('127.0.0.1'))
+    .addOption(option('--port <number>', 'port to listen on; 0 takes a free one').default('8080'))
+    .addOption(
+      option(
+        '--first-key',
+        'with no key yet: issue one (read,randomize, user admin) and print it once; on a terminal this is the default',
+      ),
+    )
+    .addOption(option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)'))
+    .addOption(option('--tls-key <file>', 'private key of the certificate (PEM)'))
+    .addOption(
+      option(
+        '--trust-proxy [hops]',
+        'behind a proxy: take the client address from X-Forwarded-For; a number of proxies (default 1) or their addresses',
+      ),
+    )
+    .addOption(
+      option(
+        '--datetime-format <format>',
+        'of participant records: http-date (GMT), or sql (YYYY-MM-DD HH:MM:SS in UTC) for old clients',
+      )
+        .choices(['http-date', 'sql'])
+        .default('http-date'),
+    )
+    .addOption(
+      option('--log-level <level>', 'least important lines to log')
+        .choices([...LOG_LEVELS])
+        .default('info'),
+    )
+    .action(serve);
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  const port = Number(options.port);
+  if (!/^\d+$/.test(options.port) || port > 65535)
+    throw new UsageError(`--port ${options.port} is not a port (0 to 65535)`);
+  const tls = tlsOf(options);
+  const { studies, warnings } = readStudiesFile(options.studies);
+  for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
+  const logger = makeLogger(options.logLevel);
+  const trustProxy = trustOf(options.trustProxy);
+
+  const shown = progress('records read');
+  const service = await startService(
+    {
+      ...logSettings(options),
+      studies,
+      host: options.host,
+      port,
+      tls,
+      trustProxy,
+      datetimeFormat: options.datetimeFormat,
+      version: VERSION,
+    },
+    cliActor(),
+    logger,
+    shown.show,
+  );
+  shown.end();
+  if (!isLoopback(options.host) && !tls && trustProxy === undefined)
+    logger.warn(
+      'listening beyond this machine without TLS: keys and allocations can be read on the way (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',
+    );
+  logger.info(
+    {
+      address: service.address,
+      logName: service.log.identity.logName,
+      logId: service.log.identity.logId,
+      version: VERSION,
+    },
+    'ready',
+  );
+  if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
+
+  let stopping = false;
+  const stop = async (signal: string) => {
+    if (stopping) return;
+    stopping = true;
+    logger.info({ signal }, 'shutting down: answering what was accepted');
+    await service.stop();
+    logger.info('stopped');
+    logger.flush(() => process.exit(0));
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: string } | undefined {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw new UsageError('--tls-cert and --tls-key go together');
+  return { certFile: tlsCert, keyFile: tlsKey };
+}
+
+function trustOf(trust: string | true | undefined): number | string | undefined {
+  if (trust === undefined) return undefined;
+  if (trust === true || trust === 'true') return 1;
+  return /^\d+$/.test(trust) ? Number(trust) : trust;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
+async function issueFirstKey({ log, address }: Service): Promise<void> {
+  if (log.keys.list().length > 0) {
+    note(`serving at ${address} (documentation: ${address}/docs); for another API key: urn keys add USER`);
+    return;
+  }
+  const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
+  if ('refused' in issued) throw new Error(issued.refused);
+  const { apiKey } = issued;
+  const lines = [
+    `The service is ready at ${address}; its documentation is at ${address}/docs`,
+    '',
+    'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
+    '',
+    `  ${apiKey}`,
+    '',
+    ...tryIt(log, address, apiKey),
+    'More keys:             urn keys add USER',
+    'A key for an auditor:  urn keys add USER --scope read,audit',
+    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
+  ];
+  result(lines.join('\n'));
+}
+
+/** A curl line that works as it is printed: it randomizes into the first study that takes any id. */
+function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
+  const study = log.studies.list().find(({ registered }) => registered.configuration.idPattern === undefined);
+  if (!study) return [];
+  const { name, factors } = study.registered.configuration;
+  const taken = log.runner.state(participants, study.stream).byId;
+  let number = 1;
+  while (taken.has(id(number))) number++;
+  const parameters = [
+    ['study', name],
+    ['id', id(number)],
+    ...factors.map((factor) => [factor.name, factor.levels[0] ?? '']),
+  ].map(([key, value]) => `--data-urlencode ${quoted(`${key}=${value}`)}`);
+  return [
+    'Randomize a first participant:',
+    '',
+    `  curl -X POST -G ${quoted(`${address}/study_participants`)} -H ${quoted(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
+    '',
+  ];
+}
+
+function id(number: number): string {
+  return String(number).padStart(3, '0');
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

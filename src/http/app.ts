@@ -1,0 +1,123 @@
+/** The Express application: which path leads where, and what happens when something goes wrong. */
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { docsRouter } from './docs.ts';
+import { observe } from './observe.ts';
+import { openApiDocument } from './openapi.ts';
+import { HttpProblem, problemOf } from './problem.ts';
+import { API_HEADERS, SUCCESS, send } from './reply.ts';
+import { getStudyConfig } from './routes/study-config.ts';
+import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
+import { type Locals, ready, type StudyRoutes } from './study-request.ts';
+
+export interface HttpParts extends StudyRoutes {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
+  readonly trustProxy: number | string | undefined;
+  readonly version: string;
+}
+
+type Handler = (request: Request, response: Response) => void | Promise<void>;
+/** A request with a body larger than this is refused; no route reads one. */
+const BODY_BYTES = 64 * 1024;
+
+export function httpApp(parts: HttpParts): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  // Queries are parsed strictly, by query.ts.
+  app.set('query parser', false);
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  if (parts.trustProxy !== undefined) app.set('trust proxy', parts.trustProxy);
+
+  app.use(observe(parts.logger, parts.metrics));
+  app.use(refuseLargeBodies);
+  route(app, '/study_participants', '[]', {
+    GET: listParticipants(parts),
+    POST: randomizeParticipant(parts),
+  });
+  route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
+
+  const ok: Handler = (_, response) => send(response, { status: 200, message: SUCCESS, results: '{}' });
+  route(app, '/healthz', '{}', { GET: ok });
+  route(app, '/readyz', '{}', {
+    GET: (request, response) => {
+      ready(parts.notReady);
+      return ok(request, response);
+    },
+  });
+  route(app, '/metrics', '{}', {
+    GET: async (_, response) => {
+      const { registry } = parts.metrics;
+      const text = await registry.metrics();
+      plain(response, registry.contentType, text);
+    },
+  });
+  const document = JSON.stringify(openApiDocument(parts.version), null, 2);
+  route(app, '/openapi.json', '{}', { GET: (_, response) => plain(response, 'application/json', document) });
+  app.use('/docs', docsRouter());
+
+  app.use(() => {
+    throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
+  });
+  app.use(errorHandler(parts.logger));
+  return app;
+}
+
+function route(
+  app: Express,
+  path: string,
+  emptyResults: Locals['emptyResults'],
+  handlers: Partial<Record<'GET' | 'POST', Handler>>,
+): void {
+  const allowed = Object.keys(handlers).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  app.all(path, (request, response) => {
+    const locals = response.locals as Locals;
+    locals.route = path;
+    locals.emptyResults = emptyResults;
+    const handler = handlers[request.method === 'HEAD' ? 'GET' : (request.method as 'GET' | 'POST')];
+    if (!handler || !allowed.includes(request.method))
+      throw new HttpProblem(405, `${path} takes ${allowed.join(', ')}`, { Allow: allowed.join(', ') });
+    return handler(request, response);
+  });
+}
+
+function plain(response: Response, contentType: string, text: string): void {
+  for (let i = 0; i < API_HEADERS.length; i += 2)
+    response.setHeader(API_HEADERS[i] ?? '', API_HEADERS[i + 1] ?? '');
+  response.setHeader('Content-Type', contentType);
+  response.end(text);
+}
+
+function refuseLargeBodies(request: Request, _: Response, next: NextFunction): void {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES)
+    throw new HttpProblem(413, 'This service takes its input from the query string; send no body', {
+      Connection: 'close',
+    });
+  next();
+}
+
+function errorHandler(logger: Logger) {
+  // Express knows an error handler by its four parameters.
+  return (error: unknown, _request: Request, response: Response, _next: NextFunction): void => {
+    const locals = response.locals as Locals;
+    const problem = problemOf(error) ?? unexpected(error, logger, locals);
+    const { status, message, results = locals.emptyResults } = problem;
+    const revision = locals.revision === undefined ? {} : { 'Urn-Revision': String(locals.revision) };
+    send(response, { status, message, results, headers: { ...problem.headers, ...revision } });
+  };
+}
+
+function unexpected(error: unknown, logger: Logger, { route: path }: Locals): HttpProblem {
+  // Express reports a path it cannot decode with an error that carries a status.
+  if ((error as { status?: unknown }).status === 400) return new HttpProblem(400, 'The path is not valid');
+  const { name, stack } = error as Error;
+  logger.error({ route: path, error: name, stack }, 'a request failed unexpectedly');
+  return new HttpProblem(
+    500,
+    'Internal error: nothing is known to be recorded; the log of the service has the details',
+  );
+}

@@ -1,0 +1,96 @@
+/** The API key of a request: query `api_key` as in the contract, `Authorization: Bearer` and `X-API-Key` as safer equals. */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { Accepted, Keys } from '../access/keys.ts';
+import { HttpProblem } from './problem.ts';
+import type { Query } from './query.ts';
+
+const BEARER = /^Bearer +(\S+) *$/i;
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="urn"' };
+
+/**
+ * @returns the key, undefined when none is given
+ * @throws HttpProblem 400 when two different keys are given
+ */
+export function apiKeyOf(request: IncomingMessage, query: Query): string | undefined {
+  const given = new Set<string>();
+  const add = (key: string | undefined) => key && given.add(key);
+  add(query.get('api_key'));
+  add(BEARER.exec(request.headers.authorization ?? '')?.[1]);
+  const headers = request.headersDistinct['x-api-key'] ?? [];
+  for (const key of headers) add(key);
+  if (given.size > 1) throw new HttpProblem(400, 'Two different API keys are given; send one');
+  return given.values().next().value;
+}
+
+/** Failed attempts that one address may make in a window, and the window in seconds. */
+const FAILED_ATTEMPTS = 30;
+const WINDOW_SECONDS = 60;
+
+export class Authentication {
+  readonly #keys: Keys;
+  readonly #failures = new RateLimiterMemory({ points: FAILED_ATTEMPTS, duration: WINDOW_SECONDS });
+
+  constructor(keys: Keys) {
+    this.#keys = keys;
+  }
+
+  /**
+   * A valid key is always let in, however many attempts have failed from its address: a hospital is one address.
+   * @throws HttpProblem 401 without a valid key, 429 after too many failures from the address
+   */
+  async accept(apiKey: string | undefined, address: string): Promise<Accepted> {
+    const accepted = apiKey === undefined ? undefined : this.#keys.accept(apiKey);
+    if (accepted) return accepted;
+    try {
+      await this.#failures.consume(address);
+    } catch (limit) {
+      const seconds = Math.ceil((limit as RateLimiterRes).msBeforeNext / 1000);
+      throw new HttpProblem(429, `Too many failed attempts from this address; wait ${seconds} s`, {
+        'Retry-After': String(seconds),
+      });
+    }
+    throw new HttpProblem(
+      401,
+      apiKey === undefined
+        ? 'API key is missing (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)'
+        : 'API key is not valid: it is unknown, revoked or expired',
+      CHALLENGE,
+    );
+  }
+}
+
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
+
+/** @throws HttpProblem 400 when the header is malformed */
+export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
+  const value = single(request, 'idempotency-key', 'Idempotency-Key');
+  if (value !== undefined && !VISIBLE_ASCII.test(value))
+    throw new HttpProblem(400, 'The header Idempotency-Key takes 1 to 255 visible ASCII characters');
+  return value;
+}
+
+/**
+ * Who stood behind a shared key.
+ * @throws HttpProblem 400 when the header is malformed
+ */
+export function onBehalfOf(request: IncomingMessage): string | undefined {
+  const value = single(request, 'x-on-behalf-of', 'X-On-Behalf-Of');
+  if (value === undefined) return undefined;
+  const bytes = Buffer.from(value, 'latin1');
+  const text = isUtf8(bytes) ? bytes.toString('utf8').trim() : '';
+  const { length } = [...text];
+  if (length < 1 || length > 128 || /\p{Cc}/u.test(text))
+    throw new HttpProblem(
+      400,
+      'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, none of them a control',
+    );
+  return text;
+}
+
+function single(request: IncomingMessage, name: string, shownName: string): string | undefined {
+  const values = request.headersDistinct[name] ?? [];
+  if (values.length > 1) throw new HttpProblem(400, `The header ${shownName} is given more than once`);
+  return values[0];
+}

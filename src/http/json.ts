@@ -1,0 +1,16 @@
+/**
+ * JSON text of a response. JSON.stringify can neither write integers beyond 2^53 as the contract's bare numbers nor
+ * keep the order of members named like "10" and "9"; so integers are bigints here, and such objects are Maps.
+ */
+export function toJson(value: unknown): string {
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`;
+  if (value instanceof Map) return members([...value]);
+  if (typeof value === 'object' && value !== null) return members(Object.entries(value));
+  return JSON.stringify(value);
+}
+
+function members(entries: readonly (readonly [string, unknown])[]): string {
+  const present = entries.filter(([, value]) => value !== undefined);
+  return `{${present.map(([name, value]) => `${JSON.stringify(name)}:${toJson(value)}`).join(',')}}`;
+}

@@ -1,0 +1,30 @@
+/** Logs and measures each request. The URL is never logged: it holds the key and what was asked. */
+import type { NextFunction, Request, Response } from 'express';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Locals } from './study-request.ts';
+
+export function observe(logger: Logger, metrics: Metrics) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const started = performance.now();
+    const locals = response.locals as Locals;
+    locals.route = 'unknown';
+    locals.emptyResults = '[]';
+    response.once('close', () => {
+      const ms = performance.now() - started;
+      // A method is the client's choice of words; only known ones become a label.
+      const method = METHODS.has(request.method) ? request.method : 'other';
+      const { route, keyId, user, study, revision } = locals;
+      const status = response.statusCode;
+      metrics.observeRequest(method, route, status, ms / 1000);
+      const aborted = response.writableFinished ? undefined : true;
+      logger.info(
+        { method, route, status, ms: Math.round(ms * 100) / 100, keyId, user, study, revision, aborted },
+        'request',
+      );
+    });
+    next();
+  };
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);

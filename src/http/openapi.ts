@@ -1,0 +1,199 @@
+/** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
+import { z } from 'zod';
+import { ParticipantId, ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
+
+type Json = Record<string, unknown>;
+
+export function openApiDocument(version: string): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Randomization service',
+      version,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      description: [
+        "Randomizes participants of clinical trials with Wei's urn design and numpy's PCG64. The method is dynamic",
+        'allocation that balances on factors: an urn per level. Every response but this document, `/docs` and',
+        '`/metrics` is an envelope of exactly `message`, `results` and `status`.',
+      ].join(' '),
+    },
+    security: [{ query: [] }, { bearer: [] }, { header: [] }],
+    paths: {
+      '/study_config': {
+        get: operation('Read the configuration of a study', 'studyConfig', ['read', 'blinded'], {
+          parameters: [study],
+          result: ref('StudyConfiguration'),
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+        }),
+      },
+      '/study_participants': {
+        get: operation(
+          'List participants, in the order of randomization',
+          'listParticipants',
+          ['read', 'blinded'],
+          {
+            parameters: [study, idParameter(false), levels('Only participants of these levels')],
+            result: records,
+            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+          },
+        ),
+        post: operation('Randomize a new participant', 'randomizeParticipant', ['randomize'], {
+          parameters: [study, idParameter(true), levels('One level of every factor'), ...POST_HEADERS],
+          result: records,
+          errors: {
+            400: `${BAD_REQUEST} Also when the id is already assigned; \`results\` then holds the existing record if its levels are the same and the key may read it.`,
+            ...READ_ERRORS,
+            409: 'The study is paused',
+            422: 'The Idempotency-Key was used for another request',
+          },
+        }),
+      },
+      '/healthz': { get: operational('The process is alive', 'health') },
+      '/readyz': {
+        get: operational('The service is ready: its projections have caught up with the log', 'readiness'),
+      },
+    },
+    components: {
+      securitySchemes: {
+        query: { type: 'apiKey', in: 'query', name: 'api_key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+        header: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      },
+      schemas: {
+        StudyConfiguration: jsonSchema(StudyConfigurationResult),
+        ParticipantRecord: jsonSchema(ParticipantRecord),
+        Error: envelopeOf({ description: 'Empty, but for a participant that is already assigned' }),
+      },
+    },
+  };
+}
+
+const BAD_REQUEST =
+  'Malformed, a parameter is missing or unknown, or a level is invalid; the message names every problem.';
+const READ_ERRORS = {
+  401: 'The API key is missing or not valid',
+  403: 'The key lacks the scope, or is limited to other levels',
+  404: 'No such study, or not one of the key',
+  429: 'Too many failed attempts from this address (a valid key is never refused)',
+  503: 'Starting, overloaded, or the log has no room or does not answer; try again after Retry-After',
+};
+
+const study = {
+  name: 'study',
+  in: 'query',
+  required: true,
+  description: "The study's name",
+  schema: { type: 'string' },
+};
+
+const POST_HEADERS = [
+  {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes a retry safe: the same request under the same key gets the same record. Scoped to study and user.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+  {
+    name: 'X-On-Behalf-Of',
+    in: 'header',
+    description: 'Who stood behind a shared key; recorded with the event',
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+  },
+];
+
+function idParameter(required: boolean): Json {
+  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
+}
+
+/** Factors are bare parameters, whose names the study decides. */
+function levels(description: string): Json {
+  return {
+    name: 'factors',
+    in: 'query',
+    style: 'form',
+    explode: true,
+    description: `${description}: a parameter per factor, by its bare name, for example sex=Male`,
+    schema: { type: 'object', additionalProperties: { type: 'string' } },
+  };
+}
+
+const records = { type: 'array', items: ref('ParticipantRecord') };
+
+interface Operation {
+  parameters: readonly Json[];
+  result: Json;
+  errors: Readonly<Record<number, string>>;
+}
+
+function operation(summary: string, operationId: string, scopes: readonly string[], parts: Operation): Json {
+  const { parameters, result, errors } = parts;
+  const failures = Object.entries(errors).map(([status, description]) => [
+    status,
+    response(description, ref('Error')),
+  ]);
+  return {
+    summary,
+    operationId,
+    description: `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
+    parameters,
+    responses: {
+      200: {
+        ...response('Success', envelopeOf(result)),
+        headers: {
+          'Urn-Revision': {
+            description: 'Revision of the study that the answer shows',
+            schema: { type: 'integer' },
+          },
+        },
+      },
+      ...Object.fromEntries(failures),
+    },
+  };
+}
+
+function operational(summary: string, operationId: string): Json {
+  const responses = {
+    200: response('Success', envelopeOf({ type: 'object' })),
+    503: response('Not ready', ref('Error')),
+  };
+  return { summary, operationId, security: [], responses };
+}
+
+function envelopeOf(results: Json): Json {
+  return {
+    type: 'object',
+    required: ['message', 'results', 'status'],
+    additionalProperties: false,
+    properties: {
+      message: { type: 'string', description: '`Success`, or what is wrong' },
+      results,
+      status: { type: 'integer', description: 'Equal to the HTTP status' },
+    },
+  };
+}
+
+function response(description: string, schema: Json): Json {
+  return { description, content: { 'application/json': { schema } } };
+}
+
+function ref(name: string): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      const { type } = zodSchema._zod.def;
+      if (type === 'bigint') jsonSchema.type = 'integer';
+      if (type === 'map')
+        Object.assign(jsonSchema, {
+          type: 'object',
+          additionalProperties: { type: 'array', items: { type: 'string' } },
+        });
+    },
+  });
+  return rest;
+}

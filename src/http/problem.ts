@@ -1,0 +1,36 @@
+/** What goes wrong with a request, in HTTP's terms. The only place that maps the domain's errors to statuses. */
+import { DomainError, type DomainErrorCode } from '../errors.ts';
+
+export class HttpProblem extends Error {
+  override readonly name = 'HttpProblem';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON of `results`; undefined: the empty results of the route. */
+  readonly results: string | undefined;
+  constructor(
+    status: number,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    results?: string,
+  ) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+    this.results = results;
+  }
+}
+
+const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSeconds: string }>> = {
+  overloaded: { status: 503, retryAfterSeconds: '1' },
+  unavailable: { status: 503, retryAfterSeconds: '5' },
+  halted: { status: 503, retryAfterSeconds: '300' },
+  identity: { status: 503, retryAfterSeconds: '300' },
+};
+
+/** The problem to tell the client, or undefined for an unexpected error, whose words stay inside. */
+export function problemOf(error: unknown): HttpProblem | undefined {
+  if (error instanceof HttpProblem) return error;
+  if (!(error instanceof DomainError)) return undefined;
+  const { status, retryAfterSeconds } = OF_DOMAIN[error.code];
+  return new HttpProblem(status, `Not done: ${error.message}`, { 'Retry-After': retryAfterSeconds });
+}

@@ -1,0 +1,46 @@
+/**
+ * The query string, parsed strictly (application/x-www-form-urlencoded, as Python's `requests` writes it). Lenient
+ * parsers replace what they cannot decode, and then two different byte strings become the same participant.
+ */
+import { HttpProblem } from './problem.ts';
+
+export type Query = ReadonlyMap<string, string>;
+
+/** Everything that may stand in a URL unencoded; raw bytes above 0x7E have no defined meaning there. */
+const PRINTABLE_ASCII = /^[\x21-\x7e]*$/;
+
+/** @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, and a parameter that is given twice */
+export function parseQuery(url: string): Query {
+  const start = url.indexOf('?');
+  const query = new Map<string, string>();
+  if (start < 0) return query;
+  const text = url.slice(start + 1);
+  if (!PRINTABLE_ASCII.test(text)) throw malformed();
+  const twice = new Set<string>();
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    if (query.has(name)) twice.add(name);
+    query.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)));
+  }
+  if (twice.size > 0)
+    throw new HttpProblem(
+      400,
+      `Given more than once: ${[...twice].join(', ')} (each parameter may be given once)`,
+    );
+  return query;
+}
+
+function decode(text: string): string {
+  try {
+    // decodeURIComponent refuses stray percent signs, overlong forms and encoded surrogates.
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw malformed();
+  }
+}
+
+function malformed(): HttpProblem {
+  return new HttpProblem(400, 'The query string is not valid: percent-encode it as UTF-8');
+}

@@ -1,0 +1,128 @@
+/** GET and POST /study_participants */
+
+import type { Scope } from '../../../events/access.ts';
+import type { Actor } from '../../../events/record.ts';
+import type { StudyOutcome } from '../../study/commands.ts';
+import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
+import { HttpProblem } from '../problem.ts';
+import { SUCCESS } from '../reply.ts';
+import {
+  type StudyReply,
+  type StudyRequest,
+  type StudyRoutes,
+  studyHandler,
+  withinLimits,
+} from '../study-request.ts';
+
+export function listParticipants(routes: StudyRoutes) {
+  return studyHandler(routes, ['read', 'blinded'], ({ query, view, study, accepted, participants }) => {
+    const wanted = view.filter(query);
+    const candidates =
+      wanted.id === undefined
+        ? participants.inOrder
+        : [participants.byId.get(wanted.id)].flatMap((one) => one ?? []);
+    const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
+    const shown = unfiltered
+      ? candidates
+      : candidates.filter(
+          ({ levels }) =>
+            wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
+            withinLimits(accepted.key, study, levels),
+        );
+    return {
+      status: 200,
+      message: SUCCESS,
+      results: view.records(shown, accepted.key.scopes),
+      revision: study.revision,
+    };
+  });
+}
+
+export function randomizeParticipant(routes: StudyRoutes) {
+  const headersAreSound = (http: StudyRequest['http']) => {
+    idempotencyKeyOf(http);
+    onBehalfOf(http);
+  };
+  return studyHandler(
+    routes,
+    ['randomize'],
+    async (request) => {
+      const { http, query, accepted, study, view } = request;
+      const { id, levels } = view.newParticipant(query);
+      if (!withinLimits(accepted.key, study, levels))
+        throw new HttpProblem(403, 'This API key is limited to other levels than these');
+      const { keyId, user } = accepted.key;
+      const behalf = onBehalfOf(http);
+      const actor: Actor = {
+        keyId,
+        user,
+        accessRevision: accepted.accessRevision,
+        ...(behalf === undefined ? {} : { onBehalfOf: behalf }),
+      };
+      const { outcome, revision } = await routes.studies.submit(
+        study.stream,
+        {
+          type: 'randomize',
+          participantId: id,
+          levels,
+          user,
+          idempotencyKey: idempotencyKeyOf(http),
+          suspended: routes.studies.isSuspended(study.stream),
+        },
+        actor,
+      );
+      return answer(request, outcome, revision);
+    },
+    headersAreSound,
+  );
+}
+
+function answer(request: StudyRequest, outcome: StudyOutcome, revision: number): StudyReply {
+  const { scopes } = request.accepted.key;
+  switch (outcome.type) {
+    case 'randomized':
+    case 'repeated':
+      return { status: 200, message: SUCCESS, results: record(request, outcome.participantId), revision };
+    case 'duplicate': {
+      const mayRead = scopes.includes('read') || scopes.includes('blinded');
+      const differ = outcome.differingFactors;
+      const taken = `Participant ${outcome.participantId} is already assigned`;
+      const message =
+        mayRead && differ.length > 0 ? `${taken}, with other levels of: ${differ.join(', ')}` : taken;
+      const results = mayRead && differ.length === 0 ? record(request, outcome.participantId) : '[]';
+      return { status: 400, message, results, revision };
+    }
+    case 'idempotency-key-reused':
+      return {
+        status: 422,
+        message: 'This Idempotency-Key was used for another request (use a new key for a new participant)',
+        results: '[]',
+        revision,
+      };
+    case 'refused':
+      if (outcome.because === 'paused')
+        return {
+          status: 409,
+          message: 'The study is paused and takes no participants',
+          results: '[]',
+          revision,
+        };
+      return {
+        status: 503,
+        message:
+          'The study takes no participants: the studies file of the service differs from what was registered (its operator finds the differences with: urn studies check)',
+        results: '[]',
+        revision,
+        headers: { 'Retry-After': '60' },
+      };
+    default:
+      throw new Error(`unexpected outcome ${outcome.type}`);
+  }
+}
+
+function record({ view, participants, accepted }: StudyRequest, participantId: string): string {
+  const participant = participants.byId.get(participantId);
+  if (!participant) throw new Error('a participant that was decided is not in the projection');
+  const scopes: readonly Scope[] = accepted.key.scopes;
+  return view.records([participant], scopes);
+}

@@ -1,0 +1,55 @@
+/** The shapes of the contract: results are checked against them before they leave, and the OpenAPI document is made from them. */
+import { z } from 'zod';
+
+const UINT128 = z.bigint().nonnegative();
+
+export const BgStateResult = z
+  .strictObject({
+    bit_generator: z.literal('PCG64'),
+    has_uint32: z.union([z.literal(0), z.literal(1)]),
+    state: z.strictObject({ inc: UINT128, state: UINT128 }),
+    uinteger: z.int(),
+  })
+  .meta({
+    description:
+      "The generator's state after the draw, as numpy's bit_generator.state. Only for the scope audit.",
+  });
+
+/** Members of a participant record besides the `f_<factor>` ones. */
+export const recordMembers = {
+  id: z.string().meta({ description: 'Participant identifier as supplied by the caller' }),
+  trt: z.string().meta({ description: 'Assigned treatment. Only for the scope read.' }),
+  datetime: z
+    .string()
+    .meta({ description: 'Time of randomization (UTC)', examples: ['Wed, 10 Feb 2021 00:01:08 GMT'] }),
+  user: z.string().meta({ description: 'User that owns the key used for the randomization' }),
+  bg_state: BgStateResult,
+};
+
+/** Any study's record, for the documentation; study-view.ts makes the exact one of each study. */
+export const ParticipantRecord = z
+  .object({ ...recordMembers, trt: recordMembers.trt.optional(), bg_state: BgStateResult.optional() })
+  .catchall(z.string().meta({ description: 'f_<factor>: the level given for that factor' }));
+
+export const StudyConfigurationResult = z.strictObject({
+  factors: z.map(z.string(), z.array(z.string())).meta({ description: 'Factor name to its allowed levels' }),
+  treatments: z.array(z.string()),
+  D: z.enum(['range', 'variance', 'chisquare']).meta({ description: 'Imbalance measure' }),
+  alpha: z.int().meta({ description: 'Balls added for the assigned treatment' }),
+  beta: z.int().meta({ description: 'Balls added for every other treatment' }),
+  w: z.int().meta({ description: 'Balls per treatment at the start' }),
+  starting_seed: z
+    .bigint()
+    .optional()
+    .meta({ description: 'Only for the scope audit: it gives every assignment away' }),
+  urn_selection: z.literal('method1'),
+});
+
+/** 1 to 128 code points, no control characters, no leading or trailing white space. */
+export const ParticipantId = z
+  .string({ error: () => 'id is missing' })
+  .refine((id) => id !== '', { error: 'id is empty', abort: true })
+  .refine((id) => [...id].length <= 128, { error: 'id has more than 128 characters' })
+  .refine((id) => !/\p{Cc}/u.test(id), { error: 'id contains a control character' })
+  .refine((id) => !/^\s|\s$/u.test(id), { error: 'id begins or ends with white space' })
+  .meta({ description: 'Participant identifier: 1 to 128 characters' });

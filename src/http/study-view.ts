@@ -1,0 +1,195 @@
+/** A study as HTTP shows it: checks of what comes in, by its factors, and rendering of what goes out, by scopes. */
+import { z } from 'zod';
+import type { Scope } from '../../events/access.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import type { Participant } from '../../projections/participants.ts';
+import type { RegisteredStudy } from '../../projections/study-config.ts';
+import { toJson } from './json.ts';
+import { HttpProblem } from './problem.ts';
+import type { Query } from './query.ts';
+import { ParticipantId, recordMembers, StudyConfigurationResult } from './schemas.ts';
+
+export type DatetimeFormat = 'http-date' | 'sql';
+
+/** Parameters that name no factor. */
+const OWN_PARAMETERS = new Set(['api_key', 'study', 'id']);
+
+export interface NewParticipant {
+  readonly id: string;
+  /** One level per factor, in the order of the configuration. */
+  readonly levels: readonly string[];
+}
+
+export interface Filter {
+  readonly id: string | undefined;
+  /** Per factor, in the order of the configuration: the level asked for. */
+  readonly levels: readonly (string | undefined)[];
+}
+
+interface Rendering {
+  readonly schema: z.ZodType;
+  readonly treatment: boolean;
+  readonly bgState: boolean;
+}
+
+export class StudyView {
+  readonly #configuration: StudyConfiguration;
+  readonly #factorNames: readonly string[];
+  readonly #id: z.ZodType<string>;
+  /** Per factor. */
+  readonly #levels: readonly z.ZodType<string>[];
+  readonly #renderings = new Map<string, Rendering>();
+  readonly #datetime: (at: string) => string;
+
+  constructor(configuration: StudyConfiguration, datetimeFormat: DatetimeFormat) {
+    this.#configuration = configuration;
+    this.#factorNames = configuration.factors.map(({ name }) => name);
+    const { idPattern } = configuration;
+    const pattern = idPattern === undefined ? undefined : new RegExp(`^(?:${idPattern})$`, 'u');
+    this.#id = ParticipantId.refine((id) => !pattern || pattern.test(id), {
+      error: `id does not match this study's pattern ${idPattern}`,
+    });
+    this.#levels = configuration.factors.map(levelSchema);
+    this.#datetime =
+      datetimeFormat === 'sql'
+        ? (at) => at.slice(0, 19).replace('T', ' ')
+        : (at) => new Date(at).toUTCString();
+  }
+
+  /** @throws HttpProblem 400 naming every problem at once */
+  newParticipant(query: Query): NewParticipant {
+    const problems = prefixedParameters(query);
+    const id = check(this.#id, query.get('id'), problems);
+    const levels = this.#levels.map(
+      (level, i) => check(level, query.get(this.#factorNames[i] ?? ''), problems) ?? '',
+    );
+    if (problems.length > 0 || id === undefined) throw new HttpProblem(400, problems.join('; '));
+    return { id, levels };
+  }
+
+  /** @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody */
+  filter(query: Query): Filter {
+    const problems = [...prefixedParameters(query), ...this.#unknownParameters(query)];
+    const id = query.get('id');
+    if (id !== undefined) check(ParticipantId, id, problems);
+    const levels = this.#levels.map((level, i) => {
+      const wanted = query.get(this.#factorNames[i] ?? '');
+      return wanted === undefined ? undefined : check(level, wanted, problems);
+    });
+    if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
+    return { id, levels };
+  }
+
+  /** Parameters that mean nothing here; those with the prefix f_ are told about elsewhere. */
+  #unknownParameters(query: Query): string[] {
+    const unknown = [...query.keys()].filter(
+      (name) => !OWN_PARAMETERS.has(name) && !this.#factorNames.includes(name) && !name.startsWith('f_'),
+    );
+    const known = ['id', ...this.#factorNames].join(', ');
+    return unknown.map((name) => `${name} is not a parameter of this study (there are: ${known})`);
+  }
+
+  /** JSON of the records, rendered for the scopes; checked against the contract before they leave. */
+  records(participants: readonly Participant[], scopes: readonly Scope[]): string {
+    const rendering = this.#rendering(scopes);
+    const records = participants.map((participant) => this.#record(participant, rendering));
+    // JSON.stringify is several times faster, and only generator states hold integers that it cannot write.
+    return rendering.bgState ? toJson(records) : JSON.stringify(records);
+  }
+
+  /** JSON of the configuration: `starting_seed` is for `audit` alone. */
+  configuration({ seed }: RegisteredStudy, scopes: readonly Scope[]): string {
+    const { factors, treatments, D, alpha, beta, w, urnSelection } = this.#configuration;
+    const result = {
+      factors: new Map(factors.map(({ name, levels }) => [name, levels])),
+      treatments,
+      D,
+      alpha,
+      beta,
+      w,
+      starting_seed: scopes.includes('audit') ? BigInt(seed) : undefined,
+      urn_selection: urnSelection,
+    };
+    return toJson(checked(StudyConfigurationResult, result));
+  }
+
+  #record(participant: Participant, { schema, treatment, bgState }: Rendering): unknown {
+    const record: Record<string, unknown> = { id: participant.participantId };
+    this.#factorNames.forEach((name, i) => {
+      record[`f_${name}`] = participant.levels[i];
+    });
+    if (treatment) record['trt'] = participant.treatment;
+    record['datetime'] = this.#datetime(participant.at);
+    record['user'] = participant.user;
+    if (bgState) {
+      const { bit_generator, has_uint32, state, uinteger } = participant.bgStateAfter;
+      const integers = { inc: BigInt(state.inc), state: BigInt(state.state) };
+      record['bg_state'] = { bit_generator, has_uint32, state: integers, uinteger };
+    }
+    return checked(schema, record);
+  }
+
+  /** The schema is strict: a record for scopes that may not see the treatment fails it if it holds one. */
+  #rendering(scopes: readonly Scope[]): Rendering {
+    const treatment = scopes.includes('read');
+    const bgState = scopes.includes('audit');
+    const cacheKey = `${treatment} ${bgState}`;
+    const cached = this.#renderings.get(cacheKey);
+    if (cached) return cached;
+    const { factors, treatments } = this.#configuration;
+    const { id, datetime, user, bg_state } = recordMembers;
+    const schema = z.strictObject({
+      id,
+      ...Object.fromEntries(factors.map(({ name, levels }) => [`f_${name}`, oneOf(levels)])),
+      ...(treatment ? { trt: oneOf(treatments) } : {}),
+      datetime,
+      user,
+      ...(bgState ? { bg_state } : {}),
+    });
+    const rendering = { schema, treatment, bgState };
+    this.#renderings.set(cacheKey, rendering);
+    return rendering;
+  }
+}
+
+function levelSchema({ name, levels }: StudyConfiguration['factors'][number]): z.ZodType<string> {
+  const allowed = `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
+  return oneOf(levels, {
+    missing: `${name} is missing ${allowed}`,
+    invalid: (value) => `${name} has no level ${JSON.stringify(value)} ${allowed}`,
+  });
+}
+
+/** Not z.enum, which keeps its values as an object's keys: a treatment or level may have any name. */
+function oneOf(
+  values: readonly string[],
+  messages?: { missing: string; invalid: (value: string) => string },
+): z.ZodType<string> {
+  const allowed = new Set(values);
+  const string = messages ? z.string({ error: messages.missing }) : z.string();
+  return string.refine((value) => allowed.has(value), {
+    error: ({ input }) => messages?.invalid(String(input)) ?? 'not among the allowed values',
+  });
+}
+
+function prefixedParameters(query: Query): string[] {
+  return [...query.keys()]
+    .filter((name) => name.startsWith('f_'))
+    .map((name) => `${name}: the prefix f_ belongs to records only; send ${name.slice(2)}`);
+}
+
+/** The parsed value; problems are added to the list. */
+function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T | undefined {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  for (const { message } of parsed.error.issues) problems.push(message);
+  return undefined;
+}
+
+/** Throws, without quoting it, when a result does not fit its schema: then a bug would send what must not be sent. */
+function checked(schema: z.ZodType, result: unknown): unknown {
+  const parsed = schema.safeParse(result);
+  if (parsed.success) return parsed.data;
+  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
+  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
+}

@@ -1,0 +1,74 @@
+/** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { WriterHooks } from './write/writer.ts';
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly writerHooks: WriterHooks;
+  observeRequest(method: string, route: string, status: number, seconds: number): void;
+}
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** @param lagSeconds how long ago the projections last showed all of the log */
+export function makeMetrics(lagSeconds: () => number): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'urn_http_request_duration_seconds',
+    help: 'Time to answer a request, by method, route and status; its _count is the number of requests',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
+  const events = new Counter({
+    name: 'urn_events_appended_total',
+    help: 'Events that the log acknowledged to studies of this process, all types',
+    registers,
+  });
+  const allocations = new Counter({
+    name: 'urn_allocations_total',
+    help: 'Participants randomized by this process',
+    registers,
+  });
+  const appends = new Histogram({
+    name: 'urn_append_duration_seconds',
+    help: 'Time until the log acknowledged an append (a batch of events of one study)',
+    buckets: SECONDS,
+    registers,
+  });
+  const conflicts = new Counter({
+    name: 'urn_append_conflicts_total',
+    help: 'Appends that another process was faster than; decided again',
+    registers,
+  });
+  const unclear = new Counter({
+    name: 'urn_append_unclear_total',
+    help: 'Appends whose outcome was not known at first; sent again',
+    registers,
+  });
+  new Gauge({
+    name: 'urn_projection_lag_seconds',
+    help: 'Time since the projections were last known to show the whole log; -1 before the first time',
+    registers,
+    collect() {
+      this.set(lagSeconds());
+    },
+  });
+  return {
+    registry,
+    writerHooks: {
+      onAppend: (seconds, types) => {
+        appends.observe(seconds);
+        events.inc(types.length);
+        const randomized = types.filter((type) => type === 'ParticipantRandomized').length;
+        if (randomized > 0) allocations.inc(randomized);
+      },
+      onConflict: () => conflicts.inc(),
+      onUnclear: () => unclear.inc(),
+    },
+    observeRequest: (method, route, status, seconds) =>
+      requests.labels(method, route, String(status)).observe(seconds),
+  };
+}
