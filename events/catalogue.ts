@@ -44,6 +44,11 @@ export class Catalogue {
         if (!upcasters.has(`${type}@${version}`)) throw new Error(`no upcaster for ${type}@${version}`);
   }
 
+  /** Every definition, those of older versions included. */
+  all(): EventDefinition[] {
+    return [...this.#definitions.values()];
+  }
+
   /** Definition of exactly this version, or undefined for a type this build does not know. */
   definition(type: string, version: number): EventDefinition | undefined {
     return this.#definitions.get(`${type}@${version}`);

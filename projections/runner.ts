@@ -65,15 +65,15 @@ export class Runner {
       // Let requests such as /healthz in between the pages.
       await new Promise(setImmediate);
     }
-    this.#caughtUpAt = Date.now();
+    this.#caughtUpAt = performance.now();
   }
 
   /** Follows the log live, from where `rebuild` ended. */
   follow(): void {
     this.#subscription = this.#store.subscribe(this.#position, {
-      onRecords: (records) => {
-        this.#takeNext(records);
-        this.#caughtUpAt = Date.now();
+      onRecords: (records) => this.#takeNext(records),
+      onCaughtUp: () => {
+        this.#caughtUpAt = performance.now();
       },
       onError: (error) => this.#hooks.onStoreError?.(error),
     });
@@ -85,7 +85,7 @@ export class Runner {
 
   /** Seconds since the projections were last known to show the whole log; -1 before the first time. */
   lagSeconds(): number {
-    return this.#caughtUpAt === undefined ? -1 : (Date.now() - this.#caughtUpAt) / 1000;
+    return this.#caughtUpAt === undefined ? -1 : (performance.now() - this.#caughtUpAt) / 1000;
   }
 
   /** Reads one stream's tail from the store. Throws StoreError. */

@@ -6,6 +6,9 @@ export function newApiKey(): string {
   return `urn_${randomBytes(32).toString('base64url')}`;
 }
 
+/** A key anywhere in a text. */
+export const API_KEY = /urn_[A-Za-z0-9_-]{43}/;
+
 /** Names a key in lists, events and logs. Says nothing about the key itself. */
 export function newKeyId(): string {
   return `k${randomBytes(6).toString('hex')}`;

@@ -24,6 +24,42 @@ type Handler = (request: Request, response: Response) => void | Promise<void>;
 const BODY_BYTES = 64 * 1024;
 
 export function httpApp(parts: HttpParts): Express {
+  const app = apiApp(parts);
+  route(app, '/study_participants', '[]', {
+    GET: listParticipants(parts),
+    POST: randomizeParticipant(parts),
+  });
+  route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
+
+  const ok: Handler = (_, response) => send(response, { status: 200, message: SUCCESS, results: '{}' });
+  route(app, '/healthz', '[]', { GET: ok });
+  route(app, '/readyz', '[]', {
+    GET: (request, response) => {
+      ready(parts.notReady);
+      return ok(request, response);
+    },
+  });
+  route(app, '/metrics', '[]', {
+    GET: async (_, response) => {
+      const { registry } = parts.metrics;
+      const text = await registry.metrics();
+      plain(response, registry.contentType, text);
+    },
+  });
+  const document = JSON.stringify(openApiDocument(parts.version), null, 2);
+  route(app, '/openapi.json', '[]', { GET: (_, response) => plain(response, 'application/json', document) });
+  app.use('/docs', docsRouter());
+
+  app.use((request) => {
+    if (!isDecodable(request.path)) throw new HttpProblem(400, 'The path is not valid');
+    throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
+  });
+  app.use(errorHandler(parts.logger));
+  return app;
+}
+
+/** The application before its routes: what every request passes through first. */
+export function apiApp(parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy'>): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -34,40 +70,10 @@ export function httpApp(parts: HttpParts): Express {
   if (parts.trustProxy !== undefined) app.set('trust proxy', parts.trustProxy);
 
   app.use(observe(parts.logger, parts.metrics));
-  app.use(refuseLargeBodies);
-  route(app, '/study_participants', '[]', {
-    GET: listParticipants(parts),
-    POST: randomizeParticipant(parts),
-  });
-  route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
-
-  const ok: Handler = (_, response) => send(response, { status: 200, message: SUCCESS, results: '{}' });
-  route(app, '/healthz', '{}', { GET: ok });
-  route(app, '/readyz', '{}', {
-    GET: (request, response) => {
-      ready(parts.notReady);
-      return ok(request, response);
-    },
-  });
-  route(app, '/metrics', '{}', {
-    GET: async (_, response) => {
-      const { registry } = parts.metrics;
-      const text = await registry.metrics();
-      plain(response, registry.contentType, text);
-    },
-  });
-  const document = JSON.stringify(openApiDocument(parts.version), null, 2);
-  route(app, '/openapi.json', '{}', { GET: (_, response) => plain(response, 'application/json', document) });
-  app.use('/docs', docsRouter());
-
-  app.use(() => {
-    throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
-  });
-  app.use(errorHandler(parts.logger));
   return app;
 }
 
-function route(
+export function route(
   app: Express,
   path: string,
   emptyResults: Locals['emptyResults'],
@@ -78,6 +84,7 @@ function route(
     const locals = response.locals as Locals;
     locals.route = path;
     locals.emptyResults = emptyResults;
+    refuseUnsound(request);
     const handler = handlers[request.method === 'HEAD' ? 'GET' : (request.method as 'GET' | 'POST')];
     if (!handler || !allowed.includes(request.method))
       throw new HttpProblem(405, `${path} takes ${allowed.join(', ')}`, { Allow: allowed.join(', ') });
@@ -92,12 +99,24 @@ function plain(response: Response, contentType: string, text: string): void {
   response.end(text);
 }
 
-function refuseLargeBodies(request: Request, _: Response, next: NextFunction): void {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES)
+/** @throws HttpProblem */
+function refuseUnsound({ headers, httpVersion }: Request): void {
+  if (headers.host === undefined && httpVersion === '1.1')
+    throw new HttpProblem(400, 'The request has no Host header');
+  if (Number(headers['content-length'] ?? 0) > BODY_BYTES)
     throw new HttpProblem(413, 'This service takes its input from the query string; send no body', {
       Connection: 'close',
     });
-  next();
+}
+
+/** Percent-encoded UTF-8, as far as it is encoded at all. */
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return /^[\x21-\x7e]*$/.test(path);
+  } catch {
+    return false;
+  }
 }
 
 function errorHandler(logger: Logger) {

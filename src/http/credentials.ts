@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Accepted, Keys } from '../access/keys.ts';
 import { HttpProblem } from './problem.ts';
-import type { Query } from './query.ts';
+import { type Query, refuseApiKey } from './query.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="urn"' };
@@ -17,9 +17,9 @@ export function apiKeyOf(request: IncomingMessage, query: Query): string | undef
   const given = new Set<string>();
   const add = (key: string | undefined) => key && given.add(key);
   add(query.get('api_key'));
-  add(BEARER.exec(request.headers.authorization ?? '')?.[1]);
-  const headers = request.headersDistinct['x-api-key'] ?? [];
-  for (const key of headers) add(key);
+  const { authorization = [], 'x-api-key': keys = [] } = request.headersDistinct;
+  for (const value of authorization) add(BEARER.exec(value)?.[1]);
+  for (const key of keys) add(key);
   if (given.size > 1) throw new HttpProblem(400, 'Two different API keys are given; send one');
   return given.values().next().value;
 }
@@ -68,6 +68,7 @@ export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
   const value = single(request, 'idempotency-key', 'Idempotency-Key');
   if (value !== undefined && !VISIBLE_ASCII.test(value))
     throw new HttpProblem(400, 'The header Idempotency-Key takes 1 to 255 visible ASCII characters');
+  refuseApiKey(value ?? '');
   return value;
 }
 
@@ -86,6 +87,7 @@ export function onBehalfOf(request: IncomingMessage): string | undefined {
       400,
       'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, none of them a control',
     );
+  refuseApiKey(text);
   return text;
 }
 

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { Router, static as staticFiles } from 'express';
 import helmet from 'helmet';
+import { HttpProblem } from './problem.ts';
 import type { Locals } from './study-request.ts';
 
 const PAGE = `<!doctype html>
@@ -28,9 +29,11 @@ const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', de
 
 export function docsRouter(): Router {
   const router = Router();
-  router.use((_, response, next) => {
+  router.use((request, response, next) => {
     const locals = response.locals as Locals;
     locals.route = '/docs';
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      throw new HttpProblem(405, '/docs takes GET, HEAD', { Allow: 'GET, HEAD' });
     next();
   });
   router.use(

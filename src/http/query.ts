@@ -2,6 +2,7 @@
  * The query string, parsed strictly (application/x-www-form-urlencoded, as Python's `requests` writes it). Lenient
  * parsers replace what they cannot decode, and then two different byte strings become the same participant.
  */
+import { API_KEY } from '../access/credentials.ts';
 import { HttpProblem } from './problem.ts';
 
 export type Query = ReadonlyMap<string, string>;
@@ -9,7 +10,7 @@ export type Query = ReadonlyMap<string, string>;
 /** Everything that may stand in a URL unencoded; raw bytes above 0x7E have no defined meaning there. */
 const PRINTABLE_ASCII = /^[\x21-\x7e]*$/;
 
-/** @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, and a parameter that is given twice */
+/** @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, a misplaced API key, and a parameter that is given twice */
 export function parseQuery(url: string): Query {
   const start = url.indexOf('?');
   const query = new Map<string, string>();
@@ -21,8 +22,11 @@ export function parseQuery(url: string): Query {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
+    refuseApiKey(name);
+    if (name !== 'api_key') refuseApiKey(value);
     if (query.has(name)) twice.add(name);
-    query.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)));
+    query.set(name, value);
   }
   if (twice.size > 0)
     throw new HttpProblem(
@@ -30,6 +34,18 @@ export function parseQuery(url: string): Query {
       `Given more than once: ${[...twice].join(', ')} (each parameter may be given once)`,
     );
   return query;
+}
+
+/**
+ * Everything but a credential may be recorded, or quoted in an error message, and no key may be.
+ * @throws HttpProblem 400
+ */
+export function refuseApiKey(text: string): void {
+  if (API_KEY.test(text))
+    throw new HttpProblem(
+      400,
+      'An API key stands where something else belongs (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)',
+    );
 }
 
 function decode(text: string): string {

@@ -115,6 +115,8 @@ function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | 
   const study = studies.find(name);
   const notFound = new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
   if (key.studies && !key.studies.includes(name)) throw notFound;
+  const factors = new Set(study?.registered.configuration.factors.map((factor) => factor.name));
+  if (study && key.where?.some((limit) => !factors.has(limit.factor))) throw notFound;
   if (runner.halted(studies.streamOf(name)))
     throw new HttpProblem(
       503,
@@ -124,8 +126,6 @@ function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | 
       },
     );
   if (!study) throw notFound;
-  const factors = new Set(study.registered.configuration.factors.map((factor) => factor.name));
-  if (key.where?.some((limit) => !factors.has(limit.factor))) throw notFound;
   return study;
 }
 

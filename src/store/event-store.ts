@@ -49,6 +49,8 @@ export interface EventStore {
 
 export interface Subscriber {
   onRecords(records: readonly StoredRecord[]): void;
+  /** All that is in the log now has been delivered. Called at least once a second while that is so. */
+  onCaughtUp(): void;
   onError(error: StoreError): void;
 }
 

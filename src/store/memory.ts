@@ -11,6 +11,9 @@ import {
 } from './event-store.ts';
 import { sameRecords } from './same-records.ts';
 
+/** How often a subscription says that it has delivered all, in ms. */
+const CAUGHT_UP_MS = 500;
+
 export class MemoryStore implements EventStore {
   readonly #all: StoredRecord[] = [];
   readonly #streams = new Map<string, StoredRecord[]>();
@@ -51,14 +54,21 @@ export class MemoryStore implements EventStore {
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
     let next = after === undefined ? 0 : Number(after) + 1;
     const deliver = () => {
-      if (!this.#subscriptions.has(deliver) || next >= this.#all.length) return;
+      if (!this.#subscriptions.has(deliver)) return;
       const records = this.#all.slice(next);
       next = this.#all.length;
-      subscriber.onRecords(records);
+      if (records.length > 0) subscriber.onRecords(records);
+      subscriber.onCaughtUp();
     };
     this.#subscriptions.add(deliver);
     queueMicrotask(deliver);
-    return { close: () => this.#subscriptions.delete(deliver) };
+    const timer = setInterval(deliver, CAUGHT_UP_MS).unref();
+    return {
+      close: () => {
+        clearInterval(timer);
+        this.#subscriptions.delete(deliver);
+      },
+    };
   }
 
   async close(): Promise<void> {

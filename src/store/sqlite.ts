@@ -279,11 +279,13 @@ class Follower {
       for (let more = true; more && !this.#closed; ) {
         const records = this.#readAfter(this.#position);
         const last = records.at(-1);
-        if (!last) return;
-        this.#position = Number(last.position);
-        this.#subscriber.onRecords(records);
+        if (last) {
+          this.#position = Number(last.position);
+          this.#subscriber.onRecords(records);
+        }
         more = records.length === PAGE_RECORDS;
       }
+      if (!this.#closed) this.#subscriber.onCaughtUp();
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#subscriber.onError(error);

@@ -73,6 +73,9 @@ export interface Written<Outcome> {
   readonly revision: number;
 }
 
+const TOO_LATE =
+  'the log was too slow, or other processes were faster for too long; send the same request again';
+
 interface Item<Command, Outcome> {
   readonly command: Command;
   readonly actor: Actor;
@@ -89,7 +92,8 @@ interface Batch<Command, Outcome> {
   readonly expectedRevision: number;
   readonly events: LogEvent[];
   readonly records: RecordBytes[];
-  readonly answers: { readonly item: Item<Command, Outcome>; readonly written: Written<Outcome> }[];
+  /** One for each command decided, in their order: to be called once the records are written. */
+  readonly answers: { readonly item: Item<Command, Outcome>; readonly answer: () => void }[];
 }
 
 export class Writer<State, Command, F extends Fact, Outcome> {
@@ -157,8 +161,9 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         const left = await this.#round(items);
         this.#queue.unshift(...left);
       } catch (error) {
-        const answer = error instanceof StoreError ? unavailable(error) : (error as Error);
-        for (const item of items) this.#settle(item, () => item.reject(answer));
+        const why = error instanceof StoreError ? unavailable(error) : (error as Error);
+        for (const item of items)
+          this.#settle(item, () => (item.landed ? item.resolve(item.landed) : item.reject(why)));
       }
     }
     this.#working = undefined;
@@ -166,22 +171,22 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   /** Sees a batch through to its answers. Returns the commands that did not fit into it. */
   async #round(items: Item<Command, Outcome>[]): Promise<Item<Command, Outcome>[]> {
-    for (let attempt = 0; items.length > 0; attempt++) {
+    for (let attempt = 0; ; attempt++) {
+      items = this.#dropLate(items);
+      if (items.length === 0) return [];
       if (this.#folded.halted)
         throw new DomainError('halted', 'this stream cannot be read completely; see the log of the service');
       const batch = this.#decide(items);
       const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);
       if (type === 'written') {
         this.#folded.accept(batch.events);
-        for (const { item, written } of batch.answers) this.#settle(item, () => item.resolve(written));
+        for (const { item, answer } of batch.answers) this.#settle(item, answer);
         return items.slice(batch.answers.length);
       }
       this.#hooks.onConflict?.();
       await this.#folded.catchUp();
-      items = this.#dropLate(items);
       await this.#tools.pause(Math.random() * Math.min(2 ** attempt, 64));
     }
-    return [];
   }
 
   #decide(items: readonly Item<Command, Outcome>[]): Batch<Command, Outcome> {
@@ -191,31 +196,37 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     let bytes = 0;
     for (const item of items) {
       if (item.landed) {
-        batch.answers.push({ item, written: item.landed });
+        const { landed } = item;
+        batch.answers.push({ item, answer: () => item.resolve(landed) });
         continue;
       }
-      const { fact, outcome } = this.#decider.decide(state, item.command);
-      let revision = expectedRevision + batch.events.length;
-      if (fact) {
-        const header = {
-          id: this.#tools.newId(),
-          log: this.#logId,
-          stream: this.#stream,
-          revision: ++revision,
-          at: this.#tools.now().toISOString(),
-          actor: item.actor,
-        };
-        const record = encodeRecord(header, fact, this.#tools.newSalt);
-        bytes += record.record.length + record.sealed.length;
-        if (bytes > this.#limits.batchBytes && batch.records.length > 0) break;
-        const event = { ...header, ...fact } as LogEvent;
-        batch.records.push(record);
-        batch.events.push(event);
-        item.attempts.set(header.id, outcome);
-        this.#attempted.set(header.id, item);
-        state = this.#decider.evolve(state, event);
+      try {
+        const { fact, outcome } = this.#decider.decide(state, item.command);
+        let revision = expectedRevision + batch.events.length;
+        if (fact) {
+          const header = {
+            id: this.#tools.newId(),
+            log: this.#logId,
+            stream: this.#stream,
+            revision: ++revision,
+            at: this.#tools.now().toISOString(),
+            actor: item.actor,
+          };
+          const record = encodeRecord(header, fact, this.#tools.newSalt);
+          bytes += record.record.length + record.sealed.length;
+          if (bytes > this.#limits.batchBytes && batch.records.length > 0) break;
+          const event = { ...header, ...fact } as LogEvent;
+          state = this.#decider.evolve(state, event);
+          batch.records.push(record);
+          batch.events.push(event);
+          item.attempts.set(header.id, outcome);
+          this.#attempted.set(header.id, item);
+        }
+        batch.answers.push({ item, answer: () => item.resolve({ outcome, revision }) });
+      } catch (error) {
+        // A command that cannot be decided or written down must not take those beside it with it.
+        batch.answers.push({ item, answer: () => item.reject(error as Error) });
       }
-      batch.answers.push({ item, written: { outcome, revision } });
     }
     return batch;
   }
@@ -235,9 +246,10 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         return result;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
-        if (error.outcome === 'not-written') throw unavailable(error);
-        this.#hooks.onUnclear?.(error);
-        if (performance.now() >= deadline) {
+        const unclear = error.outcome === 'unclear';
+        if (!unclear && attempt === 0) throw unavailable(error);
+        if (unclear) this.#hooks.onUnclear?.(error);
+        if (!unclear || performance.now() >= deadline) {
           // The next round must not decide on what may be an old end of the stream.
           await this.#folded.catchUp().catch(() => undefined);
           if (this.#folded.revision > expectedRevision) return { type: 'conflict' };
@@ -262,13 +274,12 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     });
   }
 
-  /** After a conflict: commands whose time is up are answered so, unless one of their attempts has landed. */
+  /** Commands whose time is up are answered so, unless one of their attempts has landed. */
   #dropLate(items: readonly Item<Command, Outcome>[]): Item<Command, Outcome>[] {
     const now = performance.now();
-    const late = new DomainError('unavailable', 'other processes were faster for too long; try again');
     return items.filter((item) => {
       if (item.landed || now < item.deadline) return true;
-      this.#settle(item, () => item.reject(late));
+      this.#settle(item, () => item.reject(new DomainError('unavailable', TOO_LATE)));
       return false;
     });
   }

@@ -1,0 +1,37 @@
+/**
+ * The first yardstick of POST: what every request goes through, in the project's own parts (application, log line,
+ * metrics, limit of the body, strict query, API key, security headers), and then a constant answer. What a POST of the
+ * service takes beyond this is the randomization itself: checks of the input, decision, record, seals, log, flush.
+ */
+
+import { openLog } from '../src/app.ts';
+import { cliActor } from '../src/cli/options.ts';
+import { apiApp, route } from '../src/http/app.ts';
+import { Authentication, apiKeyOf } from '../src/http/credentials.ts';
+import { parseQuery } from '../src/http/query.ts';
+import { SUCCESS, send } from '../src/http/reply.ts';
+import { HttpServer } from '../src/http/server.ts';
+import type { Locals } from '../src/http/study-request.ts';
+import { makeLogger } from '../src/logger.ts';
+import { makeMetrics } from '../src/metrics.ts';
+import { CONSTANT_RECORD } from './study.ts';
+
+const log = await openLog({ data: '.', store: 'memory:' }, cliActor());
+const issued = await log.keys.issue({ user: 'bench', scopes: ['read', 'randomize'] }, cliActor());
+if ('refused' in issued) throw new Error(issued.refused);
+const authentication = new Authentication(log.keys);
+const results = JSON.stringify([CONSTANT_RECORD]);
+
+const app = apiApp({ logger: makeLogger('info'), metrics: makeMetrics(() => 0), trustProxy: undefined });
+route(app, '/study_participants', '[]', {
+  POST: async (request, response) => {
+    const locals = response.locals as Locals;
+    const query = parseQuery(request.url);
+    const accepted = await authentication.accept(apiKeyOf(request, query), request.ip ?? '');
+    locals.keyId = accepted.key.keyId;
+    locals.user = accepted.key.user;
+    send(response, { status: 200, message: SUCCESS, results, headers: { 'Urn-Revision': '1' } });
+  },
+});
+const address = await new HttpServer(app, undefined).listen('127.0.0.1', 0);
+process.stdout.write(`${JSON.stringify({ address, apiKey: issued.apiKey })}\n`);

@@ -1,0 +1,60 @@
+/** What a benchmark reports: figures, some with a target, and the statistics they are made with. */
+
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  /** What design and documentation promise. Absent: for information. */
+  readonly target?: Target;
+}
+
+export interface Target {
+  readonly relation: 'at least' | 'below';
+  readonly value: number;
+}
+
+export function isMet({ value, target }: Figure): boolean | undefined {
+  if (!target) return undefined;
+  return target.relation === 'at least' ? value >= target.value : value < target.value;
+}
+
+/** @throws RangeError for no values */
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** The smallest value that at least the share `q` of the values does not exceed. @throws RangeError for no values */
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = Float64Array.from(values).sort();
+  const value = sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)];
+  if (value === undefined) throw new RangeError('no values');
+  return value;
+}
+
+/** Median of the ratios of values measured side by side: what slows down both halves of a pair cancels out. */
+export function pairedRatio(numerators: readonly number[], denominators: readonly number[]): number {
+  return median(numerators.map((value, i) => value / (denominators[i] ?? Number.NaN)));
+}
+
+export function table(figures: readonly Figure[]): string {
+  const rows = figures.map((figure) => {
+    const { name, value, unit, target } = figure;
+    const promised = target ? `${target.relation} ${target.value}` : '';
+    return [
+      name,
+      readable(value),
+      unit,
+      promised,
+      { true: 'met', false: 'MISSED' }[String(isMet(figure))] ?? '',
+    ];
+  });
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    row.map((cell, i) => (i === 1 ? cell.padStart(widths[1] ?? 0) : cell.padEnd(widths[i] ?? 0))).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
+}
+
+function readable(value: number): string {
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
+  return value.toPrecision(3);
+}

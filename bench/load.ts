@@ -1,0 +1,121 @@
+/**
+ * The load generator, a process of its own: so many keep-alive connections, each with one request under way.
+ *
+ * It does as little as can be done, because on a small machine it competes with the service for the processor: raw
+ * sockets, requests put together from prepared text, of a response only its status and its length are looked at.
+ */
+import { connect, type Socket } from 'node:net';
+import { quantile } from './figures.ts';
+import { PARTICIPANTS, STUDY } from './study.ts';
+
+export interface LoadOrder {
+  readonly port: number;
+  readonly path: string;
+  readonly apiKey: string;
+  readonly connections: number;
+  /** Not measured. */
+  readonly warmUpMs: number;
+  readonly measuredMs: number;
+}
+
+export interface LoadReport {
+  readonly perSecond: number;
+  /** Latency in ms. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Processor time of the load generator per request, in µs. */
+  readonly ownMicroseconds: number;
+}
+
+const HEADER_END = '\r\n\r\n';
+const LENGTH = /\r\ncontent-length: (\d+)\r\n/i;
+
+let runs = 0;
+
+async function run(order: LoadOrder): Promise<LoadReport> {
+  const nextRequest = requests(order, `${process.pid}-${++runs}-`);
+  const latencies: number[] = [];
+  const start = performance.now() + order.warmUpMs;
+  const end = start + order.measuredMs;
+  const cpu = process.cpuUsage();
+  let answered = 0;
+  const answeredOne = (sent: number): boolean => {
+    const now = performance.now();
+    answered++;
+    if (now >= start && now < end) latencies.push(now - sent);
+    return now < end;
+  };
+  await Promise.all(
+    Array.from({ length: order.connections }, () => client(order.port, nextRequest, answeredOne)),
+  );
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    perSecond: latencies.length / (order.measuredMs / 1000),
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+    ownMicroseconds: (user + system) / answered,
+  };
+}
+
+/** Requests with an id each and random levels. */
+function requests({ path, apiKey, port }: LoadOrder, idPrefix: string): () => string {
+  const head = `POST ${path}?study=${encodeURIComponent(STUDY.name)}&id=${idPrefix}`;
+  const headers = `Host: 127.0.0.1:${port}\r\nX-API-Key: ${apiKey}\r\nContent-Length: 0`;
+  const tails = PARTICIPANTS.map((levels) => {
+    const parameters = levels.map(
+      (level, i) => `${encodeURIComponent(STUDY.factors[i]?.name ?? '')}=${encodeURIComponent(level)}`,
+    );
+    return `&${parameters.join('&')} HTTP/1.1\r\n${headers}${HEADER_END}`;
+  });
+  let id = 0;
+  return () => head + ++id + tails[Math.floor(Math.random() * tails.length)];
+}
+
+/** Sends, waits for the answer, sends again, until `answeredOne` says that it is over. Rejects on any answer but 200. */
+function client(
+  port: number,
+  nextRequest: () => string,
+  answeredOne: (sent: number) => boolean,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    let sent = 0;
+    let begun = '';
+    const send = () => {
+      sent = performance.now();
+      socket.write(nextRequest(), 'latin1');
+    };
+    socket.on('connect', send);
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error('the server closed a connection')));
+    socket.on('data', (chunk) => {
+      begun += chunk.toString('latin1');
+      const headerEnd = begun.indexOf(HEADER_END);
+      if (headerEnd < 0) return;
+      const length = Number(LENGTH.exec(begun)?.[1]);
+      if (begun.length < headerEnd + HEADER_END.length + length) return;
+      if (!begun.startsWith('HTTP/1.1 200 ')) {
+        reject(new Error(`a request was not answered as it should be: ${begun}`));
+        socket.destroy();
+        return;
+      }
+      begun = '';
+      if (answeredOne(sent)) {
+        send();
+      } else {
+        resolve();
+        socket.end();
+      }
+    });
+  });
+}
+
+process.on('message', (order: LoadOrder) => {
+  run(order).then(
+    (report) => process.send?.(report),
+    (error: Error) => {
+      process.stderr.write(`load generator: ${error.message}\n`);
+      process.exit(1);
+    },
+  );
+});

@@ -1,0 +1,39 @@
+/** Fills a log without HTTP: the service's own write path, on the service's own store. */
+
+import type { Scope } from '../events/access.ts';
+import type { Actor } from '../events/record.ts';
+import { openLog } from '../src/app.ts';
+import { randomLevels, STUDY } from './study.ts';
+
+const ACTOR: Actor = { cli: true, user: 'bench' };
+/** Commands submitted at once. */
+const SUBMITTED = 1000;
+
+/** Adds participants to the study in `folder`, which is made and registered first if need be, and issues a key. */
+export async function populate(
+  folder: string,
+  participants: number,
+  scopes: readonly Scope[],
+): Promise<string> {
+  const log = await openLog({ data: folder }, ACTOR);
+  try {
+    await log.runner.rebuild();
+    await log.studies.register(STUDY, undefined, ACTOR);
+    const stream = log.studies.streamOf(STUDY.name);
+    const first = log.runner.revision(stream);
+    for (let done = 0; done < participants; done += SUBMITTED) {
+      const commands = Array.from({ length: Math.min(SUBMITTED, participants - done) }, (_, i) => ({
+        type: 'randomize' as const,
+        participantId: `populated-${first + done + i}`,
+        levels: randomLevels(),
+        user: 'bench',
+      }));
+      await Promise.all(commands.map((command) => log.studies.submit(stream, command, ACTOR)));
+    }
+    const issued = await log.keys.issue({ user: 'bench', scopes }, ACTOR);
+    if ('refused' in issued) throw new Error(issued.refused);
+    return issued.apiKey;
+  } finally {
+    await log.close();
+  }
+}

@@ -1,0 +1,102 @@
+/** Listing a study, and starting on a log that is long already. */
+import { get } from 'node:http';
+import { type Figure, median } from './figures.ts';
+import { populate } from './populate.ts';
+import { type Running, startService } from './processes.ts';
+import { STUDY } from './study.ts';
+
+export interface ReadingPlan {
+  readonly lists: number;
+  readonly restarts: number;
+  /** Participants of the list and of the restart. */
+  readonly listed: number;
+  readonly restarted: number;
+}
+
+export async function measureReading(
+  folder: string,
+  plan: ReadingPlan,
+  nodeOptions: readonly string[],
+): Promise<Figure[]> {
+  const empty = await starts(folder, plan.restarts, []);
+  const reader = await populate(folder, plan.listed, ['read']);
+  const auditor = await populate(folder, 0, ['read', 'audit']);
+  const service = await startService(folder);
+  const count = plan.listed.toLocaleString('en-US');
+  const target = { relation: 'below', value: 50 } as const;
+  const figures: Figure[] = [];
+  try {
+    for (const [scopes, apiKey] of [
+      ['read', reader],
+      ['read,audit', auditor],
+    ] as const) {
+      const value = median(await lists(service, apiKey, plan.lists));
+      figures.push({ name: `GET, ${count} participants, key with ${scopes}`, value, unit: 'ms', target });
+    }
+  } finally {
+    await service.stop();
+  }
+
+  const started = performance.now();
+  await populate(folder, plan.restarted - plan.listed, ['read']);
+  const perSecond = (plan.restarted - plan.listed) / ((performance.now() - started) / 1000);
+  const full = await starts(folder, plan.restarts, nodeOptions);
+  const on = `start on ${plan.restarted.toLocaleString('en-US')} participants`;
+  return [
+    ...figures,
+    { name: 'randomized in one process without HTTP, durable', value: perSecond, unit: 'per second' },
+    {
+      name: `${on}, until /readyz says 200`,
+      value: full.ms,
+      unit: 'ms',
+      target: { relation: 'below', value: 3000 },
+    },
+    { name: 'start on an empty log, until /readyz says 200', value: empty.ms, unit: 'ms' },
+    { name: `${on}: resident memory then`, value: full.residentMiB, unit: 'MiB' },
+    { name: 'start on an empty log: resident memory then', value: empty.residentMiB, unit: 'MiB' },
+  ];
+}
+
+/** In ms, after a few that are not measured. */
+async function lists(service: Running, apiKey: string, number: number): Promise<number[]> {
+  const path = `/study_participants?study=${encodeURIComponent(STUDY.name)}`;
+  const times: number[] = [];
+  for (let i = -3; i < number; i++) {
+    const started = performance.now();
+    await body(service.port, path, { 'X-API-Key': apiKey });
+    if (i >= 0) times.push(performance.now() - started);
+  }
+  return times;
+}
+
+async function starts(
+  folder: string,
+  number: number,
+  nodeOptions: readonly string[],
+): Promise<{ ms: number; residentMiB: number }> {
+  const times: number[] = [];
+  const resident: number[] = [];
+  for (let i = 0; i < number; i++) {
+    const started = performance.now();
+    const service = await startService(folder, nodeOptions);
+    times.push(performance.now() - started);
+    const metrics = await body(service.port, '/metrics', {});
+    resident.push(Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]) / 2 ** 20);
+    await service.stop();
+  }
+  return { ms: median(times), residentMiB: median(resident) };
+}
+
+function body(port: number, path: string, headers: Record<string, string>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = get({ port, host: '127.0.0.1', path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString());
+        else reject(new Error(`GET ${path.split('?')[0]} answered ${response.statusCode}`));
+      });
+    });
+    request.on('error', reject);
+  });
+}

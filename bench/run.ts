@@ -1,0 +1,78 @@
+/** All benchmarks, one after the other: a table on stderr, the figures as JSON on stdout or into a file. */
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { measureDeciding } from './deciding.ts';
+import { type Figure, isMet, table } from './figures.ts';
+import { measurePosts } from './posts.ts';
+import { measureReading } from './reading.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    json: { type: 'string' },
+    dir: { type: 'string' },
+    profile: { type: 'string' },
+  },
+});
+const quick = options.quick;
+const nodeOptions = options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`];
+
+const PARTS: Readonly<Record<string, (folder: string) => Figure[] | Promise<Figure[]>>> = {
+  posts: (folder) =>
+    measurePosts(
+      folder,
+      quick ? { rounds: 2, measuredMs: 700 } : { rounds: 7, measuredMs: 2000 },
+      nodeOptions,
+    ),
+  reading: (folder) =>
+    measureReading(
+      folder,
+      { lists: quick ? 7 : 25, restarts: quick ? 1 : 5, listed: 10_000, restarted: 100_000 },
+      nodeOptions,
+    ),
+  deciding: () =>
+    measureDeciding({
+      sizes: [100, 10_000, 100_000],
+      rounds: quick ? 3 : 9,
+      allocations: quick ? 3_200 : 12_800,
+    }),
+};
+
+const figures: Figure[] = [];
+const startedAt = new Date();
+for (const [name, measure] of Object.entries(PARTS)) {
+  if (options.only && !options.only.includes(name)) continue;
+  const folder = mkdtempSync(join(options.dir ?? diskFolder(), 'urn-bench-'));
+  try {
+    const part = await measure(folder);
+    process.stderr.write(`${table(part)}\n\n`);
+    figures.push(...part);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+const report = {
+  startedAt: startedAt.toISOString(),
+  seconds: Math.round((Date.now() - startedAt.getTime()) / 1000),
+  node: process.version,
+  cpu: cpus()[0]?.model,
+  cores: cpus().length,
+  quick,
+  figures: figures.map((figure) => ({ ...figure, met: isMet(figure) })),
+};
+const text = `${JSON.stringify(report, null, 2)}\n`;
+if (options.json === undefined) process.stdout.write(text);
+else writeFileSync(options.json, text);
+
+/** The system's folder for temporary files, unless that is memory, where a flush costs nothing. */
+function diskFolder(): string {
+  const TMPFS_MAGIC = 0x01021994;
+  if (statfsSync(tmpdir()).type !== TMPFS_MAGIC) return tmpdir();
+  const folder = fileURLToPath(new URL('../bench-data', import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}

@@ -1,0 +1,38 @@
+/** The study that is randomized into: 3 treatments, 4 factors of 3 levels, 81 kinds of participants. */
+import type { StudyConfiguration } from '../events/study.ts';
+
+export const STUDY: StudyConfiguration = {
+  name: 'Benchmark',
+  mode: 'test',
+  D: 'chisquare',
+  urnSelection: 'method1',
+  w: 1,
+  alpha: 0,
+  beta: 1,
+  treatments: ['Treatment A', 'Treatment B', 'Usual care'],
+  factors: [
+    { name: 'sex', levels: ['Female', 'Male', 'Other'] },
+    { name: 'age_group', levels: ['18-34', '35-59', '60 and over'] },
+    { name: 'severity', levels: ['mild', 'moderate', 'severe'] },
+    { name: 'site', levels: ['11-Cook County', '30-Dupage County', '45-Kane County'] },
+  ],
+};
+
+/** The levels of every possible participant, in the order of the factors. */
+export const PARTICIPANTS: readonly (readonly string[])[] = STUDY.factors.reduce<string[][]>(
+  (earlier, { levels }) => earlier.flatMap((given) => levels.map((level) => [...given, level])),
+  [[]],
+);
+
+export function randomLevels(): readonly string[] {
+  return PARTICIPANTS[Math.floor(Math.random() * PARTICIPANTS.length)] ?? [];
+}
+
+/** A record as it is answered to a POST, for the routes that answer a constant. */
+export const CONSTANT_RECORD = {
+  id: 'participant-000001',
+  ...Object.fromEntries(STUDY.factors.map(({ name, levels }) => [`f_${name}`, levels[0]])),
+  trt: STUDY.treatments[0],
+  datetime: 'Wed, 10 Feb 2021 00:01:08 GMT',
+  user: 'bench',
+};

@@ -1,0 +1,26 @@
+/** Clock, ids and salts that are the same in every run: what a test writes, it can predict. */
+import type { WriterTools } from '../../src/write/writer.ts';
+
+export const LOG_ID = '0193a8e0-0000-7000-8000-00000000beef';
+
+/** The n-th id that `fixedTools` gives, from 1. `series` tells the tools of different processes apart. */
+export function fixedId(n: number, series = 0): string {
+  return `0193a8e0-${hex(series, 4)}-7000-8000-${hex(n, 12)}`;
+}
+
+/** @param start the first reading of the clock, which goes on by a second at every reading */
+export function fixedTools(series = 0, start = '2026-03-01T09:00:00.000Z'): WriterTools {
+  let readings = 0;
+  let ids = 0;
+  let salts = 0;
+  return {
+    now: () => new Date(Date.parse(start) + 1000 * readings++),
+    newId: () => fixedId(++ids, series),
+    newSalt: () => hex(series, 4) + hex(++salts, 28),
+    pause: () => new Promise(setImmediate),
+  };
+}
+
+function hex(n: number, digits: number): string {
+  return n.toString(16).padStart(digits, '0');
+}

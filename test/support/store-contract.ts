@@ -1,0 +1,440 @@
+/**
+ * The contract of src/store/event-store.ts as tests: what a store must do to carry the log. Every adapter is held to it.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { RecordBytes } from '../../events/record.ts';
+import {
+  type EventStore,
+  NO_STREAM,
+  PAGE_RECORDS,
+  type Position,
+  type StoredRecord,
+  type StoreError,
+  type Subscription,
+} from '../../src/store/event-store.ts';
+
+const WRITTEN = { type: 'written' };
+const CONFLICT = { type: 'conflict' };
+
+/** How long a subscription may take to deliver, in ms. */
+const DELIVERY_MS = 5000;
+
+/** @param makeStore gives an empty store; the suite closes it */
+export function storeContract(name: string, makeStore: () => EventStore | Promise<EventStore>): void {
+  const opened: EventStore[] = [];
+  const open = async () => {
+    const store = await makeStore();
+    opened.push(store);
+    return store;
+  };
+  afterEach(async () => {
+    for (const store of opened.splice(0)) await store.close();
+  });
+
+  describe(`${name}: append`, () => {
+    it('begins a stream that does not exist', async () => {
+      const store = await open();
+      expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
+    });
+
+    it('goes on directly behind the expected revision', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 2));
+      expect(await store.append('study-a', 1, records('b', 1))).toEqual(WRITTEN);
+      expect(texts(await readStream(store, 'study-a'))).toEqual(['a0', 'a1', 'b0']);
+    });
+
+    it('is a conflict when the stream ends at another revision, and writes nothing', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 3));
+      for (const expected of [NO_STREAM, 0, 1, 3, 99])
+        expect(await store.append('study-a', expected, records('b', 2))).toEqual(CONFLICT);
+      expect(await store.append('study-b', 0, records('b', 1))).toEqual(CONFLICT);
+      expect(texts(await readAll(store))).toEqual(['a0', 'a1', 'a2']);
+    });
+
+    it('may be sent again', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 2));
+      expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual(WRITTEN);
+      expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
+    });
+
+    it('may be sent again when more records followed', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 1));
+      await store.append('study-a', 0, records('b', 3));
+      await store.append('study-a', 3, records('c', 1));
+      expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
+      expect(await store.append('study-a', 0, records('b', 3))).toEqual(WRITTEN);
+      expect(texts(await readAll(store))).toEqual(['a0', 'b0', 'b1', 'b2', 'c0']);
+    });
+
+    it('may be sent again while the first is still under way', async () => {
+      const store = await open();
+      const twice = [1, 2].map(() => store.append('study-a', NO_STREAM, records('a', 2)));
+      expect(await Promise.all(twice)).toEqual([WRITTEN, WRITTEN]);
+      expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
+    });
+
+    it('is a conflict where other bytes stand, if only in part', async () => {
+      const store = await open();
+      const there = records('a', 3);
+      await store.append('study-a', NO_STREAM, there);
+      const [first, second, third] = there;
+      if (!first || !second || !third) throw new Error('three records');
+      const others: RecordBytes[][] = [
+        [first, second, { ...third, record: Buffer.from('other') }],
+        [first, { ...second, sealed: Buffer.from('other') }, third],
+        [first, third, second],
+        [...there, ...records('b', 1)],
+      ];
+      for (const other of others) expect(await store.append('study-a', NO_STREAM, other)).toEqual(CONFLICT);
+      expect(await store.append('study-b', NO_STREAM, there)).toEqual(WRITTEN);
+      expect(texts(await readStream(store, 'study-a'))).toEqual(['a0', 'a1', 'a2']);
+    });
+
+    it('is one before the other when two come at once: the second is a conflict', async () => {
+      const store = await open();
+      const results = await Promise.all(
+        ['a', 'b', 'c', 'd'].map((by) => store.append('study-a', NO_STREAM, records(by, 2))),
+      );
+      expect(results.map(({ type }) => type).sort()).toEqual(['conflict', 'conflict', 'conflict', 'written']);
+      expect(await readAll(store)).toHaveLength(2);
+    });
+
+    it('has a result of its own for each stream, however many come at once', async () => {
+      const store = await open();
+      await store.append('study-0', NO_STREAM, records('before', 1));
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => store.append(`study-${i}`, NO_STREAM, records(`s${i}-`, 2))),
+      );
+      expect(results).toEqual([CONFLICT, ...Array.from({ length: 49 }, () => WRITTEN)]);
+      expect(texts(await readStream(store, 'study-0'))).toEqual(['before0']);
+      for (let i = 1; i < 50; i++)
+        expect(texts(await readStream(store, `study-${i}`))).toEqual([`s${i}-0`, `s${i}-1`]);
+    });
+
+    it('chains: each of many appends sees the one before it, though none is waited for', async () => {
+      const store = await open();
+      const results = await Promise.all(
+        Array.from({ length: 600 }, (_, i) => store.append('study-a', i - 1, records(`r${i}-`, 1))),
+      );
+      expect(new Set(results.map(({ type }) => type))).toEqual(new Set(['written']));
+      expect(texts(await readAll(store))).toEqual(Array.from({ length: 600 }, (_, i) => `r${i}-0`));
+    });
+
+    it('keeps what it was given, not what the caller makes of it afterwards', async () => {
+      const store = await open();
+      const mine = {
+        record: Buffer.from('record'),
+        sealed: Buffer.from('sealed'),
+        leaf: Buffer.alloc(32, 7),
+      };
+      await store.append('study-a', NO_STREAM, [mine]);
+      for (const bytes of Object.values(mine)) bytes.fill(0);
+      const [there] = await readAll(store);
+      expect(there && text(there.record)).toBe('record');
+      expect(there && text(there.sealed)).toBe('sealed');
+    });
+  });
+
+  describe(`${name}: records`, () => {
+    const everyByte = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+    it.each<[string, Buffer]>([
+      ['a NUL', Buffer.from('a\0b')],
+      ['every byte there is', everyByte],
+      ['invalid UTF-8', Buffer.of(0xff, 0xc0, 0x80, 0xed, 0xa0, 0x80)],
+      ['a byte order mark', Buffer.from('\ufeff{}')],
+      ['Unicode in no normal form', Buffer.from('e\u0301 é \u{1f600}')],
+      ['nothing', Buffer.alloc(0)],
+      ['256 KiB', Buffer.alloc(256 * 1024, everyByte)],
+    ])('come back byte for byte: %s', async (_, bytes) => {
+      const store = await open();
+      const leaf = everyByte.subarray(96, 128);
+      // A view into a larger buffer, as most buffers are.
+      const record = Buffer.concat([Buffer.from('<'), bytes, Buffer.from('>')]).subarray(1, -1);
+      await store.append('study-a', NO_STREAM, [{ record, sealed: bytes, leaf }]);
+      const [there] = await readStream(store, 'study-a');
+      expect(there && [there.record, there.sealed, there.leaf].map((part) => Buffer.from(part))).toEqual([
+        bytes,
+        bytes,
+        Buffer.from(leaf),
+      ]);
+    });
+
+    it('have revisions from 0 without a gap, and each stream its own', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 3));
+      await store.append('study-b', NO_STREAM, records('b', 1));
+      await store.append('study-a', 2, records('c', 2));
+      expect((await readStream(store, 'study-a')).map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4]);
+      expect((await readStream(store, 'study-b')).map(({ revision, stream }) => [stream, revision])).toEqual([
+        ['study-b', 0],
+      ]);
+    });
+  });
+
+  describe(`${name}: streams`, () => {
+    it.each([
+      'log',
+      'study-5c7fe1ff-82ea-5670-8386-ae499ae137d9',
+      'study-Ärzte 山田 ☤',
+      "study-'; --",
+      'study-%_*',
+      'study-"$x"',
+      'STUDY-a',
+    ])('may be named %j', async (odd) => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 1));
+      expect(await store.append(odd, NO_STREAM, records('odd', 2))).toEqual(WRITTEN);
+      expect(texts(await readStream(store, odd))).toEqual(['odd0', 'odd1']);
+      expect((await readAll(store)).map(({ stream }) => stream)).toEqual(['study-a', odd, odd]);
+    });
+
+    it('are told apart by every code point', async () => {
+      const store = await open();
+      const names = ['study-a', 'study-A', 'study-a ', 'study-é', 'study-e\u0301', 'study-a-b'];
+      for (const stream of names) await store.append(stream, NO_STREAM, records(stream, 1));
+      for (const stream of names) expect(texts(await readStream(store, stream))).toEqual([`${stream}0`]);
+    });
+  });
+
+  describe(`${name}: readStream`, () => {
+    it('of a stream that does not exist gives nothing', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 1));
+      expect(await readStream(store, 'study-b')).toEqual([]);
+    });
+
+    it('begins at a revision', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 4));
+      expect(texts(await readStream(store, 'study-a', 2))).toEqual(['a2', 'a3']);
+      expect(await readStream(store, 'study-a', 4)).toEqual([]);
+      expect(await readStream(store, 'study-a', 99)).toEqual([]);
+    });
+
+    it(`gives more than ${PAGE_RECORDS} records in pages, in order`, async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS));
+      await store.append('study-b', NO_STREAM, records('b', 10));
+      await store.append('study-a', PAGE_RECORDS - 1, records('c', PAGE_RECORDS + 1));
+      const pages = await collect(store.readStream('study-a', 0));
+      for (const page of pages) {
+        expect(page.length).toBeLessThanOrEqual(PAGE_RECORDS);
+        expect(page.length).toBeGreaterThan(0);
+      }
+      expect(pages.flat().map(({ revision }) => revision)).toEqual([...Array(2 * PAGE_RECORDS + 1).keys()]);
+    });
+  });
+
+  describe(`${name}: readAll`, () => {
+    it('of an empty store gives nothing', async () => {
+      expect(await readAll(await open())).toEqual([]);
+    });
+
+    it('gives all streams in an order that keeps each stream’s, in pages', async () => {
+      const store = await open();
+      for (let round = 0; round < 3; round++)
+        for (const stream of ['study-a', 'study-b', 'access'])
+          await store.append(stream, round * 250 - 1, records(stream, 250));
+      const pages = await collect(store.readAll());
+      for (const page of pages) expect(page.length).toBeLessThanOrEqual(PAGE_RECORDS);
+      const all = pages.flat();
+      expect(all).toHaveLength(3 * 3 * 250);
+      for (const stream of ['study-a', 'study-b', 'access'])
+        expect(all.filter((record) => record.stream === stream)).toEqual(await readStream(store, stream));
+    });
+
+    it('goes on behind any position it has given', async () => {
+      const store = await open();
+      for (const stream of ['study-a', 'study-b', 'study-c'])
+        await store.append(stream, NO_STREAM, records(stream, 2));
+      const all = await readAll(store);
+      for (const [i, { position }] of all.entries())
+        expect(texts(await readAll(store, position))).toEqual(texts(all.slice(i + 1)));
+    });
+  });
+
+  describe(`${name}: subscribe`, () => {
+    it('delivers what was there before, and what this process appends, once and in order', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 3));
+      const heard = listen(store);
+      await store.append('study-b', NO_STREAM, records('b', 2));
+      for (let i = 0; i < 50; i++) await store.append('study-a', 2 + i, records(`c${i}-`, 1));
+      await heard.until(55);
+      expect(heard.records).toEqual(await readAll(store));
+    });
+
+    it('delivers more than a page that was there before', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS));
+      await store.append('study-a', PAGE_RECORDS - 1, records('b', PAGE_RECORDS + 1));
+      const heard = listen(store);
+      await heard.until(2 * PAGE_RECORDS + 1);
+      expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(2 * PAGE_RECORDS + 1).keys()]);
+    });
+
+    it('begins behind a position', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 3));
+      const [, second] = await readAll(store);
+      const heard = listen(store, second?.position);
+      await store.append('study-a', 2, records('b', 1));
+      await heard.until(2);
+      expect(texts(heard.records)).toEqual(['a2', 'b0']);
+    });
+
+    it('delivers to each subscription all that it asked for', async () => {
+      const store = await open();
+      const early = listen(store);
+      await store.append('study-a', NO_STREAM, records('a', 2));
+      const late = listen(store);
+      await Promise.all(
+        Array.from({ length: 20 }, (_, i) => store.append(`study-${i}`, NO_STREAM, records('b', 2))),
+      );
+      await Promise.all([early.until(42), late.until(42)]);
+      const all = await readAll(store);
+      expect(early.records).toEqual(all);
+      expect(late.records).toEqual(all);
+    });
+
+    it('delivers nothing for a conflict, nor again for an append that is sent again', async () => {
+      const store = await open();
+      const heard = listen(store);
+      await store.append('study-a', NO_STREAM, records('a', 2));
+      await store.append('study-a', NO_STREAM, records('b', 2));
+      await store.append('study-a', NO_STREAM, records('a', 2));
+      await store.append('study-a', 1, records('c', 1));
+      await heard.until(3);
+      await delay(250);
+      expect(texts(heard.records)).toEqual(['a0', 'a1', 'c0']);
+    });
+
+    it('never delivers before the append is durable, nor calls back while it is being made', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 1));
+      let returned = false;
+      const heard: boolean[] = [];
+      const subscription = store.subscribe(undefined, {
+        onRecords: () => heard.push(returned),
+        onCaughtUp: () => heard.push(returned),
+        onError: () => undefined,
+      });
+      returned = true;
+      await vi.waitFor(() => expect(heard.length).toBeGreaterThan(0), DELIVERY_MS);
+      subscription.close();
+      expect(heard).not.toContain(false);
+    });
+
+    it('says that all has been delivered, and says so again while that is so', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', 3));
+      const heard = listen(store);
+      await vi.waitFor(() => expect(heard.caughtUpAt.length).toBeGreaterThan(2), DELIVERY_MS);
+      expect(heard.caughtUpAt.every((count) => count === 3)).toBe(true);
+    });
+
+    it('delivers nothing once it is closed', async () => {
+      const store = await open();
+      const heard = listen(store);
+      await store.append('study-a', NO_STREAM, records('a', 1));
+      await heard.until(1);
+      heard.close();
+      await store.append('study-a', 0, records('b', 1));
+      await delay(250);
+      expect(texts(heard.records)).toEqual(['a0']);
+    });
+
+    it('may be closed from within', async () => {
+      const store = await open();
+      await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS));
+      await store.append('study-a', PAGE_RECORDS - 1, records('b', PAGE_RECORDS));
+      const heard: StoredRecord[] = [];
+      const subscription: Subscription = store.subscribe(undefined, {
+        onRecords: (page) => {
+          heard.push(...page);
+          subscription.close();
+        },
+        onCaughtUp: () => undefined,
+        onError: () => undefined,
+      });
+      await vi.waitFor(() => expect(heard.length).toBeGreaterThan(0), DELIVERY_MS);
+      const atClose = heard.length;
+      await store.append('study-a', 2 * PAGE_RECORDS - 1, records('c', 1));
+      await delay(250);
+      expect(heard).toHaveLength(atClose);
+    });
+  });
+
+  describe(`${name}: close`, () => {
+    it('waits for the appends that were accepted', async () => {
+      const store = await makeStore();
+      const appends = Array.from({ length: 300 }, (_, i) =>
+        store.append(`study-${i}`, NO_STREAM, records('a', 1)),
+      );
+      await store.close();
+      expect((await Promise.all(appends)).every(({ type }) => type === 'written')).toBe(true);
+    });
+
+    it('may be called twice', async () => {
+      const store = await makeStore();
+      await Promise.all([store.close(), store.close()]);
+      await store.close();
+    });
+  });
+
+  function listen(store: EventStore, after?: Position) {
+    const heard: StoredRecord[] = [];
+    const errors: StoreError[] = [];
+    const caughtUpAt: number[] = [];
+    const subscription = store.subscribe(after, {
+      onRecords: (page) => heard.push(...page),
+      onCaughtUp: () => caughtUpAt.push(heard.length),
+      onError: (error) => errors.push(error),
+    });
+    return {
+      records: heard as readonly StoredRecord[],
+      caughtUpAt: caughtUpAt as readonly number[],
+      close: () => subscription.close(),
+      until: async (count: number) => {
+        await vi.waitFor(() => expect(heard.length).toBeGreaterThanOrEqual(count), DELIVERY_MS);
+        expect(errors).toEqual([]);
+      },
+    };
+  }
+}
+
+/** Records whose text is `<name><index>`. A store reads nothing out of them, so they need not be real. */
+export function records(name: string, count: number): RecordBytes[] {
+  return Array.from({ length: count }, (_, i) => ({
+    record: Buffer.from(`${name}${i}`),
+    sealed: Buffer.from(`sealed ${name}${i}`),
+    leaf: Buffer.alloc(32, i),
+  }));
+}
+
+export async function readAll(store: EventStore, after?: Position): Promise<StoredRecord[]> {
+  return (await collect(store.readAll(after))).flat();
+}
+
+export async function readStream(store: EventStore, stream: string, from = 0): Promise<StoredRecord[]> {
+  return (await collect(store.readStream(stream, from))).flat();
+}
+
+export function texts(stored: readonly RecordBytes[]): string[] {
+  return stored.map(({ record }) => text(record));
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString();
+}
+
+async function collect<T>(pages: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of pages) all.push(page);
+  return all;
+}

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Catalogue, catalogue, type Said, streamKind, type Upcaster } from '../../../events/catalogue.ts';
+import { defineEvent, type EventDefinition } from '../../../events/define.ts';
+import { canonicalJson, decodeRecord, leafHash, type RecordBytes } from '../../../events/record.ts';
+import { NURSE } from '../../support/facts.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+
+const parts = { stream: 'study', sections: {}, optionalSections: {} } as const;
+const paused: EventDefinition[] = [
+  defineEvent('StudyPaused', 1, { ...parts, data: z.strictObject({ why: z.string() }) }),
+  defineEvent('StudyPaused', 2, { ...parts, data: z.strictObject({ reason: z.string() }) }),
+  defineEvent('StudyPaused', 3, { ...parts, data: z.strictObject({ reason: z.string(), by: z.string() }) }),
+];
+const upcasters = new Map<string, Upcaster>([
+  ['StudyPaused@1', said(({ why }) => ({ reason: why }))],
+  ['StudyPaused@2', said((data) => ({ ...data, by: 'unknown' }))],
+]);
+
+describe('the catalogue', () => {
+  it('writes the latest version of a type, and reads them all', () => {
+    const versions = new Catalogue(paused, upcasters);
+    expect(versions.latest('StudyPaused')?.version).toBe(3);
+    expect([1, 2, 3, 4].map((version) => versions.definition('StudyPaused', version)?.version)).toEqual([
+      1,
+      2,
+      3,
+      undefined,
+    ]);
+    expect(versions.latest('StudyClosed')).toBeUndefined();
+  });
+
+  it('does not depend on the order in which versions are listed', () => {
+    expect(new Catalogue(paused.toReversed(), upcasters).latest('StudyPaused')?.version).toBe(3);
+  });
+
+  it('cannot be made when an upcaster is missing', () => {
+    expect(() => new Catalogue(paused, new Map([...upcasters].slice(0, 1)))).toThrow('StudyPaused@2');
+    expect(() => new Catalogue(paused, new Map([...upcasters].slice(1)))).toThrow('StudyPaused@1');
+    expect(() => new Catalogue(paused)).toThrow('no upcaster');
+  });
+
+  it('can be made without upcasters while every type has one version', () => {
+    expect(new Catalogue(paused.slice(0, 1)).all()).toHaveLength(1);
+  });
+
+  it('knows for each of its events a stream that can hold it', () => {
+    for (const { stream } of catalogue.all()) expect(['log', 'access', 'study']).toContain(stream);
+    expect(['log', 'access', 'study-x', 'study', 'operations', 'logs'].map(streamKind)).toEqual([
+      'log',
+      'access',
+      'study',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe('a record of an older version', () => {
+  const versions = new Catalogue(paused, upcasters);
+  const read = (version: number, data: object) => decodeRecord(record(version, data), versions);
+
+  it('is brought to the next version while it is read', () => {
+    expect(read(2, { reason: 'audit' }).data).toEqual({ reason: 'audit', by: 'unknown' });
+  });
+
+  it('is brought to the latest version by a chain', () => {
+    expect(read(1, { why: 'audit' }).data).toEqual({ reason: 'audit', by: 'unknown' });
+  });
+
+  it('stays as it is when it is the latest', () => {
+    expect(read(3, { reason: 'audit', by: 'board' }).data).toEqual({ reason: 'audit', by: 'board' });
+  });
+
+  it('is checked against the schema of its own version', () => {
+    expect(() => read(1, { reason: 'audit' })).toThrow('data has no valid');
+    expect(() => read(3, { reason: 'audit' })).toThrow('data has no valid by');
+  });
+
+  it('is never rewritten: its leaf stays that of its own bytes', () => {
+    const stored = record(1, { why: 'audit' });
+    const before = Buffer.from(stored.record).toString();
+    decodeRecord(stored, versions);
+    expect(Buffer.from(stored.record).toString()).toBe(before);
+    expect(leafHash(stored.record)).toEqual(stored.leaf);
+  });
+});
+
+function record(version: number, data: object): RecordBytes & { stream: string; revision: number } {
+  const at = '2026-03-01T09:00:00.000Z';
+  const place = { stream: 'study-x', revision: 4 };
+  const bytes = Buffer.from(
+    canonicalJson({
+      id: fixedId(1),
+      log: LOG_ID,
+      ...place,
+      at,
+      actor: NURSE,
+      type: 'StudyPaused',
+      version,
+      data,
+      seals: {},
+    }),
+  );
+  return { record: bytes, sealed: Buffer.from('{}'), leaf: leafHash(bytes), ...place };
+}
+
+function said(upcast: (data: Record<string, unknown>) => object): Upcaster {
+  return ({ data, sealed }: Said) => ({ data: upcast(data as Record<string, unknown>), sealed });
+}

@@ -1,0 +1,114 @@
+/** What a blinded reader gets is the record without its sections: it must tell nothing of what is in them. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeRecord, encodeRecord, type Header } from '../../../events/record.ts';
+import { systemTools } from '../../../src/write/tools.ts';
+import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
+import { NURSE, registered, STREAM } from '../../support/facts.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+import { check } from '../../support/property.ts';
+
+const HEADER: Header = {
+  id: fixedId(1),
+  log: LOG_ID,
+  stream: STREAM,
+  revision: 3,
+  at: '2026-03-01T09:00:00.000Z',
+  actor: NURSE,
+};
+const { newSalt } = systemTools();
+
+const clear = (record: Uint8Array) => Buffer.from(record).toString();
+const seals = (record: Uint8Array): Record<string, string> => JSON.parse(clear(record)).seals;
+const withoutSeals = (record: Uint8Array) => clear(record).replace(/"seals":{[^}]*}/, '"seals":{}');
+
+describe('the record of an allocation', () => {
+  it('holds neither treatment nor state nor draw, nor the names they go by', () => {
+    check(
+      fc.property(randomizedFact, (fact) => {
+        const { allocation, draw, request } = fact.sections;
+        const told = clear(encodeRecord(HEADER, fact, newSalt).record);
+        const secrets = [
+          allocation.treatment,
+          ...[draw.bgStateBefore, draw.bgStateAfter].flatMap(({ state, uinteger }) => [
+            state.state,
+            state.inc,
+            `${uinteger}`,
+          ]),
+          `${draw.uniform53}`,
+          JSON.stringify(draw.counts),
+          JSON.stringify(draw.balls),
+          ...(request ? [request.idempotencyKey] : []),
+        ];
+        const names = [
+          'arm:',
+          'key:',
+          'treatment',
+          'bgState',
+          'bit_generator',
+          'uinteger',
+          'uniform',
+          'counts',
+          'balls',
+          'candidates',
+          'selectedFactor',
+          'salt',
+        ];
+        for (const hidden of [...secrets, ...names]) expect(told).not.toContain(hidden);
+      }),
+    );
+  });
+
+  it('is, but for the seals, the same whatever was drawn', () => {
+    check(
+      fc.property(randomizedFact, sections, (fact, otherSections) => {
+        // Whether a retry key was given is no secret.
+        fc.pre('request' in fact.sections === 'request' in otherSections);
+        const one = encodeRecord(HEADER, fact, newSalt).record;
+        const two = encodeRecord(HEADER, { ...fact, sections: otherSections }, newSalt).record;
+        expect(withoutSeals(one)).toBe(withoutSeals(two));
+        expect(one.length).toBe(two.length);
+      }),
+    );
+  });
+
+  it('has other seals each time: trying every treatment finds none', () => {
+    check(
+      fc.property(randomizedFact, (fact) => {
+        const one = encodeRecord(HEADER, fact, newSalt);
+        const two = encodeRecord(HEADER, fact, newSalt);
+        for (const section of Object.keys(fact.sections))
+          expect(seals(one.record)[section]).not.toBe(seals(two.record)[section]);
+      }),
+    );
+  });
+
+  it('comes back as it went in, whatever it says', () => {
+    check(
+      fc.property(randomizedFact, (fact) => {
+        const bytes = encodeRecord(HEADER, fact, newSalt);
+        const read = decodeRecord({ ...bytes, stream: HEADER.stream, revision: HEADER.revision });
+        expect(read).toMatchObject({ ...HEADER, ...fact });
+      }),
+    );
+  });
+});
+
+describe('the record of a registration', () => {
+  it('holds the configuration, but neither seed nor state', () => {
+    const fact = registered();
+    const { seed, bgState } = fact.sections.generator;
+    const told = clear(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
+    expect(told).toContain('RMC-A');
+    for (const hidden of [seed, bgState.state.state, bgState.state.inc, '"seed"', 'bgState'])
+      expect(told).not.toContain(hidden);
+  });
+});
+
+describe('salts of the running service', () => {
+  it('are 128 bits in lower-case hex, and never the same', () => {
+    const salts = Array.from({ length: 1000 }, newSalt);
+    expect(new Set(salts).size).toBe(1000);
+    for (const salt of salts) expect(salt).toMatch(/^[0-9a-f]{32}$/);
+  });
+});

@@ -1,0 +1,467 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Fact } from '../../../events/catalogue.ts';
+import {
+  canonicalJson,
+  decodeRecord,
+  encodeRecord,
+  type Header,
+  leafHash,
+  type RecordBytes,
+  RecordError,
+  type RecordFault,
+} from '../../../events/record.ts';
+import {
+  LEVELS,
+  NURSE,
+  OPERATOR,
+  paused,
+  randomized,
+  registered,
+  resumed,
+  SEED,
+  STREAM,
+  stored,
+} from '../../support/facts.ts';
+import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+
+const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+
+const HEADER: Header = {
+  id: fixedId(1),
+  log: LOG_ID,
+  stream: STREAM,
+  revision: 1,
+  at: '2026-03-01T09:00:00.000Z',
+  actor: NURSE,
+};
+
+describe('canonical JSON', () => {
+  it('sorts keys by UTF-16 units, as RFC 8785 §3.2.3 shows', () => {
+    const shown = {
+      '\u20ac': 'Euro Sign',
+      '\r': 'Carriage Return',
+      '\ufb33': 'Hebrew Letter Dalet With Dagesh',
+      '1': 'One',
+      '\ud83d\ude00': 'Emoji: Grinning Face',
+      '\u0080': 'Control',
+      '\u00f6': 'Latin Small Letter O With Diaeresis',
+    };
+    expect(canonicalJson(shown)).toBe(
+      '{"\\r":"Carriage Return","1":"One","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis",' +
+        '"\u20ac":"Euro Sign","\ud83d\ude00":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}',
+    );
+  });
+
+  it('escapes what RFC 8785 §3.2.2.2 says, and nothing else', () => {
+    expect(canonicalJson('\u20ac$\u000f\nA\'B"\\/\u007f–')).toBe('"\u20ac$\\u000f\\nA\'B\\"\\\\/\u007f–"');
+  });
+
+  it('leaves out members that are undefined', () => {
+    expect(canonicalJson({ b: 1, a: undefined })).toBe('{"b":1}');
+  });
+
+  it.each([
+    ['a lone surrogate', '\ud800'],
+    ['a lone surrogate in a key', { '\udc00': 1 }],
+    ['NaN', Number.NaN],
+    ['Infinity', { a: Number.POSITIVE_INFINITY }],
+    ['a BigInt', 1n],
+    ['nothing', undefined],
+  ])('refuses %s', (_, value) => {
+    expect(() => canonicalJson(value)).toThrow();
+  });
+});
+
+describe('a record', () => {
+  it('comes back as the fact that went in, with the salts of its sections', () => {
+    for (const fact of [registered(), randomized(), paused, resumed] as Fact[]) {
+      const { type, data, sections } = decodeRecord(stored(fact, 1));
+      expect({ type, data }).toEqual({ type: fact.type, data: fact.data });
+      expect(sections).toMatchObject(fact.sections);
+    }
+  });
+
+  it('is RFC 8785 canonical JSON, in both its parts', () => {
+    const { record, sealed } = stored(randomized(), 1);
+    for (const part of [record, sealed]) expect(text(part)).toBe(canonicalJson(JSON.parse(text(part))));
+  });
+
+  it('has its members sorted', () => {
+    const members = Object.keys(JSON.parse(text(stored(randomized(), 1).record)));
+    expect(members).toEqual([
+      'actor',
+      'at',
+      'data',
+      'id',
+      'log',
+      'revision',
+      'seals',
+      'stream',
+      'type',
+      'version',
+    ]);
+    expect(Object.keys(JSON.parse(text(stored(randomized(), 1).sealed)))).toEqual([
+      'allocation',
+      'draw',
+      'request',
+    ]);
+  });
+
+  it('keeps factors named "10" and "9" in the order of the configuration', () => {
+    const event = decodeRecord(stored(randomized(), 1));
+    expect(event).toMatchObject({ data: { levels: [{ factor: '10' }, { factor: '9' }] } });
+    expect(decodeRecord(stored(registered(), 0))).toMatchObject({
+      data: { configuration: { factors: [{ name: '10' }, { name: '9' }] } },
+    });
+  });
+
+  it.each(['é', 'e\u0301', '山田', '\u{1f600}', '\ue000', '"\\', '\u2028', '\u0000', '\ufeff'])(
+    'keeps the participant id %j code point by code point',
+    (participantId) => {
+      expect(decodeRecord(stored(randomized(participantId), 1))).toMatchObject({ data: { participantId } });
+    },
+  );
+
+  it('keeps every kind of actor', () => {
+    for (const actor of [NURSE, OPERATOR, { ...NURSE, onBehalfOf: 'Dr. Müller' }])
+      expect(decodeRecord(stored(paused, 1, { actor })).actor).toEqual(actor);
+  });
+
+  it('has the leaf hash SHA-256(0x00 ‖ record) of RFC 6962 §2.1', () => {
+    const { record, leaf } = stored(paused, 1);
+    expect(Buffer.from(leaf).toString('hex')).toBe(sha256(Buffer.concat([Buffer.of(0), record])));
+    // The leaf hash of an empty entry, from the test vectors of Certificate Transparency.
+    expect(leafHash(Buffer.alloc(0)).toString('hex')).toBe(
+      '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',
+    );
+  });
+
+  it('binds each section by SHA-256 over its canonical text, salt included', () => {
+    const { record, sealed } = stored(randomized(), 1);
+    const sections: Record<string, unknown> = JSON.parse(text(sealed));
+    expect(JSON.parse(text(record)).seals).toEqual(
+      Object.fromEntries(
+        Object.entries(sections).map(([name, section]) => [name, sha256(canonicalJson(section))]),
+      ),
+    );
+  });
+
+  it('takes a fresh salt for each section', () => {
+    const sections: Record<string, { salt: string }> = JSON.parse(text(stored(randomized(), 1).sealed));
+    const salts = Object.values(sections).map(({ salt }) => salt);
+    expect(new Set(salts).size).toBe(3);
+  });
+
+  it('holds nothing that a store assigns, so that it can be moved with its proofs', () => {
+    const { record, sealed, leaf } = stored(paused, 1);
+    const moved = { record, sealed, leaf, stream: STREAM, revision: 1, position: 'elsewhere' };
+    expect(decodeRecord(moved)).toEqual(decodeRecord(stored(paused, 1)));
+  });
+
+  describe('is not written', () => {
+    const encode = (fact: unknown) => encodeRecord(HEADER, fact as Fact, fixedTools().newSalt);
+
+    it.each([
+      [
+        'of a type that is not in the catalogue',
+        { type: 'StudyClosed', data: {}, sections: {} },
+        'unknown-type',
+      ],
+      ['with an empty reason', { ...paused, data: { reason: '' } }, 'malformed'],
+      ['with a member too many', { ...paused, data: { reason: 'x', because: 'y' } }, 'malformed'],
+      ['with a fraction', withDraw({ counts: [0.5, 1, 2] }), 'malformed'],
+      ['with an integer beyond 2^53', withDraw({ uniform53: 2 ** 53 }), 'malformed'],
+      ['with a section missing', { ...randomized(), sections: {} }, 'malformed'],
+      [
+        'with an optional section that is there but undefined',
+        { ...randomized(), sections: { ...randomized().sections, request: undefined } },
+        'malformed',
+      ],
+      [
+        'with a section too many',
+        { ...paused, sections: { allocation: { treatment: 'MART' } } },
+        'malformed',
+      ],
+      [
+        'of a key limited to no study at all',
+        {
+          type: 'ApiKeyIssued',
+          data: { keyId: 'k1', user: 'u', scopes: ['read'], studies: [] },
+          sections: { credential: { sha256: '0'.repeat(64) } },
+        },
+        'malformed',
+      ],
+    ])('%s, because it could never be read again', (_, fact, fault) => {
+      expect(faultOf(() => encode(fact))).toBe(fault);
+    });
+
+    it('with a salt that is not 128 bits in lower-case hex', () => {
+      for (const salt of ['', 'ab'.repeat(15), 'AB'.repeat(16), 'zz'.repeat(16)])
+        expect(faultOf(() => encodeRecord(HEADER, randomized(), () => salt))).toBe('malformed');
+    });
+
+    it('with a lone surrogate', () => {
+      expect(() => encode(randomized('\ud800'))).toThrow('surrogate');
+    });
+  });
+});
+
+describe('a stored record that was changed is refused:', () => {
+  const good = stored(randomized(), 1);
+
+  it('any byte of the record (leaf-mismatch)', () => {
+    for (let i = 0; i < good.record.length; i++)
+      expect(faultOf(() => decodeRecord({ ...good, record: flipped(good.record, i) }))).toBe('leaf-mismatch');
+  });
+
+  it('any byte of the leaf (leaf-mismatch)', () => {
+    for (let i = 0; i < good.leaf.length; i++)
+      expect(faultOf(() => decodeRecord({ ...good, leaf: flipped(good.leaf, i) }))).toBe('leaf-mismatch');
+  });
+
+  it('a leaf of another length (leaf-mismatch)', () => {
+    for (const leaf of [good.leaf.subarray(1), Buffer.concat([good.leaf, Buffer.of(0)]), Buffer.alloc(0)])
+      expect(faultOf(() => decodeRecord({ ...good, leaf }))).toBe('leaf-mismatch');
+  });
+
+  it('any byte of the sealed part (seal-mismatch, or malformed where it is JSON no more)', () => {
+    const faults = new Set<RecordFault | undefined>();
+    for (let i = 0; i < good.sealed.length; i++)
+      faults.add(faultOf(() => decodeRecord({ ...good, sealed: flipped(good.sealed, i) })));
+    expect([...faults].sort()).toEqual(['malformed', 'seal-mismatch']);
+  });
+
+  it.each<[string, (sealed: string) => string, RecordFault]>([
+    ['a section missing', (sealed) => sealed.replace(/,"request":.*$/, '}'), 'seal-mismatch'],
+    ['all sections missing', () => '{}', 'seal-mismatch'],
+    ['a section too many', (sealed) => sealed.replace(/}$/, ',"unsealed":{}}'), 'seal-mismatch'],
+    [
+      'a section twice',
+      (sealed) => sealed.replace('{"allocation"', '{"allocation":{"treatment":"RMC-Q"},"allocation"'),
+      'seal-mismatch',
+    ],
+    [
+      'sections in another order',
+      (sealed) => canonicalJson(JSON.parse(sealed)).replace(/^{("allocation":{[^}]*}),(.*)}$/, '{$2,$1}'),
+      'seal-mismatch',
+    ],
+    ['a salt missing', (sealed) => sealed.replace(/"salt":"[0-9a-f]{32}",/, ''), 'seal-mismatch'],
+    ['white space added', (sealed) => sealed.replace(':', ': '), 'seal-mismatch'],
+    ['a letter escaped', (sealed) => sealed.replace('"allocation"', '"\\u0061llocation"'), 'seal-mismatch'],
+    [
+      'another treatment',
+      (sealed) => sealed.replace(/"treatment":"[^"]*"/, '"treatment":"another"'),
+      'seal-mismatch',
+    ],
+    ['not an object', () => '[]', 'seal-mismatch'],
+    ['null', () => 'null', 'malformed'],
+    ['empty', () => '', 'malformed'],
+    ['cut off', (sealed) => sealed.slice(0, -1), 'malformed'],
+    ['behind a byte order mark', (sealed) => `\ufeff${sealed}`, 'malformed'],
+  ])('sealed part: %s', (_, change, fault) => {
+    const sealed = change(text(good.sealed));
+    expect(sealed).not.toBe(text(good.sealed));
+    expect(faultOf(() => decodeRecord({ ...good, sealed: Buffer.from(sealed) }))).toBe(fault);
+  });
+
+  it('sealed part of another record of the same study (seal-mismatch)', () => {
+    const other = stored(randomized('001-0002'), 2);
+    expect(faultOf(() => decodeRecord({ ...good, sealed: other.sealed }))).toBe('seal-mismatch');
+  });
+
+  it('moved to another revision, or to another stream (misplaced)', () => {
+    expect(faultOf(() => decodeRecord({ ...good, revision: 2 }))).toBe('misplaced');
+    expect(faultOf(() => decodeRecord({ ...good, stream: `${STREAM}x` }))).toBe('misplaced');
+  });
+
+  it('invalid UTF-8 (malformed)', () => {
+    const broken = Buffer.concat([good.record.subarray(0, -1), Buffer.of(0xff), good.record.subarray(-1)]);
+    expect(faultOf(() => decodeRecord(withLeaf(good, broken)))).toBe('malformed');
+    const brokenSeal = Buffer.from(good.sealed);
+    brokenSeal[20] = 0xc0;
+    expect(faultOf(() => decodeRecord({ ...good, sealed: brokenSeal }))).toBe('malformed');
+  });
+});
+
+// Whoever can write the leaf as well could write this: the schema and the place are checked besides.
+describe('a stored record with a leaf that fits is refused:', () => {
+  const good = stored(randomized(), 1);
+  const changed = (change: (record: string) => string) => {
+    const record = change(text(good.record));
+    expect(record).not.toBe(text(good.record));
+    return withLeaf(good, Buffer.from(record));
+  };
+
+  it.each<[string, (record: string) => string, RecordFault]>([
+    ['behind a byte order mark', (record) => `\ufeff${record}`, 'malformed'],
+    ['not JSON', (record) => record.slice(1), 'malformed'],
+    ['null', () => 'null', 'malformed'],
+    ['a list', () => '[]', 'malformed'],
+    ['white space added', (record) => record.replace(':', ': '), 'malformed'],
+    [
+      'a member twice',
+      (record) => record.replace('"data":{', '"data":{"participantId":"001-0009",'),
+      'malformed',
+    ],
+    ['a member missing', (record) => record.replace(/"at":"[^"]*",/, ''), 'malformed'],
+    ['a member too many', (record) => record.replace(/}$/, ',"zone":"x"}'), 'malformed'],
+    ['an id that is no UUID', (record) => record.replace(/"id":"[^"]*"/, '"id":"1"'), 'malformed'],
+    ['a time without milliseconds', (record) => record.replace(/\.\d{3}Z/, 'Z'), 'malformed'],
+    ['a time with an offset', (record) => record.replace(/\.(\d{3})Z/, '.$1+00:00'), 'malformed'],
+    [
+      'a revision that is no integer',
+      (record) => record.replace('"revision":1', '"revision":1.5'),
+      'malformed',
+    ],
+    ['an actor of both kinds', (record) => record.replace('"actor":{', '"actor":{"cli":true,'), 'malformed'],
+    ['data of the wrong shape', (record) => record.replace('"participantId"', '"patient"'), 'malformed'],
+    [
+      'a seal in upper case',
+      (record) => record.replace(/"draw":"[^"]*"/, (seal) => seal.toUpperCase().replace('DRAW', 'draw')),
+      'malformed',
+    ],
+    [
+      'a type that nobody knows',
+      (record) => record.replace('"ParticipantRandomized"', '"ParticipantTeleported"'),
+      'unknown-type',
+    ],
+    ['a version that nobody knows', (record) => record.replace('"version":1', '"version":2'), 'unknown-type'],
+    ['another revision', (record) => record.replace('"revision":1', '"revision":2'), 'misplaced'],
+    ['another stream', (record) => record.replace(STREAM, 'access'), 'misplaced'],
+    ['a seal missing', (record) => record.replace(/,"request":"[^"]*"/, ''), 'seal-mismatch'],
+    [
+      'a seal too many',
+      (record) => record.replace('"seals":{', `"seals":{"aim":"${'0'.repeat(64)}",`),
+      'seal-mismatch',
+    ],
+    [
+      'a seal that is not the section’s',
+      (record) => record.replace(/"draw":"[^"]*"/, `"draw":"${'0'.repeat(64)}"`),
+      'seal-mismatch',
+    ],
+  ])('%s', (_, change, fault) => {
+    expect(faultOf(() => decodeRecord(changed(change)))).toBe(fault);
+  });
+
+  it('a type in a stream of another kind (misplaced)', () => {
+    for (const stream of ['log', 'access', 'operations', 'stud'])
+      expect(faultOf(() => decodeRecord(stored(paused, 0, { stream })))).toBe('misplaced');
+  });
+
+  it('a section and its seal that the type does not have (malformed)', () => {
+    const section = canonicalJson({ salt: '0'.repeat(32), treatment: 'MART' });
+    const pausedRecord = stored(paused, 1);
+    const record = text(pausedRecord.record).replace(
+      '"seals":{}',
+      `"seals":{"allocation":"${sha256(section)}"}`,
+    );
+    const forged = {
+      ...withLeaf(pausedRecord, Buffer.from(record)),
+      sealed: Buffer.from(`{"allocation":${section}}`),
+    };
+    expect(faultOf(() => decodeRecord(forged))).toBe('malformed');
+  });
+
+  it('a section and its seal both missing (malformed)', () => {
+    const record = text(good.record).replace(/"seals":{[^}]*}/, '"seals":{}');
+    const forged = { ...withLeaf(good, Buffer.from(record)), sealed: Buffer.from('{}') };
+    expect(faultOf(() => decodeRecord(forged))).toBe('malformed');
+  });
+});
+
+describe('the message of a RecordError', () => {
+  /** Everything in a registration and an allocation that a log file must not hold. */
+  const secrets = [
+    'MART',
+    'RMC-Q',
+    'RMC-A',
+    String(SEED),
+    ...LEVELS,
+    '001-0001',
+    'visit-7',
+    ...Object.values(randomized().sections.draw.bgStateBefore.state),
+    randomized().sections.draw.bgStateAfter.state.state,
+    String(randomized().sections.draw.uniform53),
+  ];
+
+  it('names the stream and the revision', () => {
+    expect(() => decodeRecord({ ...stored(paused, 7), leaf: Buffer.alloc(32) })).toThrow(`${STREAM}/7: `);
+  });
+
+  it('quotes no contents, whatever was changed', () => {
+    for (const fact of [registered(), randomized()]) {
+      const good = stored(fact, 1);
+      for (const message of [...messagesOfChanges(good), ...messagesOfForgeries(good)])
+        for (const secret of secrets) expect(message).not.toContain(secret);
+    }
+  });
+
+  it('quotes no contents when a fact is not written', () => {
+    const facts: unknown[] = [
+      {
+        ...randomized(),
+        sections: { ...randomized().sections, allocation: { treatment: 'MART', arm: 'MART' } },
+      },
+      { ...registered(), sections: { generator: { seed: `0x${SEED}`, bgState: `${SEED}` } } },
+    ];
+    for (const fact of facts)
+      for (const secret of secrets)
+        expect(messageOf(() => encodeRecord(HEADER, fact as Fact, fixedTools().newSalt))).not.toContain(
+          secret,
+        );
+  });
+
+  function messagesOfChanges(good: Stored): string[] {
+    const bytes = [...good.sealed.keys()];
+    return [
+      ...bytes.map((i) => messageOf(() => decodeRecord({ ...good, sealed: flipped(good.sealed, i) }))),
+      ...bytes.map((i) => messageOf(() => decodeRecord({ ...good, sealed: good.sealed.subarray(0, i) }))),
+    ];
+  }
+
+  /** Each string and number in turn replaced by something of another kind, leaf and seals made to fit. */
+  function messagesOfForgeries(good: Stored): string[] {
+    const record = text(good.record);
+    return [...record.matchAll(/:("[^"]*"|\d+)/g)].map(({ index, 0: found }) => {
+      const forged = `${record.slice(0, index)}:[]${record.slice(index + found.length)}`;
+      return messageOf(() => decodeRecord(withLeaf(good, Buffer.from(forged))));
+    });
+  }
+});
+
+type Stored = RecordBytes & { readonly stream: string; readonly revision: number };
+
+function withDraw(draw: object): unknown {
+  const fact = randomized();
+  return { ...fact, sections: { ...fact.sections, draw: { ...fact.sections.draw, ...draw } } };
+}
+
+function withLeaf(good: Stored, record: Uint8Array): Stored {
+  return { ...good, record, leaf: leafHash(record) };
+}
+
+function flipped(bytes: Uint8Array, index: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[index] = (copy[index] ?? 0) ^ 1;
+  return copy;
+}
+
+function errorOf(run: () => unknown): RecordError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof RecordError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+function faultOf(run: () => unknown): RecordFault {
+  return errorOf(run).fault;
+}
+
+function messageOf(run: () => unknown): string {
+  return errorOf(run).message;
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/{unit,integration,e2e}/**/*.test.ts'],
+    // The real program, and the store's writing thread, run from the build.
+    globalSetup: ['test/support/build.ts'],
+    // Files that start processes get a generous time; none of them measures one.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    pool: 'forks',
+    maxWorkers: 2,
+  },
+});
