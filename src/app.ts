@@ -48,8 +48,7 @@ export async function openLog(
   hooks: RunnerHooks & WriterHooks = {},
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const keyFile = join(resolve(settings.data), 'signing-key');
-  const { store, keySource } = openStore(settings, keyFile);
+  const { store, keySource } = openStore(settings);
   try {
     const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
     const projections = [access, studyConfig, participants, balance, studyState];
@@ -69,34 +68,46 @@ export async function openLog(
   }
 }
 
-/** Whether the settings name a log that exists already. */
+/**
+ * Whether the settings name a log that exists already.
+ * @throws DomainError `identity` as `openLog` does when no log of theirs can be opened
+ */
 export function logExists(settings: LogSettings): boolean {
-  return existsSync(databaseFile(settings) ?? '');
+  return settings.store !== 'memory:' && existsSync(databaseFile(settings));
 }
 
-function openStore(settings: LogSettings, keyFile: string): { store: EventStore; keySource: KeySource } {
+function openStore(settings: LogSettings): { store: EventStore; keySource: KeySource } {
   if (settings.store === 'memory:') {
     const key = makeSigningKey(settings.logName ?? 'urn');
     return { store: new MemoryStore(), keySource: { load: () => key, loadOrMake: () => key } };
   }
   const file = databaseFile(settings);
-  if (file === undefined)
+  const keyFile = signingKeyFile(settings);
+  const load = () => loadSigningKey(keyFile);
+  const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
+  return { store: new SqliteStore(file), keySource: { load, loadOrMake } };
+}
+
+function signingKeyFile({ data }: LogSettings): string {
+  return join(resolve(data), 'signing-key');
+}
+
+/** @throws DomainError `identity` for a store that this build does not have, and when the log's database is lost */
+function databaseFile(settings: LogSettings): string {
+  const { store = 'sqlite:', data } = settings;
+  if (!store.startsWith('sqlite:'))
     throw new DomainError(
       'identity',
-      `this build has no store for "${settings.store}" (hint: --store sqlite:<file> or memory:)`,
+      `this build has no store for "${store}" (hint: --store sqlite:<file> or memory:)`,
     );
+  const file =
+    store === 'sqlite:' ? join(resolve(data), 'urn.sqlite') : resolve(store.slice('sqlite:'.length));
+  const keyFile = signingKeyFile(settings);
   // A key is made after its database: a key alone means that the database is gone, and a new log must not take its place.
   if (!existsSync(file) && existsSync(keyFile))
     throw new DomainError(
       'identity',
       `${keyFile} belongs to a log, but its database ${file} is missing (hint: restore the database; to begin a new log, use another --data folder)`,
     );
-  const load = () => loadSigningKey(keyFile);
-  const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
-  return { store: new SqliteStore(file), keySource: { load, loadOrMake } };
-}
-
-function databaseFile({ store, data }: LogSettings): string | undefined {
-  if (store === undefined || store === 'sqlite:') return join(resolve(data), 'urn.sqlite');
-  return store.startsWith('sqlite:') ? resolve(store.slice('sqlite:'.length)) : undefined;
+  return file;
 }

@@ -26,11 +26,16 @@ const program = new Command('urn')
   .exitOverride((exit) => {
     process.exit(exit.exitCode === 0 ? 0 : 2);
   });
-program.addCommand(serveCommand());
+add(program, serveCommand());
 const keys = program.command('keys').description('API keys: add, list, revoke');
-for (const command of keysCommand()) keys.addCommand(command);
+for (const command of keysCommand()) add(keys, command);
 const studies = program.command('studies').description('studies: check, list, show, pause, resume');
-for (const command of studiesCommand()) studies.addCommand(command);
+for (const command of studiesCommand()) add(studies, command);
+
+/** `addCommand` alone would leave the command with commander's own exit codes. */
+function add(parent: Command, command: Command): void {
+  parent.addCommand(command.copyInheritedSettings(parent));
+}
 
 try {
   await program.parseAsync();

@@ -80,13 +80,15 @@ export async function startService(
 
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */
 async function registerStudies(
-  { studies }: OpenLog,
+  { studies, runner }: OpenLog,
   configured: readonly ConfiguredStudy[],
   actor: Actor,
   logger: Logger,
 ): Promise<void> {
   for (const { configuration, seed } of configured) {
     const { name, mode } = configuration;
+    // Reported when it was read; the other studies do not suffer.
+    if (runner.halted(studies.streamOf(name))) continue;
     const outcome = await studies.register(configuration, seed, actor);
     const study = studies.find(name);
     if (!study) throw new Error('a study that was registered is not in the projection');

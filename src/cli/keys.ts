@@ -129,16 +129,16 @@ function limits(where: readonly string[]): LevelLimit[] {
   return [...byFactor].map(([factor, levels]) => ({ factor, levels }));
 }
 
+const EXPIRY = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z)?$/;
+
 /** A day is the last one on which the key works (UTC). */
 function expiry(text: string): string {
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
-  const instant = new Date(isDay ? `${text}T24:00:00Z` : text);
-  const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(text);
+  const [, day = '', time] = EXPIRY.exec(text) ?? [];
+  const midnight = new Date(`${day}T00:00:00Z`);
+  const instant = new Date(`${day}${time ?? 'T24:00:00Z'}`);
   // Date reads 2027-02-31 as a day in March.
-  const exists =
-    !Number.isNaN(instant.getTime()) &&
-    new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().startsWith(text.slice(0, 10));
-  if (!exists || !(isDay || isInstant))
+  const exists = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  if (!exists || Number.isNaN(instant.getTime()))
     throw new UsageError(
       `--expires "${text}" is neither a day (2027-06-30) nor an instant in UTC (2027-06-30T12:00:00Z)`,
     );
@@ -184,7 +184,11 @@ function row({
 async function revoke(keyId: string, options: LogOptions & { reason?: string }): Promise<void> {
   await withKeys(options, async ({ keys }) => {
     const outcome = await keys.revoke(keyId, options.reason, cliActor());
-    if (outcome === 'unknown-key') throw new UsageError(`there is no key ${keyId} (hint: urn keys list)`);
+    // Not quoted: it may be the key itself.
+    if (outcome === 'unknown-key')
+      throw new UsageError(
+        'there is no key of that id (hint: the id, such as k0123456789ab, is what urn keys list shows first)',
+      );
     note(outcome === 'revoked' ? `key ${keyId} is revoked` : `key ${keyId} was revoked before`);
   });
 }

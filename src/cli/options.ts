@@ -10,13 +10,14 @@ export class UsageError extends Error {
 }
 
 /** Values by which an environment variable leaves a switch off. */
-const OFF = new Set(['', '0', 'false', 'no']);
+const OFF = new Set(['0', 'false', 'no']);
 
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   const variable = `URN_${made.name().replaceAll('-', '_').toUpperCase()}`;
-  const isSwitch = made.isBoolean();
-  if (isSwitch && OFF.has((process.env[variable] ?? '').toLowerCase())) return made;
+  const value = process.env[variable] ?? '';
+  // An empty variable is one that was left out: `URN_STORE=${STORE:-}` in a compose file.
+  if (value === '' || (!made.required && OFF.has(value.toLowerCase()))) return made;
   return made.env(variable);
 }
 

@@ -1,4 +1,5 @@
 /** urn serve */
+import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { participants } from '../../projections/participants.ts';
 import { formatFinding } from '../configuration/finding.ts';
@@ -90,17 +91,6 @@ async function serve(options: ServeOptions): Promise<void> {
     logger.warn(
       'listening beyond this machine without TLS: keys and allocations can be read on the way (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',
     );
-  logger.info(
-    {
-      address: service.address,
-      logName: service.log.identity.logName,
-      logId: service.log.identity.logId,
-      version: VERSION,
-    },
-    'ready',
-  );
-  if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
-
   let stopping = false;
   const stop = async (signal: string) => {
     if (stopping) return;
@@ -112,6 +102,16 @@ async function serve(options: ServeOptions): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  logger.info(
+    {
+      address: service.address,
+      logName: service.log.identity.logName,
+      logId: service.log.identity.logId,
+      version: VERSION,
+    },
+    'ready',
+  );
+  if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
 }
 
 function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: string } | undefined {
@@ -124,8 +124,17 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: 
 function trustOf(trust: string | true | undefined): number | string | undefined {
   if (trust === undefined) return undefined;
   if (trust === true || trust === 'true') return 1;
-  return /^\d+$/.test(trust) ? Number(trust) : trust;
+  if (/^\d+$/.test(trust)) return Number(trust);
+  for (const proxy of trust.split(',').map((address) => address.trim()))
+    if (!PROXY_RANGES.has(proxy) && isIP(proxy.replace(/\/\d{1,3}$/, '')) === 0)
+      throw new UsageError(
+        `--trust-proxy "${trust}" is neither a number of proxies nor their addresses (hint: 1, or 10.0.0.7, or 10.0.0.0/8)`,
+      );
+  return trust;
 }
+
+/** Names that Express knows. */
+const PROXY_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
@@ -166,7 +175,8 @@ function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
     ['study', name],
     ['id', id(number)],
     ...factors.map((factor) => [factor.name, factor.levels[0] ?? '']),
-  ].map(([key, value]) => `--data-urlencode ${quoted(`${key}=${value}`)}`);
+    // curl encodes what follows the "=" alone.
+  ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
   return [
     'Randomize a first participant:',
     '',

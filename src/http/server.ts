@@ -14,7 +14,7 @@ export interface Listening {
 
 export const LIMITS = {
   /** Request line and headers together, in bytes; more is answered with 431. */
-  headerBytes: 16 * 1024,
+  headerBytes: 64 * 1024,
   connections: 2000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,

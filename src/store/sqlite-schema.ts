@@ -4,7 +4,7 @@
  * One append-only table. `record`, `sealed` and `leaf` are the facts; `stream` and `revision` repeat what the record
  * says, for the index, and are checked against it at every read. `position` is the order of arrival.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { createOnce } from '../create-once.ts';
 import { StoreError } from './event-store.ts';
@@ -71,6 +71,31 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database.Dat
     try {
       setDurability(db);
       if (use === 'read') db.pragma('query_only = ON');
+      // Reads the schema and the table's first page: damage there is met now and not in the middle of the work.
+      db.prepare('SELECT 1 FROM records LIMIT 1').get();
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  } catch (error) {
+    throw openError(file, error);
+  }
+}
+
+/**
+ * A connection that cannot write; undefined where there is nothing to hold. SQLite folds a write-ahead log that a crash
+ * left into the database when the last connection closes, but not while this one is open: files that turn out to be
+ * damaged, or not to belong together, stay as they were found.
+ */
+export function holdAsFound(file: string): Database.Database | undefined {
+  if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
+  try {
+    checkHeader(file);
+    const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      // The first read takes the lock, which lasts as long as the connection.
+      db.pragma('schema_version');
       return db;
     } catch (error) {
       db.close();
@@ -88,7 +113,8 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database.Dat
  */
 function checkHeader(file: string): void {
   const header = Buffer.alloc(HEADER_BYTES);
-  const fd = openSync(file, 'r');
+  // For writing too: a file that cannot be written is refused now, not at the first participant.
+  const fd = openSync(file, 'r+');
   try {
     if (readSync(fd, header, 0, HEADER_BYTES, 0) < HEADER_BYTES)
       throw foreign(file, 'it is too short to be a database: it was cut off, or another program made it');

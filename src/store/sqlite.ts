@@ -19,7 +19,7 @@ import {
   type Subscriber,
   type Subscription,
 } from './event-store.ts';
-import { createDatabase, openDatabase } from './sqlite-schema.ts';
+import { createDatabase, holdAsFound, openDatabase } from './sqlite-schema.ts';
 import type { AppendReply, AppendRequest } from './sqlite-thread.ts';
 
 /** How often a subscription looks for what other processes wrote, in ms. */
@@ -44,6 +44,8 @@ interface Row extends RecordBytes {
 export class SqliteStore implements EventStore {
   readonly #reader: Database.Database;
   readonly #file: string;
+  /** Until the first append. */
+  #asFound: Database.Database | undefined;
   /** Undefined between the loss of the thread and the start of the next. */
   #thread: Worker | undefined;
   readonly #waiting: Pending[] = [];
@@ -65,12 +67,13 @@ export class SqliteStore implements EventStore {
       throw new StoreError(
         'unavailable',
         'not-written',
-        `cannot make the folder of ${path}: ${message}`,
+        `cannot make the folder of ${path}: ${message} (hint: --data must name a folder that this user may make or write to)`,
         error,
       );
     }
     this.#file = path;
     createDatabase(path);
+    this.#asFound = holdAsFound(path);
     this.#reader = openDatabase(path, 'read');
     const columns = 'position, stream, revision, record, sealed, leaf';
     this.#streamPage = this.#reader.prepare(
@@ -140,6 +143,7 @@ export class SqliteStore implements EventStore {
       await exited;
     }
     this.#reader.close();
+    this.#asFound?.close();
   }
 
   #startThread(): Worker {
@@ -180,6 +184,7 @@ export class SqliteStore implements EventStore {
       return;
     }
     if (reply.type === 'written' && reply.lastPosition > 0) {
+      this.#asFound?.close();
       const first = reply.lastPosition - request.records.length + 1;
       const records = request.records.map((bytes, i) => ({
         ...bytes,
@@ -210,8 +215,10 @@ export class SqliteStore implements EventStore {
       return query().map((row) => ({ ...row, position: String(row.position) }));
     } catch (error) {
       const { code = '', message } = error as { code?: string; message: string };
-      const failure = code.startsWith('SQLITE_CORRUPT') ? 'corrupt' : 'unavailable';
-      throw new StoreError(failure, 'not-written', `cannot read the log: ${message}`, error);
+      const corrupt = code.startsWith('SQLITE_CORRUPT');
+      const hint = corrupt ? ' (hint: keep the file as it is and restore a backup beside it)' : '';
+      const failure = corrupt ? 'corrupt' : 'unavailable';
+      throw new StoreError(failure, 'not-written', `cannot read ${this.#file}: ${message}${hint}`, error);
     }
   }
 

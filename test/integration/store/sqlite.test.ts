@@ -1,8 +1,242 @@
+import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, describe, expect, it } from 'vitest';
+import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
 import { SqliteStore } from '../../../src/store/sqlite.ts';
-import { storeContract } from '../../support/store-contract.ts';
+import { openDatabase } from '../../../src/store/sqlite-schema.ts';
+import { otherProcess } from '../../support/other-process.ts';
+import { readAll, records, storeContract, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const newFile = () => join(newFolder(), 'urn.sqlite');
 
-storeContract('the store in SQLite', () => new SqliteStore(join(newFolder(), 'urn.sqlite')));
+storeContract('the store in SQLite', () => new SqliteStore(newFile()));
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+});
+
+function open(file: string): SqliteStore {
+  const store = new SqliteStore(file);
+  opened.push(store);
+  return store;
+}
+
+/** A file with three records in it, closed. */
+async function writtenFile(): Promise<string> {
+  const file = newFile();
+  const store = new SqliteStore(file);
+  await store.append('study-a', NO_STREAM, records('a', 2));
+  await store.append('study-b', NO_STREAM, records('b', 1));
+  await store.close();
+  return file;
+}
+
+describe('what SQLite has acknowledged', () => {
+  it('is there when the file is opened again', async () => {
+    const store = open(await writtenFile());
+    expect(texts(await readAll(store))).toEqual(['a0', 'a1', 'b0']);
+    expect(await store.append('study-a', 1, records('c', 1))).toEqual({ type: 'written' });
+    expect(await store.append('study-a', 1, records('d', 1))).toEqual({ type: 'conflict' });
+  });
+
+  it('is there after the process was killed', async () => {
+    const file = newFile();
+    const { signal } = await otherProcess(['appendAndDie', file, 'study-a', '20']);
+    expect(signal).toBe('SIGKILL');
+    expect(texts(await readAll(open(file)))).toEqual(Array.from({ length: 20 }, (_, i) => `r${i}`));
+  });
+
+  it('is flushed at every commit: every connection that is opened runs WAL with synchronous = FULL', async () => {
+    const file = await writtenFile();
+    for (const use of ['append', 'read'] as const) {
+      const db = openDatabase(file, use);
+      expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
+      expect(db.pragma('synchronous', { simple: true })).toBe(2);
+      db.close();
+    }
+  });
+
+  it('cannot be written through the connection that reads', async () => {
+    const db = openDatabase(await writtenFile(), 'read');
+    expect(() => db.exec('CREATE TABLE x (y)')).toThrow('readonly');
+    db.close();
+  });
+});
+
+describe('the database refuses', () => {
+  const COLUMNS = 'stream, revision, record, sealed, leaf';
+  const VALUES = "x'00', x'00', zeroblob(32)";
+
+  it.each([
+    ['to change a record', `UPDATE records SET sealed = x'00' WHERE stream = 'study-a' AND revision = 0`],
+    ['to change a revision', 'UPDATE records SET revision = revision + 10'],
+    [
+      'to change a record on conflict',
+      `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 0, ${VALUES}) ON CONFLICT DO UPDATE SET record = x'00'`,
+    ],
+    [
+      'to change or replace',
+      "UPDATE OR REPLACE records SET revision = 0 WHERE stream = 'study-a' AND revision = 1",
+    ],
+    ['to delete a record', "DELETE FROM records WHERE stream = 'study-b'"],
+    ['to delete all of them', 'DELETE FROM records'],
+    ['to replace a record', `INSERT OR REPLACE INTO records (${COLUMNS}) VALUES ('study-a', 1, ${VALUES})`],
+    [
+      'to replace by position',
+      `REPLACE INTO records (position, ${COLUMNS}) VALUES (1, 'study-a', 2, ${VALUES})`,
+    ],
+    ['a revision that is there', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 1, ${VALUES})`],
+    [
+      'a revision that is there, ignoring it',
+      `INSERT OR IGNORE INTO records (${COLUMNS}) VALUES ('study-a', 1, ${VALUES})`,
+    ],
+    ['a gap', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 3, ${VALUES})`],
+    ['a gap at the beginning', `INSERT INTO records (${COLUMNS}) VALUES ('study-c', 1, ${VALUES})`],
+    ['a negative revision', `INSERT INTO records (${COLUMNS}) VALUES ('study-c', -1, ${VALUES})`],
+    ['no revision', `INSERT INTO records (${COLUMNS}) VALUES ('study-c', NULL, ${VALUES})`],
+    [
+      'a position that is there',
+      `INSERT INTO records (position, ${COLUMNS}) VALUES (1, 'study-a', 2, ${VALUES})`,
+    ],
+    ['a leaf that is no hash', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 2, x'00', x'00', x'00')`],
+    ['text for bytes', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 2, 'a', 'b', zeroblob(32))`],
+    ['writing to the view', "UPDATE readable SET record = 'x'"],
+  ])('%s', async (_, sql) => {
+    const file = await writtenFile();
+    const before = await contents(file);
+    const db = new Database(file);
+    expect(() => db.exec(sql)).toThrow();
+    db.exec('PRAGMA recursive_triggers = ON');
+    expect(() => db.exec(sql)).toThrow();
+    db.close();
+    expect(await contents(file)).toEqual(before);
+  });
+
+  async function contents(file: string) {
+    const store = new SqliteStore(file);
+    const all = await readAll(store);
+    await store.close();
+    return all;
+  }
+});
+
+describe('the files', () => {
+  it('can be read and written by their owner alone, and so can the folder', async () => {
+    const folder = join(newFolder(), 'a', 'b');
+    const store = open(join(folder, 'urn.sqlite'));
+    await store.append('study-a', NO_STREAM, records('a', 1));
+    const mode = (path: string) => statSync(path).mode & 0o777;
+    for (const suffix of ['', '-wal', '-shm']) expect(mode(join(folder, `urn.sqlite${suffix}`))).toBe(0o600);
+    expect(mode(folder)).toBe(0o700);
+    expect(mode(join(folder, '..'))).toBe(0o700);
+  });
+
+  it('are not made readable for others by a lax umask', async () => {
+    const before = process.umask(0);
+    try {
+      const file = newFile();
+      await open(file).append('study-a', NO_STREAM, records('a', 1));
+      for (const suffix of ['', '-wal', '-shm'])
+        expect(statSync(`${file}${suffix}`).mode & 0o777).toBe(0o600);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('leave nothing else behind', async () => {
+    const file = await writtenFile();
+    const { readdirSync } = await import('node:fs');
+    expect(readdirSync(join(file, '..'))).toEqual(['urn.sqlite']);
+  });
+
+  it('show records as text to people with a shell', async () => {
+    const db = new Database(await writtenFile(), { readonly: true });
+    expect(db.prepare('SELECT * FROM readable WHERE position = 2').get()).toEqual({
+      position: 2,
+      stream: 'study-a',
+      revision: 1,
+      record: 'a1',
+      sealed: 'sealed a1',
+      leaf: '01'.repeat(32),
+    });
+    db.close();
+  });
+});
+
+describe('two stores on one file', () => {
+  it('meet in conflicts', async () => {
+    const file = newFile();
+    const [one, two] = [open(file), open(file)];
+    const results = await Promise.all([
+      one.append('study-a', NO_STREAM, records('a', 2)),
+      two.append('study-a', NO_STREAM, records('b', 2)),
+    ]);
+    expect(results.map(({ type }) => type).sort()).toEqual(['conflict', 'written']);
+    expect(texts(await readAll(one))).toEqual(texts(await readAll(two)));
+  });
+
+  it('take the same append for the same append, whoever sends it', async () => {
+    const file = newFile();
+    const [one, two] = [open(file), open(file)];
+    await one.append('study-a', NO_STREAM, records('a', 2));
+    expect(await two.append('study-a', NO_STREAM, records('a', 2))).toEqual({ type: 'written' });
+    expect(await readAll(one)).toHaveLength(2);
+  });
+
+  it('of two processes that make the file at once, use the same one', async () => {
+    const file = newFile();
+    const ended = await Promise.all(
+      ['a', 'b', 'c'].map((name) => otherProcess(['append', file, `study-${name}`, name])),
+    );
+    for (const { said } of ended) expect(said).toEqual([{ type: 'written' }]);
+    expect(texts(await readAll(open(file))).sort()).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('a subscription', () => {
+  it('outlives a failure of the store, and goes on where it stopped', async () => {
+    const file = await writtenFile();
+    const store = open(file);
+    const heard: string[] = [];
+    const errors: StoreError[] = [];
+    const subscription = store.subscribe(undefined, {
+      onRecords: (page) => heard.push(...texts(page)),
+      onCaughtUp: () => undefined,
+      onError: (error) => errors.push(error),
+    });
+    await expect.poll(() => heard).toEqual(['a0', 'a1', 'b0']);
+
+    const db = new Database(file);
+    db.exec('ALTER TABLE records RENAME TO elsewhere');
+    await expect.poll(() => errors.length).toBeGreaterThan(0);
+    expect(errors[0]).toMatchObject({ name: 'StoreError', failure: 'unavailable', outcome: 'not-written' });
+    db.exec('ALTER TABLE elsewhere RENAME TO records');
+    db.close();
+
+    await store.append('study-a', 1, records('c', 1));
+    await expect.poll(() => heard).toEqual(['a0', 'a1', 'b0', 'c0']);
+    subscription.close();
+  });
+});
+
+describe('a store that is closed', () => {
+  it('takes no appends: they are rejected as not written, and never thrown', async () => {
+    const store = new SqliteStore(newFile());
+    await store.close();
+    const append = store.append('study-a', NO_STREAM, records('a', 1));
+    await expect(append).rejects.toMatchObject({ failure: 'unavailable', outcome: 'not-written' });
+  });
+
+  it('gives no reads either', async () => {
+    const store = new SqliteStore(newFile());
+    await store.close();
+    await expect(readAll(store)).rejects.toBeInstanceOf(StoreError);
+  });
+});
+
+void chmodSync;
+void readFileSync;

@@ -1,0 +1,47 @@
+/** Starts test/support/store-process.mjs, the other process at an SQLite file. */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const script = fileURLToPath(new URL('store-process.mjs', import.meta.url));
+
+export interface Ended {
+  /** The lines of JSON that it said. */
+  readonly said: unknown[];
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** @param identity the user and group to run as; only the superuser may choose another */
+export function otherProcess(
+  args: readonly string[],
+  identity: { uid?: number; gid?: number } = {},
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [script, ...args], {
+      ...identity,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk) => {
+      out += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      err += chunk;
+    });
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (err !== '') reject(new Error(`the other process failed: ${err}`));
+      else
+        resolve({
+          said: out
+            .trim()
+            .split('\n')
+            .filter(Boolean)
+            .map((line) => JSON.parse(line)),
+          code,
+          signal,
+        });
+    });
+  });
+}

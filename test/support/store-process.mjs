@@ -1,0 +1,83 @@
+/**
+ * Another process at the same SQLite file, for tests. It runs the built code: node store-process.mjs <what> <file> …
+ * What it found out is one line of JSON on stdout.
+ */
+import { Buffer } from 'node:buffer';
+import process from 'node:process';
+import { SqliteStore } from '../../dist/src/store/sqlite.js';
+
+const [what, file, ...rest] = process.argv.slice(2);
+const tasks = { open, append, hammer, follow, appendAndDie };
+const say = (result) => process.stdout.write(`${JSON.stringify(result)}\n`);
+
+try {
+  await tasks[what](...rest);
+} catch (error) {
+  const { name, failure, outcome, message } = error;
+  say({ name, failure, outcome, message });
+}
+
+/** Opens the store, and closes it again. */
+async function open() {
+  await new SqliteStore(file).close();
+  say({ opened: true });
+}
+
+/** Appends one record to a stream that must not exist yet. */
+async function append(stream, text) {
+  const store = new SqliteStore(file);
+  const result = await store.append(stream, -1, [record(text)]).finally(() => store.close());
+  say(result);
+}
+
+/** Appends `count` records one by one, each behind whatever is the end of the stream then. */
+async function hammer(stream, name, count) {
+  const store = new SqliteStore(file);
+  let end = -1;
+  let conflicts = 0;
+  for (let i = 0; i < Number(count); ) {
+    const { type } = await store.append(stream, end, [record(`${name}${i}`)]);
+    if (type === 'written') {
+      end++;
+      i++;
+    } else {
+      conflicts++;
+      for await (const page of store.readStream(stream, end + 1)) end += page.length;
+    }
+  }
+  await store.close();
+  say({ conflicts });
+}
+
+/** Follows the store from its beginning until it has heard `count` records and nothing more for a while. */
+async function follow(count) {
+  const store = new SqliteStore(file);
+  const heard = [];
+  const subscription = store.subscribe(undefined, {
+    onRecords: (records) =>
+      heard.push(...records.map(({ record, position }) => [position, Buffer.from(record).toString()])),
+    onCaughtUp: () => undefined,
+    onError: () => undefined,
+  });
+  say({ following: true });
+  while (heard.length < Number(count)) await pause(20);
+  await pause(300);
+  subscription.close();
+  await store.close();
+  say({ heard });
+}
+
+/** Appends records, and is killed the moment the last is acknowledged. */
+async function appendAndDie(stream, count) {
+  const store = new SqliteStore(file);
+  for (let i = 0; i < Number(count); i++) await store.append(stream, i - 1, [record(`r${i}`)]);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+function record(text) {
+  return { record: Buffer.from(text), sealed: Buffer.from('{}'), leaf: Buffer.alloc(32) };
+}
+
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
