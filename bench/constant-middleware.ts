@@ -27,7 +27,7 @@ route(app, '/study_participants', '[]', {
   POST: async (request, response) => {
     const locals = response.locals as Locals;
     const query = parseQuery(request.url);
-    const accepted = await authentication.accept(apiKeyOf(request, query), request.ip ?? '');
+    const accepted = await authentication.accept(apiKeyOf(request, query), request);
     locals.keyId = accepted.key.keyId;
     locals.user = accepted.key.user;
     send(response, { status: 200, message: SUCCESS, results, headers: { 'Urn-Revision': '1' } });

@@ -17,9 +17,8 @@ export function apiKeyOf(request: IncomingMessage, query: Query): string | undef
   const given = new Set<string>();
   const add = (key: string | undefined) => key && given.add(key);
   add(query.get('api_key'));
-  const { authorization = [], 'x-api-key': keys = [] } = request.headersDistinct;
-  for (const value of authorization) add(BEARER.exec(value)?.[1]);
-  for (const key of keys) add(key);
+  for (const value of valuesOf(request, 'authorization')) add(BEARER.exec(value)?.[1]);
+  for (const key of valuesOf(request, 'x-api-key')) add(key);
   if (given.size > 1) throw new HttpProblem(400, 'Two different API keys are given; send one');
   return given.values().next().value;
 }
@@ -40,11 +39,11 @@ export class Authentication {
    * A valid key is always let in, however many attempts have failed from its address: a hospital is one address.
    * @throws HttpProblem 401 without a valid key, 429 after too many failures from the address
    */
-  async accept(apiKey: string | undefined, address: string): Promise<Accepted> {
+  async accept(apiKey: string | undefined, from: { readonly ip?: string | undefined }): Promise<Accepted> {
     const accepted = apiKey === undefined ? undefined : this.#keys.accept(apiKey);
     if (accepted) return accepted;
     try {
-      await this.#failures.consume(address);
+      await this.#failures.consume(from.ip ?? '');
     } catch (limit) {
       const seconds = Math.ceil((limit as RateLimiterRes).msBeforeNext / 1000);
       throw new HttpProblem(429, `Too many failed attempts from this address; wait ${seconds} s`, {
@@ -92,7 +91,16 @@ export function onBehalfOf(request: IncomingMessage): string | undefined {
 }
 
 function single(request: IncomingMessage, name: string, shownName: string): string | undefined {
-  const values = request.headersDistinct[name] ?? [];
+  const values = valuesOf(request, name);
   if (values.length > 1) throw new HttpProblem(400, `The header ${shownName} is given more than once`);
   return values[0];
+}
+
+/**
+ * The values of a header, each time that it is given. Node's `headers` drops or joins those after the first, and its
+ * `headersDistinct` first makes lists of all headers, which is felt on every request.
+ * @param name in lower case
+ */
+function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
 }

@@ -23,6 +23,8 @@ export function openApiDocument(version: string): Json {
         get: operation('Read the configuration of a study', 'studyConfig', ['read', 'blinded'], {
           parameters: [study],
           result: ref('StudyConfiguration'),
+          example: EXAMPLE_CONFIGURATION,
+          empty: {},
           errors: { 400: BAD_REQUEST, ...READ_ERRORS },
         }),
       },
@@ -34,12 +36,16 @@ export function openApiDocument(version: string): Json {
           {
             parameters: [study, idParameter(false), levels('Only participants of these levels')],
             result: records,
+            example: [EXAMPLE_RECORD],
+            empty: [],
             errors: { 400: BAD_REQUEST, ...READ_ERRORS },
           },
         ),
         post: operation('Randomize a new participant', 'randomizeParticipant', ['randomize'], {
           parameters: [study, idParameter(true), levels('One level of every factor'), ...POST_HEADERS],
           result: records,
+          example: [EXAMPLE_RECORD],
+          empty: [],
           errors: {
             400: `${BAD_REQUEST} Also when the id is already assigned; \`results\` then holds the existing record if its levels are the same and the key may read it.`,
             ...READ_ERRORS,
@@ -76,6 +82,25 @@ const READ_ERRORS = {
   404: 'No such study, or not one of the key',
   429: 'Too many failed attempts from this address (a valid key is never refused)',
   503: 'Starting, overloaded, or the log has no room or does not answer; try again after Retry-After',
+};
+
+const EXAMPLE_CONFIGURATION = {
+  factors: { sex: ['Male', 'Female'], local_site: ['11-Cook County – Chicago', '30-Dupage County'] },
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  D: 'chisquare',
+  alpha: 0,
+  beta: 1,
+  w: 1,
+  urn_selection: 'method1',
+};
+
+const EXAMPLE_RECORD = {
+  id: '001',
+  f_sex: 'Male',
+  f_local_site: '30-Dupage County',
+  trt: 'RMC-Q',
+  datetime: 'Wed, 10 Feb 2021 00:01:08 GMT',
+  user: 'site-30',
 };
 
 const study = {
@@ -115,6 +140,7 @@ function levels(description: string): Json {
     explode: true,
     description: `${description}: a parameter per factor, by its bare name, for example sex=Male`,
     schema: { type: 'object', additionalProperties: { type: 'string' } },
+    example: { sex: 'Male', local_site: '30-Dupage County' },
   };
 }
 
@@ -123,23 +149,28 @@ const records = { type: 'array', items: ref('ParticipantRecord') };
 interface Operation {
   parameters: readonly Json[];
   result: Json;
+  /** An example of `results`. */
+  example: unknown;
+  /** `results` on an error. */
+  empty: unknown;
   errors: Readonly<Record<number, string>>;
 }
 
 function operation(summary: string, operationId: string, scopes: readonly string[], parts: Operation): Json {
-  const { parameters, result, errors } = parts;
+  const { parameters, result, example, empty, errors } = parts;
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
-    response(description, ref('Error')),
+    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
   ]);
   return {
+    tags: ['Studies'],
     summary,
     operationId,
     description: `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
     parameters,
     responses: {
       200: {
-        ...response('Success', envelopeOf(result)),
+        ...response('Success', envelopeOf(result), { message: 'Success', results: example, status: 200 }),
         headers: {
           'Urn-Revision': {
             description: 'Revision of the study that the answer shows',
@@ -154,10 +185,18 @@ function operation(summary: string, operationId: string, scopes: readonly string
 
 function operational(summary: string, operationId: string): Json {
   const responses = {
-    200: response('Success', envelopeOf({ type: 'object' })),
-    503: response('Not ready', ref('Error')),
+    200: response('Success', envelopeOf({ type: 'object' }), {
+      message: 'Success',
+      results: {},
+      status: 200,
+    }),
+    503: response('Not ready', ref('Error'), {
+      message: 'The service is starting',
+      results: [],
+      status: 503,
+    }),
   };
-  return { summary, operationId, security: [], responses };
+  return { tags: ['Operation'], summary, operationId, security: [], responses };
 }
 
 function envelopeOf(results: Json): Json {
@@ -173,8 +212,8 @@ function envelopeOf(results: Json): Json {
   };
 }
 
-function response(description: string, schema: Json): Json {
-  return { description, content: { 'application/json': { schema } } };
+function response(description: string, schema: Json, example: Json): Json {
+  return { description, content: { 'application/json': { schema, example } } };
 }
 
 function ref(name: string): Json {

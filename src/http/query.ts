@@ -48,7 +48,10 @@ export function refuseApiKey(text: string): void {
     );
 }
 
+const ENCODED = /[%+]/;
+
 function decode(text: string): string {
+  if (!ENCODED.test(text)) return text;
   try {
     // decodeURIComponent refuses stray percent signs, overlong forms and encoded surrogates.
     return decodeURIComponent(text.replaceAll('+', ' '));

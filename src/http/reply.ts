@@ -37,8 +37,9 @@ export const API_HEADERS: readonly string[] = [
 ];
 
 export function send(response: ServerResponse, reply: Reply): void {
-  const body = Buffer.from(envelope(reply));
-  const headers = [...API_HEADERS, 'Content-Length', String(body.length)];
+  // A string, not a buffer: Node then sends it together with the headers, in one piece.
+  const body = envelope(reply);
+  const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body))];
   for (const [name, value] of Object.entries(reply.headers ?? {})) headers.push(name, value);
   response.writeHead(reply.status, headers);
   response.end(body);

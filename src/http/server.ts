@@ -25,21 +25,21 @@ export const LIMITS = {
 
 /** How long a shutdown waits for requests under way, in ms. */
 const DRAIN_MS = 20_000;
-/** How long it waits for connections on which no whole request has arrived, in ms. */
+/** How long it goes on listening, and waits for connections on which no whole request has arrived, in ms. */
 const QUIET_MS = 500;
 
 export class HttpServer {
   readonly #server: Server;
   readonly #tls: boolean;
-  /** Requests not answered yet. */
-  #underWay = 0;
+  /** Answers that are not complete. */
+  readonly #underWay = new Set<ServerResponse>();
+  #draining = false;
 
   constructor(answer: RequestListener, tls: Listening['tls']) {
     const listener: RequestListener = (request, response) => {
-      this.#underWay++;
-      response.once('close', () => {
-        this.#underWay--;
-      });
+      this.#underWay.add(response);
+      response.once('close', () => this.#underWay.delete(response));
+      if (this.#draining) endsConnection(response);
       answer(request, response);
     };
     const options = {
@@ -77,24 +77,44 @@ export class HttpServer {
     });
   }
 
-  /** Takes no new connections, answers what was accepted, then closes. */
+  /**
+   * Answers what was accepted, then closes. For a short while it goes on listening, and every answer ends its
+   * connection: a request may be on its way on a connection that seems idle, and closing that at once would leave its
+   * sender without an answer.
+   */
   async drain(): Promise<void> {
+    this.#draining = true;
+    for (const response of this.#underWay) endsConnection(response);
     const started = performance.now();
+    while (performance.now() - started < QUIET_MS && (await this.#connections()) > 0)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+
     const closed = new Promise((resolve) => this.#server.close(resolve));
     const timers: NodeJS.Timeout[] = [];
     const late = new Promise((resolve) => timers.push(setTimeout(resolve, DRAIN_MS)));
-    this.#server.closeIdleConnections();
     const sweep = () => {
       // To Node, a connection that has asked nothing yet is not idle.
-      if (this.#underWay === 0 && performance.now() - started > QUIET_MS) this.#server.closeAllConnections();
+      if (this.#underWay.size === 0) this.#server.closeAllConnections();
       else this.#server.closeIdleConnections();
     };
+    sweep();
     timers.push(setInterval(sweep, 100));
     // A connection in the middle of its TLS handshake cannot be closed from here, and is not waited for.
     await Promise.race([closed, late]);
     for (const timer of timers) clearTimeout(timer);
     this.#server.closeAllConnections();
   }
+
+  #connections(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#server.getConnections((_, count) => resolve(count ?? 0));
+    });
+  }
+}
+
+/** Has no effect on an answer that has begun. */
+function endsConnection(response: ServerResponse): void {
+  response.shouldKeepAlive = false;
 }
 
 const RAW_PROBLEMS: Readonly<Record<string, HttpProblem>> = {

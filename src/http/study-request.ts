@@ -82,7 +82,7 @@ export function studyHandler(
     const apiKey = apiKeyOf(http, query);
     early(http);
     ready(routes.notReady);
-    const accepted = await routes.authentication.accept(apiKey, http.ip ?? '');
+    const accepted = await routes.authentication.accept(apiKey, http);
     locals.keyId = accepted.key.keyId;
     locals.user = accepted.key.user;
     const study = studyFor(routes, accepted.key, query.get('study'));
@@ -113,10 +113,11 @@ export function ready(notReady: StudyRoutes['notReady']): void {
 function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | undefined): Study {
   if (name === undefined || name === '') throw new HttpProblem(400, 'study is missing');
   const study = studies.find(name);
-  const notFound = new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
-  if (key.studies && !key.studies.includes(name)) throw notFound;
-  const factors = new Set(study?.registered.configuration.factors.map((factor) => factor.name));
-  if (study && key.where?.some((limit) => !factors.has(limit.factor))) throw notFound;
+  const notFound = () => new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
+  if (key.studies && !key.studies.includes(name)) throw notFound();
+  const has = (factor: string) =>
+    study?.registered.configuration.factors.some((candidate) => candidate.name === factor);
+  if (study && key.where?.some((limit) => !has(limit.factor))) throw notFound();
   if (runner.halted(studies.streamOf(name)))
     throw new HttpProblem(
       503,
@@ -125,7 +126,7 @@ function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | 
         'Retry-After': '300',
       },
     );
-  if (!study) throw notFound;
+  if (!study) throw notFound();
   return study;
 }
 

@@ -66,7 +66,6 @@ export function createDatabase(file: string): void {
 /** Opens an existing database file; the one place that sets what durability rests on. */
 export function openDatabase(file: string, use: 'append' | 'read'): Database.Database {
   try {
-    checkHeader(file);
     const db = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
     try {
       setDurability(db);
@@ -91,7 +90,6 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database.Dat
 export function holdAsFound(file: string): Database.Database | undefined {
   if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
   try {
-    checkHeader(file);
     const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS });
     try {
       // The first read takes the lock, which lasts as long as the connection.
@@ -107,10 +105,23 @@ export function holdAsFound(file: string): Database.Database | undefined {
 }
 
 /**
- * Reads the marks from the file's first bytes (https://www.sqlite.org/fileformat.html §1.3), before SQLite sees it:
- * opening another program's database could already play its journal back, and so change it. Ours are written before
- * the file gets its name.
+ * Refuses what is not our database. It reads the marks from the file's first bytes
+ * (https://www.sqlite.org/fileformat.html §1.3), because opening another program's database could already play its
+ * journal back, and so change it. Ours are written before the file gets its name.
+ *
+ * To be called before this process has a connection to the file, and never while it has one: POSIX locks belong to the
+ * process, so closing a descriptor here would drop SQLite's (https://www.sqlite.org/howtocorrupt.html §2.2). The next
+ * program that only looks into the database would then take itself for the last one, delete the write-ahead log, and
+ * what is appended after that would be lost.
  */
+export function checkDatabase(file: string): void {
+  try {
+    checkHeader(file);
+  } catch (error) {
+    throw openError(file, error);
+  }
+}
+
 function checkHeader(file: string): void {
   const header = Buffer.alloc(HEADER_BYTES);
   // For writing too: a file that cannot be written is refused now, not at the first participant.

@@ -19,7 +19,7 @@ import {
   type Subscriber,
   type Subscription,
 } from './event-store.ts';
-import { createDatabase, holdAsFound, openDatabase } from './sqlite-schema.ts';
+import { checkDatabase, createDatabase, holdAsFound, openDatabase } from './sqlite-schema.ts';
 import type { AppendReply, AppendRequest } from './sqlite-thread.ts';
 
 /** How often a subscription looks for what other processes wrote, in ms. */
@@ -45,7 +45,7 @@ export class SqliteStore implements EventStore {
   readonly #reader: Database.Database;
   readonly #file: string;
   /** Until the first append. */
-  #asFound: Database.Database | undefined;
+  readonly #asFound: Database.Database | undefined;
   /** Undefined between the loss of the thread and the start of the next. */
   #thread: Worker | undefined;
   readonly #waiting: Pending[] = [];
@@ -73,6 +73,7 @@ export class SqliteStore implements EventStore {
     }
     this.#file = path;
     createDatabase(path);
+    checkDatabase(path);
     this.#asFound = holdAsFound(path);
     this.#reader = openDatabase(path, 'read');
     const columns = 'position, stream, revision, record, sealed, leaf';

@@ -30,6 +30,8 @@ export class Studies {
     hooks?: WriterHooks;
   };
   readonly #writers = new Map<string, StudyWriter>();
+  /** By name; only of studies that exist, because names that clients make up must not fill the memory. */
+  readonly #streams = new Map<string, string>();
   /** Streams of studies that take no new participants here, because the studies file says something else. */
   readonly #suspended = new Set<string>();
 
@@ -45,7 +47,11 @@ export class Studies {
 
   /** The stream of the study of that name: a name can be registered only once, and any name makes a legal stream. */
   streamOf(name: string): string {
-    return `study-${v5(name, this.#parts.logId)}`;
+    const known = this.#streams.get(name);
+    if (known !== undefined) return known;
+    const stream = `study-${v5(name, this.#parts.logId)}`;
+    if (this.#parts.runner.revision(stream) >= 0) this.#streams.set(name, stream);
+    return stream;
   }
 
   find(name: string): Study | undefined {

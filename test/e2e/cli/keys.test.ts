@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type Finished, urn, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const KEY = /^urn_[A-Za-z0-9_-]{43}\n$/;
+
+const keys = (data: string, ...args: string[]): Promise<Finished> => urn(['keys', ...args, '--data', data]);
+const listed = async (data: string) => JSON.parse((await keys(data, 'list', '--json')).stdout);
+
+describe('urn keys add', () => {
+  it('begins the log on an empty data folder, and prints the key, alone, on stdout', async () => {
+    const data = join(newFolder(), 'made', 'too');
+    const { code, stdout, stderr } = await keys(data, 'add', 'edc');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(KEY);
+    expect(stderr).toMatch(/^key k[0-9a-f]{12} for edc \(read,randomize\); the key is shown only now:\n$/);
+    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite']);
+    expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated', 'ApiKeyIssued']);
+  });
+
+  it('makes files that only their owner can read', async () => {
+    const data = newFolder();
+    await keys(data, 'add', 'edc');
+    for (const file of readdirSync(data)) expect(statSync(join(data, file)).mode & 0o077, file).toBe(0);
+  });
+
+  it('stores of the key its SHA-256 alone', async () => {
+    const data = newFolder();
+    const key = (await keys(data, 'add', 'edc')).stdout.trim();
+    for (const file of readdirSync(data))
+      expect(readFileSync(join(data, file)).includes(key), file).toBe(false);
+    const { record, sealed } = storedLog(data).at(-1) ?? {};
+    const sha256 = createHash('sha256').update(key).digest('hex');
+    expect(sealed).toContain(sha256);
+    expect(JSON.stringify(record)).not.toContain(sha256);
+  });
+
+  it('--json gives the key with its id and limits', async () => {
+    const args = ['add', 'site', '--json', '--scope', 'blinded, randomize', '--study', 'A', '--study', 'B'];
+    const { stdout } = await keys(
+      newFolder(),
+      ...args,
+      '--where',
+      'site=a=b',
+      '--where',
+      'site=c',
+      '--where',
+      'x=y',
+    );
+    expect(JSON.parse(stdout)).toMatchObject({
+      key: expect.stringMatching(/^urn_/),
+      keyId: expect.stringMatching(/^k[0-9a-f]{12}$/),
+      user: 'site',
+      scopes: ['blinded', 'randomize'],
+      studies: ['A', 'B'],
+      where: [
+        { factor: 'site', levels: ['a=b', 'c'] },
+        { factor: 'x', levels: ['y'] },
+      ],
+    });
+  });
+
+  it('--expires with a day means its end, with an instant that instant', async () => {
+    const data = newFolder();
+    await keys(data, 'add', 'one', '--expires', '2096-02-29');
+    await keys(data, 'add', 'two', '--expires', '2096-02-29T12:30:00Z');
+    expect((await listed(data)).map(({ expiresAt }: { expiresAt: string }) => expiresAt)).toEqual([
+      '2096-03-01T00:00:00.000Z',
+      '2096-02-29T12:30:00.000Z',
+    ]);
+  });
+
+  it('--allow-prediction permits randomize with audit, and is recorded', async () => {
+    const data = newFolder();
+    const { code, stdout } = await keys(
+      data,
+      'add',
+      'replay',
+      '--scope',
+      'randomize,audit',
+      '--allow-prediction',
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(KEY);
+    expect(storedLog(data).at(-1)?.record.data).toMatchObject({ user: 'replay', allowPrediction: true });
+    expect((await keys(data, 'list')).stdout).toContain('may predict');
+  });
+
+  it('warns of a study that is not registered, and issues the key', async () => {
+    const { code, stdout, stderr } = await keys(newFolder(), 'add', 'edc', '--study', 'Misspelt');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(KEY);
+    expect(stderr).toContain('warning: no study "Misspelt" is registered yet');
+  });
+
+  it.each([
+    ['blinded with audit', ['--scope', 'blinded,audit'], 'cannot be "blinded"'],
+    ['--where with audit', ['--scope', 'read,audit', '--where', 'site=a'], 'cannot be limited with --where'],
+    ['randomize with audit', ['--scope', 'randomize,audit'], '--allow-prediction'],
+    [
+      '--where with audit, prediction or not',
+      ['--scope', 'audit', '--where', 'a=b', '--allow-prediction'],
+      '--where',
+    ],
+    ['blinded with audit, prediction or not', ['--scope', 'blinded,audit', '--allow-prediction'], 'blinded'],
+    ['an unknown scope', ['--scope', 'admin'], 'there are: blinded, read, randomize, audit'],
+    ['no scope', ['--scope', ''], 'is not a scope'],
+    ['--where without "="', ['--where', 'site'], 'FACTOR=LEVEL'],
+    ['--where without a level', ['--where', 'site='], 'FACTOR=LEVEL'],
+    ['--where without a factor', ['--where', '=a'], 'FACTOR=LEVEL'],
+    ['a day that does not exist', ['--expires', '2097-02-29'], 'neither a day'],
+    ['a day in another form', ['--expires', 'June 30, 2097'], 'neither a day'],
+    ['an instant without a zone', ['--expires', '2097-06-30T12:00:00'], 'neither a day'],
+    ['an hour that does not exist', ['--expires', '2097-06-30T25:00:00Z'], 'neither a day'],
+    ['a day that has passed', ['--expires', '2020-01-01'], 'has passed already'],
+    ['a user without a name', ['--json', ' '], 'name'],
+    ['a user with a control character', ['a\tb'], 'name'],
+    ['an unknown option', ['--scopes', 'read'], 'unknown option'],
+  ])('refuses %s with exit code 2, and begins no log', async (_, args, message) => {
+    const data = join(newFolder(), 'data');
+    const user = args.at(-1) === ' ' || args.at(-1) === 'a\tb' ? [] : ['user'];
+    const { code, stdout, stderr } = await keys(data, 'add', ...user, ...args);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('unexpected');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(existsSync(data)).toBe(false);
+  });
+});
+
+describe('urn keys list', () => {
+  it('works on an empty data folder', async () => {
+    const data = newFolder();
+    expect(await keys(data, 'list')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'there is no key yet (hint: urn keys add USER)\n',
+    });
+    expect(await listed(data)).toEqual([]);
+  });
+
+  it('shows one line a key, its id first, and nothing by which a key could be used', async () => {
+    const data = newFolder();
+    const issued = [
+      await urnOk(['keys', 'add', 'edc', '--data', data]),
+      await urnOk([
+        'keys',
+        'add',
+        'site',
+        '--where',
+        'site=a',
+        '--study',
+        'S',
+        '--expires',
+        '2096-01-01',
+        '--data',
+        data,
+      ]),
+    ];
+    const { code, stdout, stderr } = await keys(data, 'list');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^k[0-9a-f]{12} +edc +read,randomize +valid +issued .* +no limits$/),
+      expect.stringMatching(
+        /^k[0-9a-f]{12} +site +read,randomize +valid +issued .* study "S" site=a until 2096-01-02T/,
+      ),
+    ]);
+    const json = (await keys(data, 'list', '--json')).stdout;
+    expect(JSON.parse(json)).toHaveLength(2);
+    for (const key of issued)
+      for (const shown of [stdout, json]) {
+        expect(shown).not.toContain(key.trim());
+        expect(shown).not.toContain(createHash('sha256').update(key.trim()).digest('hex'));
+      }
+  });
+});
+
+describe('urn keys revoke', () => {
+  it('revokes, for a reason that is recorded, and says so when it was done before', async () => {
+    const data = newFolder();
+    await keys(data, 'add', 'leaver');
+    const [{ keyId }] = await listed(data);
+    const revoke = () => keys(data, 'revoke', keyId, '--reason', 'left the trial');
+    expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} is revoked\n` });
+    expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} was revoked before\n` });
+    expect((await keys(data, 'list')).stdout).toMatch(/revoked .* \(left the trial\)/);
+    expect((await listed(data))[0].revoked).toMatchObject({ reason: 'left the trial' });
+  });
+
+  it('of an id that does not exist exits with 2, without repeating it: it might be the key', async () => {
+    const data = newFolder();
+    const key = (await keys(data, 'add', 'edc')).stdout.trim();
+    const { code, stdout, stderr } = await keys(data, 'revoke', key);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('hint: the id');
+    expect(stderr).not.toContain(key);
+  });
+});
+
+describe('every option has an environment variable', () => {
+  it('for keys: URN_DATA, URN_SCOPE, URN_STUDY, URN_WHERE, URN_EXPIRES, URN_JSON', async () => {
+    const data = newFolder();
+    const env = {
+      URN_DATA: data,
+      URN_SCOPE: 'read',
+      URN_STUDY: 'S',
+      URN_WHERE: 'site=a',
+      URN_EXPIRES: '2096-01-01',
+      URN_JSON: '1',
+    };
+    const { stdout } = await urn(['keys', 'add', 'edc'], { env });
+    expect(JSON.parse(stdout)).toMatchObject({
+      scopes: ['read'],
+      studies: ['S'],
+      where: [{ factor: 'site', levels: ['a'] }],
+      expiresAt: '2096-01-02T00:00:00.000Z',
+    });
+  });
+
+  it('and the option wins', async () => {
+    const [data, other] = [newFolder(), newFolder()];
+    const env = { URN_DATA: other, URN_SCOPE: 'read', URN_STUDY: 'S' };
+    await urnOk(['keys', 'add', 'edc', '--scope', 'blinded', '--study', 'T', '--data', data], { env });
+    expect(await listed(data)).toMatchObject([{ scopes: ['blinded'], studies: ['T'] }]);
+    expect(readdirSync(other)).toEqual([]);
+  });
+
+  it('an empty one is none, and 0, false or no turns a switch off', async () => {
+    const env = {
+      URN_STORE: '',
+      URN_LOG_NAME: '',
+      URN_EXPIRES: '',
+      URN_JSON: 'false',
+      URN_ALLOW_PREDICTION: '0',
+    };
+    const add = (scope: string) =>
+      urn(['keys', 'add', 'edc', '--scope', scope, '--data', newFolder()], { env });
+    expect((await add('read')).stdout).toMatch(KEY);
+    expect((await add('randomize,audit')).code).toBe(2);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { urn } from '../../support/service.ts';
+
+const COMMANDS = [
+  [],
+  ['serve'],
+  ['keys'],
+  ['keys', 'add'],
+  ['keys', 'list'],
+  ['keys', 'revoke'],
+  ['studies'],
+  ['studies', 'check'],
+  ['studies', 'list'],
+  ['studies', 'show'],
+  ['studies', 'pause'],
+  ['studies', 'resume'],
+];
+
+describe.concurrent('urn', () => {
+  it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
+    '%s --help helps, on stdout',
+    async (_, words) => {
+      const { code, stdout, stderr } = await urn([...words, '--help']);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain(`Usage: urn ${words.join(' ')}`);
+      expect(stdout.split('\n').length).toBeGreaterThan(5);
+    },
+  );
+
+  it('names the environment variable of each option', async () => {
+    const { stdout } = await urn(['serve', '--help']);
+    for (const name of [
+      'STUDIES',
+      'DATA',
+      'STORE',
+      'HOST',
+      'PORT',
+      'LOG_NAME',
+      'TLS_CERT',
+      'TLS_KEY',
+      'TRUST_PROXY',
+    ])
+      expect(stdout).toContain(`env: URN_${name})`);
+  });
+
+  it('--version says which it is', async () => {
+    expect(await urn(['--version'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/),
+    });
+  });
+
+  it.each([
+    ['no command', []],
+    ['an unknown command', ['randomize']],
+    ['an unknown command of a group', ['keys', 'delete']],
+    ['a group alone', ['keys']],
+    ['an unknown option', ['serve', '--prot', '1']],
+    ['an option without its value', ['serve', '--port']],
+    ['a missing argument', ['keys', 'add']],
+    ['an argument too many', ['keys', 'list', 'all']],
+    ['a missing option', ['studies', 'pause', 'A']],
+    ['a value that is not among the choices', ['serve', '--log-level', 'loud']],
+    ['another', ['serve', '--datetime-format', 'iso']],
+    ['a port that is none', ['serve', '--port', 'http']],
+    ['a port beyond the last', ['serve', '--port', '65536']],
+    ['a certificate without its key', ['serve', '--tls-cert', 'cert.pem']],
+    ['a key without its certificate', ['serve', '--tls-key', 'key.pem']],
+    ['a proxy that is no address', ['serve', '--trust-proxy', 'nginx']],
+  ])('wrong usage exits with 2, and speaks on stderr alone: %s', async (_, args) => {
+    const { code, stdout, stderr } = await urn(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toBe('');
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  it('hints at what was meant', async () => {
+    expect((await urn(['serve', '--prot', '1'])).stderr).toMatch(
+      /Did you mean --port\?[\s\S]*hint: add --help/,
+    );
+  });
+});

@@ -1,0 +1,95 @@
+/** kill -9 at random moments: what was acknowledged stays, and nothing stands twice. FAULT_ROUNDS sets how often. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { seededChoices } from '../../support/choices.ts';
+import { clientOf } from '../../support/client.ts';
+import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { issueKeys, launch, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 12);
+const temporaryFolder = temporaryFolders();
+
+function newFolder(): { data: string; args: string[] } {
+  const folder = temporaryFolder();
+  const studies = join(folder, 'studies.yaml');
+  writeFileSync(studies, STUDIES);
+  return { data: join(folder, 'data'), args: ['--studies', studies] };
+}
+
+it('loses nothing that was acknowledged when it is killed under load', {
+  timeout: 30_000 + ROUNDS * 10_000,
+}, async () => {
+  const choices = seededChoices();
+  const { data, args } = newFolder();
+  const keys = await issueKeys(data, {
+    work: ['edc'],
+    audit: ['auditor', '--scope', 'read,audit'],
+  });
+  const account = new Account(choices);
+  const log = new LogCheck(data);
+  const seen = { kills: 0, killsAtStart: 0, open: 0, unheard: 0 };
+
+  for (let round = 0; round <= ROUNDS; round++) {
+    if (choices.chance(0.25)) {
+      const starting = launch({ data, args });
+      await delay(choices.between(50, 700));
+      starting.child.kill('SIGKILL');
+      await starting.exited;
+      seen.killsAtStart++;
+    }
+    const service = await serve({ data, args: [...args, '--log-level', 'info'] });
+    try {
+      seen.unheard += account.agreesWith(log.check());
+      seen.open += account.open.length;
+      await account.settle(service.url, keys.work);
+      for (const study of STUDY_NAMES)
+        account.agreesWithList(study, (await clientOf(service.url, keys.audit).list(study)).results);
+      expect(account.agreesWith(log.check()), 'each was asked again, so each is known').toBe(0);
+      if (round === ROUNDS) {
+        await service.stop();
+        break;
+      }
+      const targets = [{ url: service.url, key: keys.work }];
+      const clients = startClients(account, choices, targets, choices.between(32, 64));
+      await delay(choices.between(20, 900));
+      service.child.kill('SIGKILL');
+      seen.kills++;
+      const failures = await clients.done;
+      expect(failures.filter((error) => !isConnectionError(error))).toEqual([]);
+    } finally {
+      await service.kill();
+    }
+  }
+  expect(account.agreesWith(log.check())).toBe(0);
+  // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
+  console.info('killed under load', {
+    ...seen,
+    acknowledged: account.acknowledged,
+    repeats: account.repeats,
+    records: log.records,
+  });
+  expect(account.acknowledged).toBeGreaterThan(ROUNDS);
+});
+
+it('begins a log once, however often it is killed while it begins it', async () => {
+  const choices = seededChoices();
+  for (let round = 0; round < 3; round++) {
+    const { data, args } = newFolder();
+    for (let kills = 0; kills < 3; kills++) {
+      const starting = launch({ data, args });
+      await delay(choices.between(150, 600));
+      starting.child.kill('SIGKILL');
+      await starting.exited;
+    }
+    const service = await serve({ data, args });
+    await service.stop();
+    const log = new LogCheck(data).check();
+    expect(log.events('log').map(({ type }) => type)).toEqual(['LogCreated']);
+    expect([...log.studies().keys()].toSorted()).toEqual(STUDY_NAMES.toSorted());
+    expect(log.records).toBe(1 + STUDY_NAMES.length);
+  }
+});

@@ -1,0 +1,41 @@
+/** SIGTERM under load: every request that reached the service is answered, and what was acknowledged is in the log. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { seededChoices } from '../../support/choices.ts';
+import { Account, STUDIES, startClients } from '../../support/load.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { issueKey, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const ROUNDS = 5;
+const temporaryFolder = temporaryFolders();
+
+it('answers what it was sent, and exits with 0', async () => {
+  const choices = seededChoices();
+  const folder = temporaryFolder();
+  const data = join(folder, 'data');
+  const studies = join(folder, 'studies.yaml');
+  writeFileSync(studies, STUDIES);
+  const key = await issueKey(data, 'edc');
+  const account = new Account(choices);
+  const log = new LogCheck(data);
+  for (let round = 0; round < ROUNDS; round++) {
+    const service = await serve({ data, args: ['--studies', studies] });
+    try {
+      await account.settle(service.url, key);
+      // A client that is told that the service shuts down sends nothing more; until then all of them go on.
+      const clients = startClients(account, choices, [{ url: service.url, key }], 64, {
+        eachUntilRefused: true,
+      });
+      await delay(choices.between(100, 700));
+      await service.stop();
+      expect(await clients.done).toEqual([]);
+      expect(account.agreesWith(log.check()), 'what was written was also acknowledged').toBe(0);
+    } finally {
+      await service.kill();
+    }
+  }
+  expect(account.acknowledged).toBeGreaterThan(ROUNDS);
+});

@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask, clientOf, rawAnswer, rawRequest } from '../../support/client.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+
+const data = temporaryFolders()();
+let service: Service;
+let keys: Record<'full' | 'other', string>;
+
+beforeAll(async () => {
+  keys = await issueKeys(data, { full: ['edc'], other: ['other'] });
+  service = await serve({ data, studies: TRIALS });
+});
+afterAll(() => service.stop());
+
+const post = (query: string, headers: readonly string[] = []) =>
+  rawAnswer(service.url, rawRequest('POST', `/study_participants?${query}`, headers));
+
+/** Text as the bytes of its UTF-8, one character each, as `rawRequest` takes bytes. */
+const bytesOf = (text: string) => Buffer.from(text).toString('latin1');
+
+describe('two different byte strings never become the same id: 400 for', () => {
+  it.each([
+    ['a stray percent sign', 'id=100%'],
+    ['half of a percent-encoding', 'id=%4'],
+    ['letters that are no hexadecimal digits', 'id=%zz'],
+    ['a byte that begins no character', 'id=%FF'],
+    ['a character that ends too early', 'id=%E2%80'],
+    ['an overlong form', 'id=%C0%AF'],
+    ['an overlong NUL', 'id=%C0%80'],
+    ['an encoded surrogate', 'id=%ED%A0%80'],
+    ['a code point beyond the last', 'id=%F4%90%80%80'],
+    ['a raw byte that is Latin-1', 'id=caf\u00e9'],
+    ['raw bytes that are UTF-8', `id=${bytesOf('café')}`],
+    ['the same in the name of a parameter', 'id=1&%C0%AF=1'],
+    ['the same in a parameter that nothing reads', 'id=1&extra=%FF'],
+  ])('%s', async (_, query) => {
+    const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&${query}`);
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('not valid') });
+  });
+
+  it('a replacement character is an id of its own, when it is sent', async () => {
+    const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&id=%EF%BF%BD`);
+    expect(answer).toMatchObject({ status: 200, results: [{ id: '\ufffd' }] });
+  });
+
+  it.each(['/study_config%ff', '/%zz', '/caf\u00e9'])(
+    'the path %j, which cannot be decoded',
+    async (path) => {
+      expect((await rawAnswer(service.url, rawRequest('GET', path))).status).toBe(400);
+    },
+  );
+});
+
+it('a plus sign is a space, and %2B a plus sign, as forms have it', async () => {
+  const ids = [];
+  for (const id of ['a+b', 'a%20c', 'a%2Bb'])
+    ids.push((await post(`study=Ward&ward=a&api_key=${keys.full}&id=${id}`)).results[0].id);
+  expect(ids).toEqual(['a b', 'a c', 'a+b']);
+});
+
+describe('a parameter given twice is 400, and the message names it', () => {
+  const twice = async (extra: readonly (readonly [string, string])[], method = 'POST') => {
+    const parameters = [['study', 'Sleep'], ['id', 'twice'], ...Object.entries(COOK), ...extra] as [
+      string,
+      string,
+    ][];
+    return ask(service.url, '/study_participants', { method, parameters, key: keys.full });
+  };
+
+  it.each([
+    ['id', 'other'],
+    ['study', 'Ward'],
+    ['sex', 'Female'],
+    ['a parameter that nothing reads', 'x'],
+  ])('%s', async (name, value) => {
+    const extra = name === 'a parameter that nothing reads' ? [[name, value] as const] : [];
+    const answer = await twice([...extra, [name, value]]);
+    expect(answer).toMatchObject({
+      status: 400,
+      message: expect.stringContaining(`more than once: ${name}`),
+    });
+  });
+
+  it('also with the same value, also when reading', async () => {
+    expect((await twice([['sex', COOK.sex]])).status).toBe(400);
+    expect((await twice([['sex', COOK.sex]], 'GET')).status).toBe(400);
+  });
+
+  it('the key, too', async () => {
+    expect((await twice([['api_key', keys.full]])).status).toBe(400);
+  });
+
+  it('all of them at once', async () => {
+    const { message } = await twice([
+      ['sex', 'Male'],
+      ['id', 'twice'],
+    ]);
+    expect(message).toContain('sex, id');
+  });
+
+  it('in two spellings', async () => {
+    const answer = await post(`study=Ward&ward=a&id=1&i%64=1&api_key=${keys.full}`);
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id') });
+  });
+});
+
+describe('parameters that the contract does not know', () => {
+  it('f_sex is 400 with the hint that the prefix belongs to records only', async () => {
+    const { randomize, list } = clientOf(service.url, keys.full);
+    const hint = 'f_sex: the prefix f_ belongs to records only; send sex';
+    expect(await randomize('Sleep', '1', { ...COOK, f_sex: 'Male' })).toMatchObject({
+      status: 400,
+      message: hint,
+    });
+    expect(await list('Sleep', { f_sex: 'Male' })).toMatchObject({ status: 400, message: hint });
+  });
+
+  it('POST ignores others', async () => {
+    const { randomize } = clientOf(service.url, keys.full);
+    const answer = await randomize('Sleep', 'extra', { ...COOK, phase: '2', '': '' });
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.results[0])).toEqual([
+      'id',
+      'f_sex',
+      'f_local_site',
+      'trt',
+      'datetime',
+      'user',
+    ]);
+  });
+
+  it('GET refuses others: a misspelt filter would silently list everybody', async () => {
+    const { list, config } = clientOf(service.url, keys.full);
+    expect(await list('Sleep', { Sex: 'Male', sexx: 'Male' })).toMatchObject({
+      status: 400,
+      message:
+        'Sex is not a parameter of this study (there are: id, sex, local_site); sexx is not a parameter of this study (there are: id, sex, local_site)',
+    });
+    expect(await config('Sleep', { id: '1' })).toMatchObject({ status: 400, results: {} });
+  });
+});
+
+describe('credentials', () => {
+  const query = { study: 'Ward' };
+  const read = (headers: Record<string, string>, key?: string) =>
+    ask(service.url, '/study_participants', { parameters: query, headers, key });
+
+  it.each([
+    ['the parameter api_key', () => read({}, keys.full)],
+    ['Authorization: Bearer', () => read({ Authorization: `Bearer ${keys.full}` })],
+    ['authorization: bearer, in any case', () => read({ authorization: `bEARER ${keys.full}` })],
+    ['X-API-Key', () => read({ 'X-API-Key': keys.full })],
+    [
+      'all three, when they are the same',
+      () => read({ Authorization: `Bearer ${keys.full}`, 'X-API-Key': keys.full }, keys.full),
+    ],
+  ])('are taken from %s', async (_, request) => {
+    expect((await request()).status).toBe(200);
+  });
+
+  it.each([
+    ['api_key and Bearer', () => read({ Authorization: `Bearer ${keys.other}` }, keys.full)],
+    ['api_key and X-API-Key', () => read({ 'X-API-Key': keys.other }, keys.full)],
+    ['Bearer and X-API-Key', () => read({ Authorization: `Bearer ${keys.other}`, 'X-API-Key': keys.full })],
+    ['a valid and an unknown one', () => read({ 'X-API-Key': 'guess' }, keys.full)],
+    [
+      'two headers of one name',
+      () =>
+        rawAnswer(
+          service.url,
+          rawRequest('GET', '/study_participants?study=Ward', [
+            `X-API-Key: ${keys.full}`,
+            `X-API-Key: ${keys.other}`,
+          ]),
+        ),
+    ],
+    [
+      'two Authorization headers',
+      () =>
+        rawAnswer(
+          service.url,
+          rawRequest('GET', '/study_participants?study=Ward', [
+            `Authorization: Bearer ${keys.full}`,
+            `Authorization: Bearer ${keys.other}`,
+          ]),
+        ),
+    ],
+  ])('two different keys in one request are 400: %s', async (_, request) => {
+    expect(await request()).toMatchObject({ status: 400, message: expect.stringContaining('Two different') });
+  });
+
+  it('another kind of Authorization is no key: 401, with a challenge', async () => {
+    const answer = await read({ Authorization: 'Basic dXNlcjpwYXNzd29yZA==' });
+    expect(answer).toMatchObject({ status: 401, message: expect.stringContaining('missing') });
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="urn"');
+  });
+
+  it('an empty api_key is a missing one, and a key is never trimmed or folded', async () => {
+    expect((await read({}, '')).message).toContain('missing');
+    expect((await read({}, `${keys.full} `)).status).toBe(401);
+    expect((await read({}, keys.full.toUpperCase())).status).toBe(401);
+  });
+
+  it.each([
+    ['the value of a parameter', () => ({ parameters: { study: 'Ward', ward: 'a', id: keys.full } })],
+    ['the name of the study', () => ({ parameters: { study: keys.full } })],
+    ['the name of a parameter', () => ({ parameters: { study: 'Ward', [keys.full]: 'a' } })],
+    ['a parameter given twice', () => ({ parameters: [[keys.full, ''] as const, [keys.full, ''] as const] })],
+    [
+      'the Idempotency-Key',
+      () => ({
+        parameters: { study: 'Ward', ward: 'a', id: 'x' },
+        headers: { 'Idempotency-Key': keys.full },
+      }),
+    ],
+    [
+      'X-On-Behalf-Of',
+      () => ({ parameters: { study: 'Ward', ward: 'a', id: 'x' }, headers: { 'X-On-Behalf-Of': keys.full } }),
+    ],
+  ])('a key in %s would be recorded or quoted: 400, unquoted', async (_, request) => {
+    const answer = await ask(service.url, '/study_participants', {
+      method: 'POST',
+      key: keys.full,
+      ...request(),
+    });
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('API key stands where') });
+    expect(answer.text).not.toContain(keys.full);
+  });
+});
+
+describe('X-On-Behalf-Of', () => {
+  const target = (id: string) => `/study_participants?study=Ward&ward=a&id=${id}&api_key=${keys.full}`;
+  const behalf = (id: string, value: string) =>
+    rawAnswer(service.url, rawRequest('POST', target(id), [`X-On-Behalf-Of: ${bytesOf(value)}`]));
+
+  it.each([
+    ['plain', 'Dr. Example'],
+    ['utf8', 'Dr. Grün – 緑'],
+    ['astral', '😀'.repeat(128)],
+  ])('takes up to 128 characters of UTF-8 (%s)', async (id, value) => {
+    expect((await behalf(id, value)).status).toBe(200);
+  });
+
+  it.each([
+    ['129 characters', 'x'.repeat(129)],
+    ['none', ''],
+    ['a control character', 'a\u0085b'],
+  ])('refuses %s', async (_, value) => {
+    expect(await behalf('refused', value)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('X-On-'),
+    });
+  });
+
+  it('refuses what is no UTF-8, and a second one', async () => {
+    const header = (lines: string[]) => rawAnswer(service.url, rawRequest('POST', target('refused'), lines));
+    expect((await header(['X-On-Behalf-Of: caf\u00e9'])).status).toBe(400);
+    expect((await header(['X-On-Behalf-Of: a', 'X-On-Behalf-Of: b'])).status).toBe(400);
+  });
+});
+
+describe('Idempotency-Key', () => {
+  const retry = (id: string, lines: readonly string[]) =>
+    post(`study=Ward&ward=a&id=${id}&api_key=${keys.full}`, lines);
+
+  it('takes 1 to 255 visible ASCII characters', async () => {
+    expect((await retry('one', ['Idempotency-Key: !'])).status).toBe(200);
+    expect((await retry('many', [`Idempotency-Key: ${'~'.repeat(255)}`])).status).toBe(200);
+  });
+
+  it.each([
+    ['256 characters', [`Idempotency-Key: ${'x'.repeat(256)}`]],
+    ['none', ['Idempotency-Key: ']],
+    ['a space', ['Idempotency-Key: a b']],
+    ['other characters', ['Idempotency-Key: caf\u00e9']],
+    ['two of them', ['Idempotency-Key: a', 'Idempotency-Key: b']],
+  ])('refuses %s', async (_, lines) => {
+    expect(await retry('refused', lines)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('Idempotency-Key'),
+    });
+  });
+});

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf, exactResults } from '../../support/client.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
+
+const data = temporaryFolders()();
+const histories = referenceHistories();
+let service: Service;
+let key: string;
+
+/** JSON is YAML; the seeds are small enough for it. */
+const studies = JSON.stringify(
+  Object.fromEntries(
+    histories.map(({ configuration: { name, treatments, D, w, alpha, beta, factors }, seed }) => [
+      name,
+      {
+        mode: 'test',
+        starting_seed: Number(seed),
+        ...{ treatments, D, w, alpha, beta },
+        factors: Object.fromEntries(factors.map((factor) => [factor.name, factor.levels])),
+      },
+    ]),
+  ),
+);
+
+beforeAll(async () => {
+  key = await issueKey(data, 'replay', '--scope', 'read,randomize,audit', '--allow-prediction');
+  service = await serve({ data, studies });
+});
+afterAll(() => service.stop());
+
+type Participant = ReferenceHistory['participants'][number];
+
+function recordOf(
+  { configuration }: ReferenceHistory,
+  { levelIndexes, treatment, bgStateAfter }: Participant,
+) {
+  const levels = configuration.factors.map(({ name, levels }, i) => [
+    name,
+    levels[levelIndexes[i] ?? -1] ?? '',
+  ]);
+  const { state, ...rest } = bgStateAfter;
+  return {
+    levels: Object.fromEntries(levels) as Record<string, string>,
+    shown: {
+      ...Object.fromEntries(levels.map(([name, level]) => [`f_${name}`, level])),
+      trt: treatment,
+      user: 'replay',
+      bg_state: { ...rest, state: { state: BigInt(state.state), inc: BigInt(state.inc) } },
+    },
+  };
+}
+
+describe('over HTTP, participant by participant, the reference implementation is repeated', () => {
+  it.concurrent.each(histories)('in $configuration.name', async (history) => {
+    const { randomize, list } = clientOf(service.url, key);
+    const { name } = history.configuration;
+    const expected = [];
+    for (const [i, participant] of history.participants.entries()) {
+      const { levels, shown } = recordOf(history, participant);
+      const answer = await randomize(name, String(i), levels);
+      expect(answer.status, answer.text).toBe(200);
+      expected.push({ id: String(i), datetime: expect.any(String), ...shown });
+      expect(exactResults(answer)).toEqual([expected.at(-1)]);
+    }
+    expect(exactResults(await list(name))).toEqual(expected);
+  });
+
+  it('2,100 times', () => {
+    expect(histories.reduce((sum, { participants }) => sum + participants.length, 0)).toBe(2100);
+  });
+});

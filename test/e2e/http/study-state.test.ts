@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf, within } from '../../support/client.ts';
+import { issueKey, type Service, serve, urnOk } from '../../support/service.ts';
+import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+const RETRY = { 'Idempotency-Key': 'before' };
+
+/** A service with a participant in each of two studies. */
+async function begun(data: string): Promise<{ key: string; service: Service }> {
+  const key = await issueKey(data, 'edc');
+  const service = await serve({ data, studies: TRIALS });
+  const { randomize } = clientOf(service.url, key);
+  expect((await randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
+  expect((await randomize('Ward', 'before', { ward: 'a' })).status).toBe(200);
+  return { key, service };
+}
+
+/** What a study that takes no new participants still does. */
+async function expectAllButNewParticipants(url: string, key: string): Promise<void> {
+  const { config, list, randomize } = clientOf(url, key);
+  expect((await config('Sleep')).status).toBe(200);
+  expect((await list('Sleep')).results).toHaveLength(1);
+  expect((await randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
+  expect(await randomize('Sleep', 'before', COOK)).toMatchObject({
+    status: 400,
+    results: [{ id: 'before' }],
+  });
+  expect((await randomize('Sleep', 'before', DUPAGE)).message).toContain('with other levels of');
+  expect((await randomize('Sleep', 'new', { sex: 'Male' })).status).toBe(400);
+}
+
+describe('a paused study', () => {
+  const data = newFolder();
+  let key: string;
+  let service: Service;
+  const pause = (verb: string) =>
+    urnOk(['studies', verb, 'Sleep', '--reason', 'a question – to the board', '--data', data]);
+  const post = (id: string) => clientOf(service.url, key).randomize('Sleep', id, COOK);
+
+  beforeAll(async () => {
+    ({ key, service } = await begun(data));
+    await pause('pause');
+    await within(1_000, async () => (await post('before')).headers.get('urn-revision') === '2');
+  });
+  afterAll(() => service.stop());
+
+  it('takes no new participants: 409', async () => {
+    expect(await post('new')).toMatchObject({
+      status: 409,
+      results: [],
+      message: expect.stringMatching(/paused/),
+    });
+  });
+
+  it('does all else', async () => {
+    await expectAllButNewParticipants(service.url, key);
+  });
+
+  it('does not affect another', async () => {
+    expect((await clientOf(service.url, key).randomize('Ward', 'meanwhile', { ward: 'b' })).status).toBe(200);
+  });
+
+  it('is paused in every process, also after a restart', async () => {
+    const other = await serve({ data, studies: TRIALS });
+    expect((await clientOf(other.url, key).randomize('Sleep', 'new', COOK)).status).toBe(409);
+    await other.stop();
+  });
+
+  it('takes participants again within a second of being resumed', async () => {
+    await pause('resume');
+    await within(1_000, async () => (await post('after')).status === 200);
+  });
+
+  it('was paused and resumed for reasons that are recorded', () => {
+    const told = storedLog(data).filter(({ record }) => /^Study(Paused|Resumed)$/.test(record.type));
+    expect(told.map(({ record }) => [record.type, record.data, record.actor.cli])).toEqual([
+      ['StudyPaused', { reason: 'a question – to the board' }, true],
+      ['StudyResumed', { reason: 'a question – to the board' }, true],
+    ]);
+  });
+});
+
+describe('a study whose file changed', () => {
+  const data = newFolder();
+  let key: string;
+  let service: Service;
+
+  beforeAll(async () => {
+    ({ key, service } = await begun(data));
+    await service.stop();
+  });
+  afterAll(() => service.stop());
+
+  const changed = [
+    ['the order of the treatments', ['[ZZTREATA, ZZTREATB]', '[ZZTREATB, ZZTREATA]']],
+    ['a level', ['"30-Dupage County", ', '']],
+    ['the order of the factors', ['    sex: [Male, Female]\n', '']],
+    ['a weight', ['mode: test\n  treatments: [ZZ', 'mode: test\n  w: 2\n  treatments: [ZZ']],
+    ['the seed', ['starting_seed: 3', 'starting_seed: 4']],
+    ['the mode', ['mode: test\n  treatments: [ZZ', 'mode: live\n  treatments: [ZZ']],
+  ] as const;
+
+  it.each(changed)('takes no new participants: 503 (%s)', async (what, [was, is]) => {
+    const studies = TRIALS.replace(was, is);
+    expect(studies).not.toBe(TRIALS);
+    service = await serve({ data, studies });
+    const { randomize } = clientOf(service.url, key);
+    const answer = await randomize('Sleep', 'new', COOK);
+    expect(answer).toMatchObject({
+      status: 503,
+      results: [],
+      message: expect.stringContaining('urn studies check'),
+    });
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(answer.message).not.toContain('ZZTREAT');
+    await expectAllButNewParticipants(service.url, key);
+    expect((await randomize('Ward', what, { ward: 'a' })).status).toBe(200);
+    expect(service.output.stderr).toContain('study suspended');
+    await service.stop();
+  });
+
+  it('is paused first, when it is paused as well', async () => {
+    service = await serve({ data, studies: TRIALS.replace('ZZTREATA', 'Other') });
+    const post = () => clientOf(service.url, key).randomize('Sleep', 'new', COOK);
+    await urnOk(['studies', 'pause', 'Sleep', '--reason', 'changed file', '--data', data]);
+    await within(1_000, async () => (await post()).status === 409);
+    await urnOk(['studies', 'resume', 'Sleep', '--reason', 'back', '--data', data]);
+    await within(1_000, async () => (await post()).status === 503);
+    await service.stop();
+  });
+
+  it('goes on when the file is as it was, whatever it says of the target', async () => {
+    service = await serve({
+      data,
+      studies: TRIALS.replace('mode: test', 'mode: test\n  target_enrollment: 9'),
+    });
+    expect((await clientOf(service.url, key).randomize('Sleep', 'after', COOK)).status).toBe(200);
+    await service.stop();
+  });
+
+  it('goes on when the file does not name it any more', async () => {
+    service = await serve({ data, studies: 'New:\n  treatments: [a, b]\n  factors: {x: [y]}\n' });
+    const { randomize, config } = clientOf(service.url, key);
+    expect((await randomize('Sleep', 'unnamed', COOK)).status).toBe(200);
+    expect((await config('New')).status).toBe(200);
+  });
+});
+
+describe('a study whose stream is damaged', () => {
+  const data = newFolder();
+  let key: string;
+  let service: Service;
+
+  beforeAll(async () => {
+    ({ key, service } = await begun(data));
+    await service.stop();
+    const [record] = storedLog(data).filter(({ record }) => record.data.configuration?.name === 'Sleep');
+    damageLastRecord(data, record?.stream ?? '');
+    service = await serve({ data, studies: TRIALS });
+  });
+  afterAll(() => service.stop());
+
+  it('answers 503 to everything: nothing may be decided on what cannot be read', async () => {
+    const { config, list, randomize } = clientOf(service.url, key);
+    for (const answer of [
+      await config('Sleep'),
+      await list('Sleep'),
+      await randomize('Sleep', 'new', COOK),
+    ]) {
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).not.toBeNull();
+    }
+  });
+
+  it('does not affect another', async () => {
+    expect((await clientOf(service.url, key).randomize('Ward', 'meanwhile', { ward: 'b' })).status).toBe(200);
+  });
+});

@@ -1,0 +1,96 @@
+/** A disk with no room left, a real one: a file system of 2 MiB in memory, which only the superuser may mount. */
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { readAll, records, texts } from '../../support/store-contract.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const mounted: string[] = [];
+afterAll(() => {
+  for (const disk of mounted) execFileSync('umount', [disk]);
+});
+
+const disks = [0, 1].map(() => mount(newFolder()));
+const [first, second] = disks;
+if (!first) warn('the tests of a full disk are skipped: a file system can be mounted by the superuser alone');
+
+/** @returns the folder, or undefined where mounting is not allowed */
+function mount(folder: string): string | undefined {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder], { stdio: 'ignore' });
+    mounted.push(folder);
+    return folder;
+  } catch {
+    return undefined;
+  }
+}
+
+describe.skipIf(!first || !second)('on a full disk', () => {
+  it('an append fails as certainly not written, and once there is room the next one succeeds', async () => {
+    const disk = first ?? '';
+    const ballast = join(disk, 'ballast');
+    writeFileSync(ballast, Buffer.alloc(512 * 1024));
+    const store = new SqliteStore(join(disk, 'urn.sqlite'));
+    const big = records('r', 1).map((record) => ({ ...record, sealed: Buffer.alloc(20_000, 1) }));
+
+    let end = NO_STREAM;
+    const failure = await (async () => {
+      for (;;) {
+        try {
+          expect(await store.append('study-a', end, big)).toEqual({ type: 'written' });
+          end++;
+        } catch (error) {
+          return error;
+        }
+      }
+    })();
+    expect(failure).toBeInstanceOf(StoreError);
+    expect(failure).toMatchObject({ failure: 'full', outcome: 'not-written' });
+    // And again, for every stream.
+    await expect(store.append('study-b', NO_STREAM, big)).rejects.toMatchObject({
+      failure: 'full',
+      outcome: 'not-written',
+    });
+    expect(await readAll(store)).toHaveLength(end + 1);
+
+    rmSync(ballast);
+    expect(await store.append('study-a', end, big)).toEqual({ type: 'written' });
+    expect(await store.append('study-b', NO_STREAM, records('b', 1))).toEqual({ type: 'written' });
+    await store.close();
+
+    const reopened = new SqliteStore(join(disk, 'urn.sqlite'));
+    const all = await readAll(reopened);
+    expect(all.map(({ stream, revision }) => `${stream}/${revision}`)).toEqual([
+      ...Array.from({ length: end + 2 }, (_, i) => `study-a/${i}`),
+      'study-b/0',
+    ]);
+    expect(texts(all).at(-1)).toBe('b0');
+    await reopened.close();
+  });
+
+  it('a new log is refused with a clear message, and nothing is left of it', async () => {
+    const disk = second ?? '';
+    fill(join(disk, 'ballast'));
+    expect(() => new SqliteStore(join(disk, 'urn.sqlite'))).toThrow('the disk is full');
+    rmSync(join(disk, 'ballast'));
+    await new SqliteStore(join(disk, 'urn.sqlite')).close();
+  });
+});
+
+function fill(file: string): void {
+  for (let size = 4 * 1024 * 1024; size >= 1024; size /= 2)
+    try {
+      writeFileSync(file, Buffer.alloc(size), { flag: 'a' });
+    } catch {
+      // What had room was written.
+    }
+}
+
+function warn(message: string): void {
+  // biome-ignore lint/suspicious/noConsole: a test that is skipped for want of a right must say so
+  console.warn(message);
+}

@@ -1,0 +1,206 @@
+/** Files that are not a sound log of ours: refused with a clear message, and left byte for byte as they were found. */
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { type Ended, otherProcess } from '../../support/other-process.ts';
+import { records } from '../../support/store-contract.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const newFile = () => join(newFolder(), 'urn.sqlite');
+
+/** Opens what must not be opened. */
+function refusal(file: string): StoreError {
+  const before = snapshot(file);
+  try {
+    new SqliteStore(file);
+  } catch (error) {
+    expect(snapshot(file)).toEqual(before);
+    if (error instanceof StoreError) return error;
+    throw error;
+  }
+  throw new Error('the file was opened');
+}
+
+/** The file and everything beside it. */
+function snapshot(file: string): Record<string, string> {
+  const folder = join(file, '..');
+  return Object.fromEntries(
+    readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString('hex')]),
+  );
+}
+
+async function writtenFile(streams = 1): Promise<string> {
+  const file = newFile();
+  const store = new SqliteStore(file);
+  for (let i = 0; i < streams; i++) await store.append(`study-${i}`, NO_STREAM, records('a', 100));
+  await store.close();
+  return file;
+}
+
+function otherProgramsDatabase(file: string, mark = 'PRAGMA application_id = 7'): void {
+  const db = new Database(file);
+  db.exec(`CREATE TABLE patients (name TEXT); INSERT INTO patients VALUES ('x'); ${mark}`);
+  db.close();
+}
+
+describe('is no log of this program, and is not touched:', () => {
+  it.each<[string, (file: string) => void, string]>([
+    ['an empty file', (file) => writeFileSync(file, ''), 'too short'],
+    ['a text file', (file) => writeFileSync(file, 'id,arm\n'.repeat(50)), 'not an SQLite database'],
+    [
+      'a file of random bytes',
+      (file) => writeFileSync(file, Buffer.from(Array.from({ length: 8192 }, (_, i) => (i * 37) % 256))),
+      'not an SQLite database',
+    ],
+    ['a database of another program', otherProgramsDatabase, 'another program'],
+    ['a database without a mark', (file) => otherProgramsDatabase(file, ''), 'another program'],
+    [
+      'a log of a later version',
+      (file) => otherProgramsDatabase(file, `PRAGMA application_id = ${0x75726e31}; PRAGMA user_version = 2`),
+      'version 2',
+    ],
+  ])('%s', (_, make, why) => {
+    const file = newFile();
+    make(file);
+    const error = refusal(file);
+    expect(error).toMatchObject({ failure: 'foreign', outcome: 'not-written' });
+    expect(error.message).toContain(file);
+    expect(error.message).toContain(why);
+    expect(error.message).toContain('hint: nothing was changed');
+  });
+
+  it('a database of another program that crashed: its journal is not played back', () => {
+    const original = newFile();
+    const crashed = newFile();
+    const db = new Database(original);
+    db.pragma('journal_mode = WAL');
+    db.exec("CREATE TABLE patients (name TEXT); INSERT INTO patients VALUES ('x')");
+    // Its files as they are while it runs are those that a crash leaves.
+    for (const suffix of ['', '-wal']) copyFileSync(`${original}${suffix}`, `${crashed}${suffix}`);
+    db.close();
+    expect(refusal(crashed)).toMatchObject({ failure: 'foreign' });
+  });
+
+  it('a folder of that name', () => {
+    const folder = newFolder();
+    expect(() => new SqliteStore(folder)).toThrow(StoreError);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('is damaged, and is not touched:', () => {
+  it.each([
+    ['cut off in the middle', 0.5],
+    ['cut off by a page', 0.9],
+  ])('a log that was %s', async (_, part) => {
+    const file = await writtenFile(5);
+    truncateSync(file, Math.floor((readFileSync(file).length / 4096) * part) * 4096);
+    const error = refusal(file);
+    expect(error).toMatchObject({ failure: 'corrupt', outcome: 'not-written' });
+    expect(error.message).toContain('damaged or was cut off');
+    expect(error.message).toContain('hint: nothing was changed');
+  });
+
+  it('a log that was cut off within its header', async () => {
+    const file = await writtenFile();
+    truncateSync(file, 60);
+    expect(refusal(file)).toMatchObject({ failure: 'foreign' });
+  });
+
+  it('a log that crashed, and was cut off before it was opened again', async () => {
+    const file = await writtenFile(5);
+    await otherProcess(['appendAndDie', file, 'study-a', '20']);
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    // Only the database and its write-ahead log hold anything.
+    rmSync(`${file}-shm`);
+    truncateSync(file, 4096);
+    const before = [readFileSync(file), readFileSync(`${file}-wal`)];
+    expect(() => new SqliteStore(file)).toThrow('damaged or was cut off');
+    expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(before);
+  });
+
+  it('a log whose schema was overwritten', async () => {
+    const file = await writtenFile();
+    const bytes = readFileSync(file);
+    writeFileSync(
+      file,
+      Buffer.concat([bytes.subarray(0, 100), Buffer.alloc(1000, 0xff), bytes.subarray(1100)]),
+    );
+    expect(refusal(file)).toMatchObject({ failure: 'corrupt' });
+  });
+});
+
+describe('without the right to write:', () => {
+  const superuser = process.getuid?.() === 0;
+  const identity = superuser ? { uid: 65534, gid: 65534 } : {};
+  const give = (path: string, mode: number) => {
+    if (superuser) chownSync(path, 65534, 65534);
+    chmodSync(path, mode);
+  };
+  const said = ({ said: lines }: Ended) => lines.at(-1);
+
+  it('a folder in which no file can be made', async () => {
+    const folder = newFolder();
+    give(folder, 0o500);
+    expect(said(await otherProcess(['open', join(folder, 'urn.sqlite')], identity))).toMatchObject({
+      name: 'StoreError',
+      failure: 'unavailable',
+      message: expect.stringContaining(
+        'hint: the service must be able to write to the file and to its folder',
+      ),
+    });
+    give(folder, 0o700);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('a folder in which no folder can be made', async () => {
+    const folder = newFolder();
+    give(folder, 0o500);
+    expect(said(await otherProcess(['open', join(folder, 'data', 'urn.sqlite')], identity))).toMatchObject({
+      name: 'StoreError',
+      failure: 'unavailable',
+      message: expect.stringContaining('cannot make the folder'),
+    });
+  });
+
+  it('a log in a folder that can only be read', async () => {
+    const file = await writtenFile();
+    give(file, 0o600);
+    give(join(file, '..'), 0o500);
+    const before = readFileSync(file);
+    expect(said(await otherProcess(['open', file], identity))).toMatchObject({
+      name: 'StoreError',
+      failure: 'unavailable',
+      message: expect.stringContaining('hint: the service must be able to write'),
+    });
+    expect(readFileSync(file)).toEqual(before);
+  });
+
+  it('a log that can only be read', async () => {
+    const file = await writtenFile();
+    give(file, 0o400);
+    give(join(file, '..'), 0o700);
+    const before = readFileSync(file);
+    expect(said(await otherProcess(['open', file], identity))).toMatchObject({
+      name: 'StoreError',
+      failure: 'unavailable',
+      message: expect.stringContaining('hint: the service must be able to write'),
+    });
+    expect(readFileSync(file)).toEqual(before);
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+});

@@ -1,0 +1,110 @@
+/** A client of the service that holds every answer to the envelope of the contract. */
+import { connect } from 'node:net';
+import { expect } from 'vitest';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body as it came. */
+  readonly text: string;
+  readonly message: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  readonly results: any;
+}
+
+export type Parameters = Readonly<Record<string, string>> | readonly (readonly [string, string])[];
+
+export interface Ask {
+  readonly method?: string;
+  readonly parameters?: Parameters;
+  readonly key?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends a request, its key as the contract has it, and checks the envelope of the answer. */
+export async function ask(url: string, path: string, options: Ask = {}): Promise<Answer> {
+  const { method = 'GET', parameters = {}, key, headers = {} } = options;
+  const query = new URLSearchParams(Array.isArray(parameters) ? parameters : Object.entries(parameters));
+  if (key !== undefined) query.append('api_key', key);
+  const response = await fetch(`${url}${path}?${query}`, { method, headers });
+  return checked(response.status, response.headers, await response.text());
+}
+
+/** @throws AssertionError unless the body is an envelope of exactly three members that repeats the status */
+export function checked(status: number, headers: Headers, text: string): Answer {
+  expect(headers.get('content-type'), text).toBe('application/json');
+  expect(headers.get('cache-control')).toBe('no-store');
+  const body = JSON.parse(text);
+  expect(Object.keys(body).toSorted()).toEqual(['message', 'results', 'status']);
+  expect(body.status).toBe(status);
+  expect(typeof body.message).toBe('string');
+  expect(body.results).toBeTypeOf('object');
+  expect(body.results).not.toBeNull();
+  if (status < 400) expect(body.message).toBe('Success');
+  return { status, headers, text, message: body.message, results: body.results };
+}
+
+/** The operations of the contract, asked with one key. */
+export function clientOf(url: string, key: string) {
+  return {
+    config: (study: string, parameters: Readonly<Record<string, string>> = {}) =>
+      ask(url, '/study_config', { key, parameters: { study, ...parameters } }),
+    list: (study: string, filter: Readonly<Record<string, string>> = {}) =>
+      ask(url, '/study_participants', { key, parameters: { study, ...filter } }),
+    randomize: (
+      study: string,
+      id: string,
+      levels: Readonly<Record<string, string>>,
+      headers: Readonly<Record<string, string>> = {},
+    ) =>
+      ask(url, '/study_participants', { method: 'POST', key, parameters: { study, id, ...levels }, headers }),
+  };
+}
+
+/** `results` of the body with its large integers as bigints, which JSON.parse would round. */
+export function exactResults({ text }: Answer): unknown {
+  const quoted = text.replace(/([:,[])(-?\d{16,})(?=[,}\]])/g, '$1"bigint $2"');
+  const revive = (_: string, value: unknown) =>
+    typeof value === 'string' && value.startsWith('bigint ') ? BigInt(value.slice(7)) : value;
+  return JSON.parse(quoted, revive).results;
+}
+
+/** Writes bytes to the service and returns all that it answers until it closes the connection. */
+export function talk(url: string, bytes: string | Uint8Array): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => {
+      // A request on a connection that the service refuses need not have left.
+      socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes, () => undefined);
+    });
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (chunks.length === 0) reject(error);
+    });
+    socket.once('close', () => resolve(Buffer.concat(chunks).toString('utf8')));
+  });
+}
+
+/** The one answer to raw bytes, which must ask for the connection to be closed or be refused. */
+export async function rawAnswer(url: string, bytes: string | Uint8Array): Promise<Answer> {
+  const [head = '', text = ''] = (await talk(url, bytes)).split(/\r\n\r\n(.*)/s);
+  const [statusLine = '', ...lines] = head.split('\r\n');
+  const headers = new Headers(lines.map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]));
+  return checked(Number(statusLine.split(' ')[1]), headers, text);
+}
+
+/** A request as bytes; characters of `target` and `headers` stand for bytes (Latin-1). */
+export function rawRequest(method: string, target: string, headers: readonly string[] = []): string {
+  return [`${method} ${target} HTTP/1.1`, 'Host: test', 'Connection: close', ...headers, '', ''].join('\r\n');
+}
+
+/** Asks again and again until the answer is as wanted. @returns how long that took, in ms */
+export async function within(ms: number, isSo: () => Promise<boolean>): Promise<number> {
+  const started = performance.now();
+  for (;;) {
+    if (await isSo()) return performance.now() - started;
+    if (performance.now() - started > ms) throw new Error(`not so within ${ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

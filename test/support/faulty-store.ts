@@ -1,0 +1,115 @@
+/**
+ * A store that breaks on command: each I/O step before it took effect, and after it did but was not reported. What is
+ * not told to break goes through to the store inside.
+ */
+import type { RecordBytes } from '../../events/record.ts';
+import {
+  type AppendResult,
+  type EventStore,
+  type Position,
+  type StoredRecord,
+  StoreError,
+  type Subscriber,
+  type Subscription,
+} from '../../src/store/event-store.ts';
+
+export type Fault =
+  /** The connection breaks before the append took effect. */
+  | 'lost-before'
+  /** The append takes effect, and then the connection breaks. */
+  | 'lost-after'
+  /** No answer, ever. The append takes effect when `land` is called, if its place is free then. */
+  | 'lands-late'
+  /** A conflict is answered, and nothing was written. */
+  | 'conflict'
+  /** No room: certainly not written. */
+  | 'full'
+  | 'none'
+  /** Anything else: `send` lets the append through. */
+  | ((send: () => Promise<AppendResult>) => Promise<AppendResult>);
+
+export interface Sent {
+  readonly stream: string;
+  readonly expectedRevision: number;
+  readonly records: readonly RecordBytes[];
+}
+
+export class FaultyStore implements EventStore {
+  /** Every append that was asked for, answered or not. */
+  readonly sent: Sent[] = [];
+  /** What appends meet for which nothing else was said. */
+  always: Fault = 'none';
+  /** While it is set, nothing can be read. */
+  unreadable = false;
+  readonly #inside: EventStore;
+  readonly #faults: Fault[] = [];
+  readonly #late: Sent[] = [];
+
+  constructor(inside: EventStore) {
+    this.#inside = inside;
+  }
+
+  /** What the next appends meet, one each. */
+  next(...faults: readonly Fault[]): void {
+    this.#faults.push(...faults);
+  }
+
+  /** Appends that never got an answer reach the store now. */
+  async land(): Promise<void> {
+    for (const { stream, expectedRevision, records } of this.#late.splice(0))
+      await this.#inside.append(stream, expectedRevision, records);
+  }
+
+  async append(
+    stream: string,
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+  ): Promise<AppendResult> {
+    const append = { stream, expectedRevision, records };
+    this.sent.push(append);
+    const send = () => this.#inside.append(stream, expectedRevision, records);
+    const fault = this.#faults.shift() ?? this.always;
+    if (typeof fault === 'function') return fault(send);
+    switch (fault) {
+      case 'none':
+        return send();
+      case 'lost-before':
+        throw lost();
+      case 'lost-after':
+        await send();
+        throw lost();
+      case 'lands-late':
+        this.#late.push(append);
+        return new Promise(() => undefined);
+      case 'conflict':
+        return { type: 'conflict' };
+      case 'full':
+        throw new StoreError('full', 'not-written', 'no room');
+    }
+  }
+
+  readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+    return this.#read(this.#inside.readStream(stream, fromRevision));
+  }
+
+  readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
+    return this.#read(this.#inside.readAll(after));
+  }
+
+  subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    return this.#inside.subscribe(after, subscriber);
+  }
+
+  close(): Promise<void> {
+    return this.#inside.close();
+  }
+
+  async *#read(pages: AsyncIterable<readonly StoredRecord[]>): AsyncIterable<readonly StoredRecord[]> {
+    if (this.unreadable) throw new StoreError('unavailable', 'not-written', 'cannot be read');
+    yield* pages;
+  }
+}
+
+export function lost(): StoreError {
+  return new StoreError('unavailable', 'unclear', 'the connection was lost');
+}

@@ -1,0 +1,42 @@
+/** Sentences about a decider: given what happened, when this is asked, then these facts follow and this is the answer. */
+import { expect } from 'vitest';
+import type { Fact } from '../../events/catalogue.ts';
+import type { Actor } from '../../events/record.ts';
+import type { Decider } from '../../src/write/decider.ts';
+import { event, NURSE } from './facts.ts';
+
+/** A fact, and who caused it if that was not the nurse. */
+export type Happened<F> = F | { readonly by: Actor; readonly fact: F };
+
+export interface Sentence<F, Command, Outcome> {
+  when(command: Command): { then(facts: readonly F[], outcome: Outcome): void };
+}
+
+export function sentences<State, Command, F extends Fact, Outcome>(
+  decider: Decider<State, Command, F, Outcome>,
+  initial: () => State,
+): (history: readonly Happened<F>[]) => Sentence<F, Command, Outcome> {
+  const fold = (history: readonly Happened<F>[]) =>
+    history.reduce((state, happened, revision) => {
+      const { by, fact } = 'by' in happened ? happened : { by: NURSE, fact: happened };
+      return decider.evolve(state, event(fact, revision, { actor: by }));
+    }, initial());
+
+  return (history) => ({
+    when: (command) => {
+      const state = fold(history);
+      const decision = decider.decide(state, command);
+      // Deciding is pure: it can be repeated, it moves nothing, and a fork decides as its original does.
+      expect(decider.decide(state, command)).toEqual(decision);
+      expect(decider.decide(decider.fork(state), command)).toEqual(decision);
+      expect(state).toEqual(fold(history));
+      return {
+        // biome-ignore lint/suspicious/noThenProperty: the third word of the sentence; nobody awaits it
+        then: (facts, outcome) => {
+          expect(decision.outcome).toEqual(outcome);
+          expect(decision.fact === undefined ? [] : [decision.fact]).toEqual(facts);
+        },
+      };
+    },
+  });
+}

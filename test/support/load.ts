@@ -1,0 +1,256 @@
+/**
+ * Clients that randomize as fast as they are answered, and the memory of what they sent and what they were told: the
+ * account that a log must agree with after a fault.
+ */
+import { strict as assert } from 'node:assert';
+import { Agent, request } from 'node:http';
+import type { Choices } from './choices.ts';
+import type { LogCheck } from './log-check.ts';
+
+/** Studies of different shapes. The seed of the second is drawn. */
+export const STUDIES = `
+One:
+  mode: test
+  starting_seed: 340282366920938463463374607431768211457
+  treatments: [A, B]
+  factors: {sex: [F, M]}
+Two:
+  mode: test
+  treatments: [A, B, C]
+  factors: {sex: [F, M], site: ["11", "30", "45"]}
+Three:
+  mode: test
+  starting_seed: 340282366920938463463374607431768211459
+  w: 2
+  alpha: 1
+  beta: 3
+  D: range
+  treatments: [A, B]
+  factors: {age: [young, old], smoker: ["yes", "no"], ward: [a, b, c, d]}
+`;
+
+const FACTORS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  One: { sex: ['F', 'M'] },
+  Two: { sex: ['F', 'M'], site: ['11', '30', '45'] },
+  Three: { age: ['young', 'old'], smoker: ['yes', 'no'], ward: ['a', 'b', 'c', 'd'] },
+};
+export const STUDY_NAMES = Object.keys(FACTORS);
+
+export interface Sent {
+  readonly study: string;
+  readonly id: string;
+  readonly levels: Readonly<Record<string, string>>;
+  readonly idempotencyKey?: string;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly message: string;
+  readonly results: readonly { readonly id: string; readonly trt: string }[];
+  readonly retryAfter: string | undefined;
+  readonly revision: number;
+}
+
+/** Posts one participant. Rejects when the connection is refused or breaks before the whole answer is there. */
+export function post(agent: Agent, url: string, apiKey: string, sent: Sent): Promise<Answered> {
+  const query = new URLSearchParams({ study: sent.study, id: sent.id, ...sent.levels });
+  const headers = {
+    'X-API-Key': apiKey,
+    ...(sent.idempotencyKey === undefined ? {} : { 'Idempotency-Key': sent.idempotencyKey }),
+  };
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      `${url}/study_participants?${query}`,
+      { method: 'POST', agent, headers },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.once('error', reject);
+        response.once('end', () => {
+          if (!response.complete) return reject(new Error('the answer was cut off'));
+          const { status, message, results } = JSON.parse(text);
+          assert.equal(status, response.statusCode);
+          const { 'retry-after': retryAfter, 'urn-revision': revision } = response.headers;
+          resolve({ status, message, results, retryAfter, revision: Number(revision) });
+        });
+      },
+    );
+    asked.once('error', reject);
+    asked.end();
+  });
+}
+
+/** What the clients sent, and what they were told. */
+export class Account {
+  readonly #choices: Choices;
+  readonly #sent = new Map<string, Sent>();
+  readonly #acknowledged = new Map<string, { readonly treatment: string; readonly revision: number }>();
+  readonly #open = new Map<string, Sent>();
+  readonly #recent: Sent[] = [];
+  #ids = 0;
+  /** Requests that were told again what was decided before. */
+  repeats = 0;
+
+  constructor(choices: Choices) {
+    this.#choices = choices;
+  }
+
+  get acknowledged(): number {
+    return this.#acknowledged.size;
+  }
+
+  /** Requests that were never answered, or answered with 503. */
+  get open(): readonly Sent[] {
+    return [...this.#open.values()];
+  }
+
+  /** A request to send: most are new, some ask again for what was acknowledged before. */
+  next(studies: readonly string[] = STUDY_NAMES): Sent {
+    const again = this.#choices.chance(0.1) ? this.#recent.at(-this.#choices.between(1, 50)) : undefined;
+    return again && studies.includes(again.study) ? again : this.fresh(this.#choices.pick(studies));
+  }
+
+  fresh(study: string): Sent {
+    const id = `${study}-${++this.#ids}`;
+    const levels = Object.fromEntries(
+      Object.entries(FACTORS[study] ?? {}).map(([factor, all]) => [factor, this.#choices.pick(all)]),
+    );
+    return { study, id, levels, ...(this.#choices.chance(0.5) ? { idempotencyKey: `try-${id}` } : {}) };
+  }
+
+  sending(sent: Sent): void {
+    this.#sent.set(sent.id, sent);
+    if (!this.#acknowledged.has(sent.id)) this.#open.set(sent.id, sent);
+  }
+
+  /**
+   * Enters an answer. 503 leaves the request open; everything else must be the participant's record: 200, or 400 as a
+   * duplicate, which only who asked again without a key may be told.
+   * @throws AssertionError for any other answer, and for a record that differs from what was told before
+   */
+  told(sent: Sent, { status, message, results, retryAfter, revision }: Answered): void {
+    if (status === 503) {
+      assert.ok(Number(retryAfter) > 0, `503 without Retry-After: ${message}`);
+      assert.deepEqual(results, []);
+      return;
+    }
+    const duplicate =
+      status === 400 && sent.idempotencyKey === undefined && message.includes('already assigned');
+    assert.ok(status === 200 || duplicate, `${sent.id}: ${status} ${message}`);
+    const record = results[0];
+    assert.equal(record?.id, sent.id);
+    const before = this.#acknowledged.get(sent.id);
+    if (before) {
+      this.repeats++;
+      assert.equal(record.trt, before.treatment, `${sent.id} was told two treatments`);
+      return;
+    }
+    this.#acknowledged.set(sent.id, { treatment: record.trt, revision });
+    this.#open.delete(sent.id);
+    this.#recent.push(sent);
+    if (this.#recent.length > 50) this.#recent.shift();
+  }
+
+  /** Asks again for all that is open, until each is answered. */
+  async settle(url: string, apiKey: string): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+    const settleOne = async (sent: Sent) => {
+      for (let attempt = 0; attempt < 100 && this.#open.has(sent.id); attempt++) {
+        if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+        this.told(sent, await post(agent, url, apiKey, sent));
+      }
+      assert.ok(!this.#open.has(sent.id), `${sent.id} is refused for too long`);
+    };
+    try {
+      await Promise.all(this.open.map(settleOne));
+    } finally {
+      agent.destroy();
+    }
+  }
+
+  /**
+   * Holds a log against this account: every acknowledged participant is in it with the treatment that was told, and
+   * nobody who was not asked for. Returns how many stand in it whose answer never arrived.
+   * @throws AssertionError
+   */
+  agreesWith(log: LogCheck): number {
+    const stored = new Map(STUDY_NAMES.flatMap((study) => [...log.participants(study)]));
+    for (const [id, { treatment }] of this.#acknowledged)
+      assert.equal(stored.get(id)?.sections.allocation.treatment, treatment, `${id} was acknowledged`);
+    for (const id of stored.keys()) assert.ok(this.#sent.has(id), `nobody asked for ${id}`);
+    return stored.size - this.#acknowledged.size;
+  }
+
+  /** What the service lists must be every acknowledged participant of the study. @throws AssertionError */
+  agreesWithList(study: string, results: readonly { readonly id: string; readonly trt: string }[]): void {
+    const listed = new Map(results.map(({ id, trt }) => [id, trt]));
+    assert.equal(listed.size, results.length, 'a participant is listed twice');
+    for (const [id, { treatment }] of this.#acknowledged)
+      if (this.#sent.get(id)?.study === study) assert.equal(listed.get(id), treatment);
+  }
+}
+
+export interface Target {
+  readonly url: string;
+  readonly key: string;
+}
+
+/**
+ * Runs clients until `stop` is called; each leaves at its first broken or refused connection, and at an answer that
+ * should not be. Each keeps one connection, and now and then a second one asks for the same participant at once.
+ */
+export function startClients(
+  account: Account,
+  choices: Choices,
+  targets: readonly Target[],
+  count: number,
+  options: {
+    readonly studies?: readonly string[];
+    /** Each client leaves when it is answered with 503. */
+    readonly eachUntilRefused?: boolean;
+  } = {},
+): { readonly done: Promise<Error[]>; stop(): void } {
+  let stopped = false;
+  const failures: Error[] = [];
+  const client = async (target: Target) => {
+    let refused = false;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const twinAgent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const send = async (by: Agent, sent: Sent) => {
+      const answer = await post(by, target.url, target.key, sent);
+      account.told(sent, answer);
+      if (answer.status === 503 && options.eachUntilRefused) refused = true;
+    };
+    try {
+      while (!stopped && !refused) {
+        const sent = account.next(options.studies);
+        account.sending(sent);
+        const agents = choices.chance(0.05) ? [agent, twinAgent] : [agent];
+        await Promise.all(agents.map((by) => send(by, sent)));
+      }
+    } catch (error) {
+      failures.push(error as Error);
+    } finally {
+      agent.destroy();
+      twinAgent.destroy();
+    }
+  };
+  const clients = Array.from({ length: count }, (_, i) => client(targets[i % targets.length] as Target));
+  const done = Promise.all(clients).then(() => failures);
+  return {
+    done,
+    stop: () => {
+      stopped = true;
+    },
+  };
+}
+
+/** Whether a client failed because its connection broke, as opposed to an answer that should not be. */
+export function isConnectionError(error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return (
+    code === 'ECONNRESET' || code === 'ECONNREFUSED' || code === 'EPIPE' || error.message.includes('cut off')
+  );
+}

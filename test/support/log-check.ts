@@ -1,0 +1,147 @@
+/**
+ * Reads a log from its SQLite file, past the service, and replays it: what must hold of every log, whatever happened
+ * to the processes that wrote it.
+ */
+import { strict as assert } from 'node:assert';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { decodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { Pcg64 } from '../../src/random/pcg64.ts';
+import { allocate } from '../../src/urn/allocate.ts';
+import { Counts } from '../../src/urn/counts.ts';
+
+interface Row extends RecordBytes {
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: number;
+}
+
+type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
+
+export class LogCheck {
+  readonly #file: string;
+  readonly #streams = new Map<string, LogEvent[]>();
+  readonly #replays = new Map<string, Replay>();
+  readonly #eventIds = new Set<string>();
+  #records = 0;
+  #leaves = digest([]);
+
+  constructor(data: string) {
+    this.#file = join(data, 'urn.sqlite');
+  }
+
+  /**
+   * Reads on from where the last check ended. What was read before must still stand as it did, each stream must go on
+   * without a gap, and each allocation must be the one that replaying gives.
+   * @throws AssertionError, RecordError
+   */
+  check(): this {
+    const rows = readRows(this.#file);
+    assert.ok(rows.length >= this.#records, `${this.#records - rows.length} records are gone`);
+    assert.equal(
+      digest(rows.slice(0, this.#records)),
+      this.#leaves,
+      'records that were read before have changed',
+    );
+    for (const row of rows.slice(this.#records)) this.#take(row);
+    this.#records = rows.length;
+    this.#leaves = digest(rows);
+    return this;
+  }
+
+  get records(): number {
+    return this.#records;
+  }
+
+  /** Events of a stream, in order. */
+  events(stream: string): readonly LogEvent[] {
+    return this.#streams.get(stream) ?? [];
+  }
+
+  /** Streams of studies by the study's name. @throws AssertionError when two have one name */
+  studies(): Map<string, string> {
+    const names = [...this.#replays].map(
+      ([stream, { configuration }]) => [configuration.name, stream] as const,
+    );
+    const byName = new Map(names);
+    assert.equal(byName.size, names.length, 'a study was registered twice');
+    return byName;
+  }
+
+  /** Participants of a study by id. */
+  participants(study: string): ReadonlyMap<string, Randomized> {
+    return this.#replays.get(this.studies().get(study) ?? '')?.participants ?? new Map();
+  }
+
+  #take(row: Row): void {
+    const events = this.#streams.get(row.stream) ?? [];
+    this.#streams.set(row.stream, events);
+    assert.equal(row.revision, events.length, `${row.stream} has a gap`);
+    const event = decodeRecord(row);
+    assert.ok(!this.#eventIds.has(event.id), `event ${event.id} stands twice`);
+    this.#eventIds.add(event.id);
+    events.push(event);
+    if (event.type === 'StudyRegistered') this.#replays.set(row.stream, new Replay(event));
+    if (event.type === 'ParticipantRandomized') this.#replays.get(row.stream)?.draw(event);
+  }
+}
+
+/** A study drawn again, event by event. */
+class Replay {
+  readonly configuration: StudyConfiguration;
+  readonly participants = new Map<string, Randomized>();
+  readonly #counts: Counts;
+  #bgState: BgState;
+
+  constructor({ data, sections }: Extract<LogEvent, { type: 'StudyRegistered' }>) {
+    this.configuration = data.configuration;
+    this.#counts = new Counts(data.configuration);
+    this.#bgState = sections.generator.bgState;
+    assert.deepEqual(this.#bgState, Pcg64.fromSeed(BigInt(sections.generator.seed)).snapshot());
+  }
+
+  draw(event: Randomized): void {
+    const { participantId, levels } = event.data;
+    const where = `${event.stream}/${event.revision}`;
+    assert.ok(!this.participants.has(participantId), `${where}: ${participantId} was randomized twice`);
+    this.participants.set(participantId, event);
+    const { draw, allocation } = event.sections;
+    assert.deepEqual(draw.bgStateBefore, this.#bgState, `${where} does not begin where the one before ended`);
+    const indexes = this.configuration.factors.map((factor, i) =>
+      factor.levels.indexOf(levels[i]?.level ?? ''),
+    );
+    const { treatment, treatmentIndex, ...drawn } = allocate(
+      this.configuration,
+      this.#counts,
+      indexes,
+      this.#bgState,
+    );
+    // Stored sections have a salt besides.
+    const again = { allocation: { ...allocation, treatment }, draw: { ...draw, ...drawn } };
+    assert.deepEqual({ allocation, draw }, again, `${where} cannot be drawn again`);
+    this.#counts.add(indexes, treatmentIndex);
+    this.#bgState = draw.bgStateAfter;
+  }
+}
+
+/** All rows, in one snapshot. The connection cannot write, and so leaves the files as they are. */
+function readRows(file: string): Row[] {
+  const db = new Database(file, { readonly: true, timeout: 5000 });
+  try {
+    return db
+      .prepare<[], Row>(
+        'SELECT position, stream, revision, record, sealed, leaf FROM records ORDER BY position',
+      )
+      .all();
+  } finally {
+    db.close();
+  }
+}
+
+function digest(rows: readonly RecordBytes[]): string {
+  const sha256 = createHash('sha256');
+  for (const { leaf, sealed } of rows) sha256.update(leaf).update(sealed);
+  return sha256.digest('hex');
+}

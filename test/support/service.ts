@@ -1,0 +1,151 @@
+/** The real program, run as an operator runs it: `node bin/urn.js …`, built, in processes and folders of their own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
+const READY_WITHIN_MS = 20_000;
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Surroundings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** User and group to run as; only the superuser may choose others. */
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** Runs a command that ends by itself, such as `urn('keys', ['list'])`. */
+export async function urn(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
+  const { output, exited } = start(args, surroundings);
+  const code = await exited;
+  return { code, ...output };
+}
+
+/** As `urn`, with what it wrote on stdout. @throws Error with its stderr when it does not exit with 0 */
+export async function urnOk(args: readonly string[], surroundings?: Surroundings): Promise<string> {
+  const { code, stdout, stderr } = await urn(args, surroundings);
+  if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stderr}`);
+  return stdout;
+}
+
+/** A new API key, from `urn keys add`. `args` are the user and options. */
+export async function issueKey(data: string, ...args: string[]): Promise<string> {
+  return (await urnOk(['keys', 'add', ...args, '--data', data])).trimEnd();
+}
+
+/** Several keys at once, under the names that the tests use for them. */
+export async function issueKeys<N extends string>(
+  data: string,
+  wanted: Readonly<Record<N, readonly string[]>>,
+): Promise<Record<N, string>> {
+  const issued = Object.entries<readonly string[]>(wanted).map(async ([name, args]) => [
+    name,
+    await issueKey(data, ...args),
+  ]);
+  return Object.fromEntries(await Promise.all(issued)) as Record<N, string>;
+}
+
+export interface Service {
+  readonly url: string;
+  readonly data: string;
+  readonly child: ChildProcess;
+  /** What it has written so far. */
+  readonly output: { readonly stdout: string; readonly stderr: string };
+  /** Exit code; null when a signal ended it. */
+  readonly exited: Promise<number | null>;
+  /** SIGTERM. @throws Error unless it exits with 0 */
+  stop(): Promise<void>;
+  /** SIGKILL. Resolves when the process is gone. */
+  kill(): Promise<void>;
+}
+
+export interface ServeOptions extends Surroundings {
+  readonly data: string;
+  /** Text of the studies file; without one, what `args` or the working folder says. */
+  readonly studies?: string;
+  readonly args?: readonly string[];
+}
+
+/** Starts the service on a free port. Resolves when it says that it is ready. */
+export async function serve(options: ServeOptions): Promise<Service> {
+  const { child, output, exited } = launch(options);
+  const url = await Promise.race([
+    readyAddress(child, output),
+    exited.then((code) => {
+      throw new Error(`urn serve exited with ${code}:\n${output.stderr}`);
+    }),
+  ]);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    const code = await exited;
+    if (code !== 0) throw new Error(`urn serve stopped with ${code ?? child.signalCode}:\n${output.stderr}`);
+  };
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  return { url, data: options.data, child, output, exited, stop, kill };
+}
+
+/** As `serve`, without waiting for anything. */
+export function launch({ data, studies, args = [], ...surroundings }: ServeOptions) {
+  const all = ['serve', '--data', data, '--port', '0', ...args];
+  if (studies !== undefined) all.push('--studies', studiesFile(data, studies));
+  return start(all, surroundings);
+}
+
+let studiesFiles = 0;
+
+function studiesFile(data: string, text: string): string {
+  mkdirSync(data, { recursive: true });
+  const file = join(data, `studies-${++studiesFiles}.yaml`);
+  writeFileSync(file, text);
+  return file;
+}
+
+function start(args: readonly string[], { env = {}, cwd = tmpdir(), ...identity }: Surroundings) {
+  // The settings of whoever runs the tests are not those of the program under test.
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('URN_'));
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    cwd,
+    ...identity,
+    env: { ...Object.fromEntries(own), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
+  const exited = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  return { child, output, exited };
+}
+
+function readyAddress(child: ChildProcess, output: { readonly stderr: string }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`urn serve was not ready within ${READY_WITHIN_MS} ms:\n${output.stderr}`));
+    }, READY_WITHIN_MS);
+    child.stderr?.on('data', () => {
+      const address = /"address":"([^"]+)"/.exec(output.stderr)?.[1];
+      if (address === undefined) return;
+      clearTimeout(timer);
+      resolve(address);
+    });
+    child.once('close', () => clearTimeout(timer));
+  });
+}

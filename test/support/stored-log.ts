@@ -1,0 +1,44 @@
+/** The log as it lies on the disk, read past the program. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+
+export interface StoredText {
+  readonly stream: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  readonly record: any;
+  /** The sealed sections, as text. */
+  readonly sealed: string;
+}
+
+/** All records in a data folder's database, in the order of their arrival. */
+export function storedLog(data: string): StoredText[] {
+  const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
+  try {
+    const rows = db
+      .prepare<[], { stream: string; record: Buffer; sealed: Buffer }>(
+        'SELECT stream, record, sealed FROM records ORDER BY position',
+      )
+      .all();
+    return rows.map(({ stream, record, sealed }) => ({
+      stream,
+      record: JSON.parse(record.toString()),
+      sealed: sealed.toString(),
+    }));
+  } finally {
+    db.close();
+  }
+}
+
+/** Changes the last record of a stream, as somebody who owns the file could. */
+export function damageLastRecord(data: string, stream: string): void {
+  const db = new Database(join(data, 'urn.sqlite'));
+  try {
+    db.exec('DROP TRIGGER records_are_not_changed');
+    db.prepare(
+      `UPDATE records SET record = CAST(replace(CAST(record AS TEXT), '"at":"2', '"at":"3') AS BLOB)
+       WHERE position = (SELECT max(position) FROM records WHERE stream = ?)`,
+    ).run(stream);
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,75 @@
+/** One process at a store: it folds the studies, and writes to one of them. */
+import type { Actor, LogEvent } from '../../events/record.ts';
+import type { StudyFact } from '../../events/study.ts';
+import { type Participants, participants } from '../../projections/participants.ts';
+import { Runner } from '../../projections/runner.ts';
+import type { EventStore } from '../../src/store/event-store.ts';
+import type { StudyCommand, StudyOutcome } from '../../src/study/commands.ts';
+import { studyDecider } from '../../src/study/decide.ts';
+import { type StudyState, studyState } from '../../src/study/state.ts';
+import { foldedStream } from '../../src/write/folded-stream.ts';
+import { Writer, type WriterHooks, type WriterLimits } from '../../src/write/writer.ts';
+import { NURSE, STREAM } from './facts.ts';
+import { fixedTools, LOG_ID } from './fixed-tools.ts';
+
+export interface WritingProcess {
+  readonly runner: Runner;
+  readonly writer: Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
+  /** The outcome's type, or the error's code. */
+  submit(command: StudyCommand, actor?: Actor): Promise<string>;
+  readonly participants: Participants;
+}
+
+/** @param series tells the ids and salts of several processes apart */
+export function writingProcess(
+  store: EventStore,
+  {
+    series = 0,
+    limits = {},
+    hooks = {},
+  }: { series?: number; limits?: Partial<WriterLimits>; hooks?: WriterHooks } = {},
+): WritingProcess {
+  const runner = new Runner(store, LOG_ID, [participants, studyState]);
+  const writer = new Writer({
+    store,
+    logId: LOG_ID,
+    stream: STREAM,
+    decider: studyDecider,
+    folded: foldedStream(runner, studyState, STREAM),
+    tools: fixedTools(series),
+    limits,
+    hooks,
+  });
+  return {
+    runner,
+    writer,
+    submit: (command, actor = NURSE) =>
+      writer.submit(command, actor).then(
+        ({ outcome }) => outcome.type,
+        (error) => error.code ?? error.name,
+      ),
+    get participants() {
+      return runner.state(participants, STREAM);
+    },
+  };
+}
+
+/** What the stream says now, folded by nobody before. */
+export async function eventsIn(store: EventStore, stream = STREAM): Promise<LogEvent[]> {
+  const runner = new Runner(store, LOG_ID, [studyState]);
+  const events: LogEvent[] = [];
+  runner.listen(stream, (event) => events.push(event));
+  await runner.rebuild();
+  const halted = runner.halted(stream);
+  if (halted) throw halted;
+  return events;
+}
+
+/** An event's fact alone: no id, time, actor or salt. */
+export function factOf({ type, data, sections }: LogEvent): unknown {
+  const withoutSalts = Object.entries(sections).map(([name, section]) => {
+    const { salt: _, ...said } = section as { salt?: string };
+    return [name, said];
+  });
+  return { type, data, sections: Object.fromEntries(withoutSalts) };
+}

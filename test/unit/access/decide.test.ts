@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import type { AccessFact, Scope } from '../../../events/access.ts';
+import { encodeRecord } from '../../../events/record.ts';
+import { access } from '../../../projections/access.ts';
+import { keySha256, newApiKey, newKeyId } from '../../../src/access/credentials.ts';
+import { accessDecider, type Grant, refusal } from '../../../src/access/decide.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { sentences } from '../../support/given.ts';
+
+const given = sentences(accessDecider, access.initial);
+const SHA256 = '4f'.repeat(32);
+
+function grant(scopes: Scope[], more: Partial<Grant> = {}): Grant {
+  return { user: 'nurse', scopes, ...more };
+}
+
+function issue(of: Grant, keyId = 'k1', sha256 = SHA256) {
+  return { type: 'issue', keyId, sha256, grant: of } as const;
+}
+
+function issued(of: Grant, keyId = 'k1', sha256 = SHA256): AccessFact {
+  return { type: 'ApiKeyIssued', data: { keyId, ...of } as never, sections: { credential: { sha256 } } };
+}
+
+function revoked(keyId = 'k1', reason?: string): AccessFact {
+  return { type: 'ApiKeyRevoked', data: { keyId, ...(reason !== undefined && { reason }) }, sections: {} };
+}
+
+const READER = grant(['read']);
+
+describe('a key', () => {
+  it('is issued with what was granted, and its SHA-256 under seal', () => {
+    given([])
+      .when(issue(READER))
+      .then([issued(READER)], { type: 'issued' });
+  });
+
+  it('is issued with every limit that was asked for', () => {
+    const limited = grant(['read', 'randomize'], {
+      studies: ['CHS JCOIN'],
+      where: [{ factor: 'local_site', levels: ['11-Cook County – Chicago'] }],
+      expiresAt: '2027-06-30T00:00:00.000Z',
+    });
+    given([])
+      .when(issue(limited))
+      .then([issued(limited)], { type: 'issued' });
+  });
+
+  it('says nothing about limits that were not asked for', () => {
+    given([])
+      .when(
+        issue({
+          ...READER,
+          studies: undefined,
+          where: undefined,
+          expiresAt: undefined,
+          allowPrediction: false,
+        }),
+      )
+      .then([issued(READER)], { type: 'issued' });
+  });
+
+  it('is not issued under an id or a hash that is there, not even one that was revoked', () => {
+    for (const history of [[issued(READER)], [issued(READER), revoked()]]) {
+      given(history)
+        .when(issue(READER, 'k1', '00'.repeat(32)))
+        .then([], { type: 'key-id-taken' });
+      given(history).when(issue(READER, 'k2')).then([], { type: 'key-id-taken' });
+    }
+    given([issued(READER)])
+      .when(issue(READER, 'k2', '00'.repeat(32)))
+      .then([issued(READER, 'k2', '00'.repeat(32))], { type: 'issued' });
+  });
+
+  it('is revoked, with a reason or without', () => {
+    given([issued(READER)])
+      .when({ type: 'revoke', keyId: 'k1' })
+      .then([revoked()], { type: 'revoked' });
+    given([issued(READER)])
+      .when({ type: 'revoke', keyId: 'k1', reason: 'left the site' })
+      .then([revoked('k1', 'left the site')], { type: 'revoked' });
+  });
+
+  it('is not revoked twice, nor when nobody has it', () => {
+    given([issued(READER), revoked()])
+      .when({ type: 'revoke', keyId: 'k1' })
+      .then([], { type: 'already-revoked' });
+    given([issued(READER)])
+      .when({ type: 'revoke', keyId: 'k2' })
+      .then([], { type: 'unknown-key' });
+  });
+});
+
+describe('no key is ever issued', () => {
+  const where = [{ factor: 'local_site', levels: ['11'] }];
+
+  it.each<[string, Grant, string]>([
+    ['blinded and with audit', grant(['blinded', 'audit']), 'reveals arms'],
+    [
+      'blinded and with audit, whatever else it may',
+      grant(['read', 'blinded', 'audit', 'randomize'], { allowPrediction: true }),
+      'reveals arms',
+    ],
+    ['with audit and limited to levels', grant(['audit'], { where }), '--where'],
+    [
+      'with audit and randomize, unless somebody insists',
+      grant(['audit', 'randomize']),
+      '--allow-prediction',
+    ],
+    [
+      'with audit and randomize, insisted upon, but limited to levels',
+      grant(['audit', 'randomize'], { where, allowPrediction: true }),
+      '--where',
+    ],
+  ])('%s', (_, refused, hint) => {
+    const why = refusal(refused);
+    expect(why).toContain(hint);
+    expect(why).toContain('hint:');
+    given([])
+      .when(issue(refused))
+      .then([], { type: 'refused', why: why ?? '' });
+  });
+
+  it('is refused before it is looked at whether the id is taken', () => {
+    given([issued(READER)])
+      .when(issue(grant(['audit', 'randomize'])))
+      .then([], { type: 'refused', why: refusal(grant(['audit', 'randomize'])) ?? '' });
+  });
+});
+
+describe('a key is issued', () => {
+  it.each<[string, Grant]>([
+    [
+      'with audit and randomize when somebody insists, which is recorded',
+      grant(['audit', 'randomize'], { allowPrediction: true }),
+    ],
+    ['blinded and limited', grant(['blinded'], { where: [{ factor: 'local_site', levels: ['11'] }] })],
+    ['blinded and able to randomize', grant(['blinded', 'randomize'])],
+    ['with audit and read', grant(['audit', 'read'])],
+    ['with audit, for some studies', grant(['audit'], { studies: ['CHS JCOIN'] })],
+  ])('%s', (_, allowed) => {
+    expect(refusal(allowed)).toBeUndefined();
+    given([])
+      .when(issue(allowed))
+      .then([issued(allowed)], { type: 'issued' });
+  });
+});
+
+describe('what is kept of a key', () => {
+  it('is 256 random bits behind a prefix that scanners know, and an id that says nothing about it', () => {
+    const keys = Array.from({ length: 100 }, newApiKey);
+    expect(new Set(keys).size).toBe(100);
+    for (const key of keys) expect(key).toMatch(/^urn_[A-Za-z0-9_-]{43}$/);
+    const ids = Array.from({ length: 100 }, newKeyId);
+    expect(new Set(ids).size).toBe(100);
+    for (const id of ids) expect(id).toMatch(/^k[0-9a-f]{12}$/);
+  });
+
+  it('is its SHA-256, under seal: neither the key nor the hash stands in the record', () => {
+    const apiKey = newApiKey();
+    const header = {
+      id: fixedId(1),
+      log: LOG_ID,
+      stream: 'access',
+      revision: 0,
+      at: '2026-03-01T09:00:00.000Z',
+      actor: OPERATOR,
+    };
+    const { record, sealed } = encodeRecord(
+      header,
+      issued(READER, 'k1', keySha256(apiKey)),
+      fixedTools().newSalt,
+    );
+    for (const hidden of [apiKey, apiKey.slice(4), keySha256(apiKey)])
+      expect(Buffer.from(record).toString()).not.toContain(hidden);
+    expect(Buffer.from(sealed).toString()).not.toContain(apiKey.slice(4));
+  });
+});

@@ -1,0 +1,353 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/study.ts';
+import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { decide, studyDecider } from '../../../src/study/decide.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/study/state.ts';
+import { participant, study } from '../../support/arbitrary-study.ts';
+import {
+  CONFIGURATION,
+  event,
+  LEVELS,
+  NURSE,
+  paused,
+  REGISTER,
+  randomize,
+  randomized,
+  registered,
+  resumed,
+} from '../../support/facts.ts';
+import { sentences } from '../../support/given.ts';
+import { check } from '../../support/property.ts';
+import { referenceHistories } from '../../support/vectors.ts';
+
+const given = sentences(studyDecider, studyState.initial);
+const DOCTOR = { ...NURSE, user: 'doctor' };
+
+const PAUSE = { type: 'pause', reason: 'data review' } as const;
+const RESUME = { type: 'resume', reason: 'review done' } as const;
+
+/** A participant of the same levels as `randomize` asks for, under no idempotency key. */
+function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
+  const fact = randomized(participantId);
+  const { request: _, ...sections } = fact.sections;
+  return {
+    ...fact,
+    sections: { ...sections, ...(idempotencyKey !== undefined && { request: { idempotencyKey } }) },
+  };
+}
+
+describe('a study that is not in the log', () => {
+  it('is registered, with the first state of the generator that its seed makes', () => {
+    given([]).when(REGISTER).then([registered()], { type: 'registered' });
+  });
+
+  it('takes nothing else', () => {
+    for (const command of [randomize('001'), PAUSE, RESUME])
+      given([]).when(command).then([], { type: 'not-registered' });
+  });
+
+  it.each([
+    [0n, true],
+    [100n, true],
+    [2n ** 96n - 1n, true],
+    [2n ** 96n, false],
+    [2n ** 200n, false],
+  ])('is registered with the seed %d as weak: %s', (seed, seedWeak) => {
+    const fact = registered();
+    given([])
+      .when({ ...REGISTER, seed, seedSource: 'configured' })
+      .then(
+        [
+          {
+            ...fact,
+            data: { ...fact.data, seedSource: 'configured', seedWeak },
+            sections: { generator: { seed: `${seed}`, bgState: Pcg64.fromSeed(seed).snapshot() } },
+          },
+        ],
+        { type: 'registered' },
+      );
+  });
+});
+
+describe('a registered study', () => {
+  it('is not registered again, whatever the second registration says', () => {
+    const other = { ...REGISTER, configuration: { ...CONFIGURATION, treatments: ['A', 'B'] } };
+    for (const history of [[registered()], [registered(), paused], [registered(), enrolled('001')]])
+      for (const command of [REGISTER, other])
+        given(history).when(command).then([], { type: 'already-registered' });
+  });
+
+  it('is paused, and resumed', () => {
+    given([registered()]).when(PAUSE).then([paused], { type: 'paused' });
+    given([registered(), paused]).when(RESUME).then([resumed], { type: 'resumed' });
+    given([registered(), paused, resumed]).when(PAUSE).then([paused], { type: 'paused' });
+  });
+
+  it('is not paused twice, nor resumed when it is not paused', () => {
+    given([registered(), paused]).when(PAUSE).then([], { type: 'already-paused' });
+    given([registered()]).when(RESUME).then([], { type: 'not-paused' });
+    given([registered(), paused, resumed]).when(RESUME).then([], { type: 'not-paused' });
+  });
+});
+
+describe('a new participant', () => {
+  it('is allocated from the first state of the generator, with the evidence of the draw', () => {
+    given([registered()])
+      .when(randomize('001', { idempotencyKey: 'visit-7' }))
+      .then([randomized('001')], { type: 'randomized', participantId: '001' });
+  });
+
+  it('leaves no trace of a request when no idempotency key was given', () => {
+    given([registered()])
+      .when(randomize('001'))
+      .then([enrolled('001')], { type: 'randomized', participantId: '001' });
+  });
+
+  it('is allocated from where the participant before left the generator, and counts the earlier ones', () => {
+    const first = randomized('001');
+    const state = fold([registered(), first]);
+    const { fact } = decide(state, randomize('002'));
+    expect(fact).toMatchObject({
+      type: 'ParticipantRandomized',
+      data: {
+        participantId: '002',
+        levels: [
+          { factor: '10', level: LEVELS[0] },
+          { factor: '9', level: LEVELS[1] },
+        ],
+      },
+      sections: {
+        draw: {
+          bgStateBefore: first.sections.draw.bgStateAfter,
+          counts: CONFIGURATION.treatments.map((treatment) =>
+            treatment === first.sections.allocation.treatment ? 1 : 0,
+          ),
+        },
+      },
+    });
+  });
+
+  it('is not taken while the study is paused, and taken again when it is resumed', () => {
+    given([registered(), paused]).when(randomize('001')).then([], { type: 'refused', because: 'paused' });
+    given([registered(), paused, resumed])
+      .when(randomize('001'))
+      .then([enrolled('001')], { type: 'randomized', participantId: '001' });
+  });
+
+  it('is not taken where the study is suspended', () => {
+    given([registered()])
+      .when(randomize('001', { suspended: true }))
+      .then([], { type: 'refused', because: 'suspended' });
+  });
+
+  it('of a level that the study does not have is never allocated', () => {
+    const state = fold([registered()]);
+    expect(() => decide(state, randomize('001', { levels: ['Neither', LEVELS[1] ?? ''] }))).toThrow(
+      RangeError,
+    );
+    expect(() => decide(state, randomize('001', { levels: [] }))).toThrow(RangeError);
+  });
+});
+
+describe('a participant id that is taken', () => {
+  it('is a duplicate, by a participant of the same levels', () => {
+    given([registered(), enrolled('001')])
+      .when(randomize('001'))
+      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
+  });
+
+  it('is a duplicate that names the factors that differ', () => {
+    const duplicate = { type: 'duplicate', participantId: '001' } as const;
+    given([registered(), enrolled('001')])
+      .when(randomize('001', { levels: ['Male', '30-Dupage County'] }))
+      .then([], { ...duplicate, differingFactors: ['10'] });
+    given([registered(), enrolled('001')])
+      .when(randomize('001', { levels: ['Male', '11-Cook County – Chicago'] }))
+      .then([], { ...duplicate, differingFactors: ['10', '9'] });
+  });
+
+  it('is told apart from others by every code point', () => {
+    for (const other of ['1', '0001', '001 ', 'é', 'e\u0301'])
+      given([registered(), enrolled('001')])
+        .when(randomize(other))
+        .then([decide(fold([registered(), enrolled('001')]), randomize(other)).fact as StudyFact], {
+          type: 'randomized',
+          participantId: other,
+        });
+  });
+});
+
+describe('an idempotency key', () => {
+  const history = [registered(), enrolled('001', 'k')];
+
+  it('with the same request is a repetition', () => {
+    given(history)
+      .when(randomize('001', { idempotencyKey: 'k' }))
+      .then([], { type: 'repeated', participantId: '001' });
+  });
+
+  it('with another id or other levels is refused', () => {
+    for (const other of [randomize('002'), randomize('001', { levels: ['Male', '30-Dupage County'] })])
+      given(history)
+        .when({ ...other, idempotencyKey: 'k' })
+        .then([], { type: 'idempotency-key-reused' });
+  });
+
+  it('belongs to one user: the same key of another is another key', () => {
+    given(history)
+      .when(randomize('001', { idempotencyKey: 'k', user: 'doctor' }))
+      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
+    given([registered(), { by: DOCTOR, fact: enrolled('001', 'k') }])
+      .when(randomize('001', { idempotencyKey: 'k', user: 'doctor' }))
+      .then([], { type: 'repeated', participantId: '001' });
+  });
+
+  it('does not meet another user’s by being glued to the name', () => {
+    const glued = { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') };
+    given([registered(), glued])
+      .when(randomize('001', { user: 'a","b', idempotencyKey: 'c' }))
+      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
+  });
+
+  it('is bound by success only: a refused request leaves it free', () => {
+    const refused = decide(fold([registered(), paused]), randomize('001', { idempotencyKey: 'k' }));
+    expect(refused.fact).toBeUndefined();
+    given([registered(), paused, resumed])
+      .when(randomize('002', { idempotencyKey: 'k' }))
+      .then([{ ...enrolled('002', 'k') }], { type: 'randomized', participantId: '002' });
+  });
+
+  it('is not bound by a duplicate either', () => {
+    given([registered(), enrolled('001')])
+      .when(randomize('001', { idempotencyKey: 'k' }))
+      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
+  });
+});
+
+describe('when several answers would do, the order is', () => {
+  const everything = [registered(), enrolled('001', 'k'), enrolled('002'), paused];
+  const suspended = { suspended: true };
+
+  it('first what the idempotency key says', () => {
+    given(everything)
+      .when(randomize('001', { ...suspended, idempotencyKey: 'k' }))
+      .then([], { type: 'repeated', participantId: '001' });
+    given(everything)
+      .when(randomize('002', { ...suspended, idempotencyKey: 'k' }))
+      .then([], { type: 'idempotency-key-reused' });
+  });
+
+  it('then that the id is taken', () => {
+    given(everything)
+      .when(randomize('002', { ...suspended, idempotencyKey: 'new' }))
+      .then([], { type: 'duplicate', participantId: '002', differingFactors: [] });
+  });
+
+  it('then that the study is paused', () => {
+    given(everything).when(randomize('003', suspended)).then([], { type: 'refused', because: 'paused' });
+  });
+
+  it('then that it is suspended', () => {
+    given([registered(), enrolled('001', 'k')])
+      .when(randomize('003', suspended))
+      .then([], { type: 'refused', because: 'suspended' });
+  });
+});
+
+describe('the fold', () => {
+  it('refuses a study that begins with anything but its registration', () => {
+    for (const fact of [paused, resumed, randomized()])
+      expect(() => fold([fact])).toThrow('stands before StudyRegistered');
+  });
+
+  it('refuses a second registration', () => {
+    expect(() => fold([registered(), registered()])).toThrow('registered twice');
+  });
+
+  it('refuses a participant who was randomized twice', () => {
+    expect(() => fold([registered(), enrolled('001'), enrolled('001')])).toThrow('randomized twice');
+  });
+
+  it('refuses a treatment or a level that the study does not have', () => {
+    const fact = randomized();
+    const otherArm = { ...fact, sections: { ...fact.sections, allocation: { treatment: 'another' } } };
+    const otherLevel = { ...fact, data: { ...fact.data, levels: [{ factor: '10', level: 'Neither' }] } };
+    expect(() => fold([registered(), otherArm])).toThrow(RangeError);
+    expect(() => fold([registered(), otherLevel])).toThrow(RangeError);
+  });
+});
+
+describe('a fork', () => {
+  it('can be evolved without changing its original, and dropped', () => {
+    check(
+      fc.property(
+        study.chain((configuration) =>
+          fc.record({
+            configuration: fc.constant(configuration),
+            kept: fc.array(participant(configuration), { maxLength: 8 }),
+            dropped: fc.array(participant(configuration), { maxLength: 8 }),
+          }),
+        ),
+        ({ configuration, kept, dropped }) => {
+          const command = (prefix: string) => (indexes: number[], i: number) =>
+            randomize(`${prefix}${i}`, {
+              levels: configuration.factors.map(({ levels }, factor) => levels[indexes[factor] ?? 0] ?? ''),
+              idempotencyKey: `${prefix}${i}`,
+            });
+          const register = { ...REGISTER, configuration };
+          const one = play([register, ...kept.map(command('kept'))]);
+          const two = play([register, ...kept.map(command('kept'))]);
+          play(dropped.map(command('dropped')), fork(two));
+          const next = randomize('next', {
+            levels: configuration.factors.map(({ levels }) => levels[0] ?? ''),
+          });
+          expect(decide(two, next)).toEqual(decide(one, next));
+          expect(decide(two, { ...next, participantId: 'dropped0', idempotencyKey: 'dropped0' })).toEqual(
+            decide(one, { ...next, participantId: 'dropped0', idempotencyKey: 'dropped0' }),
+          );
+        },
+      ),
+    );
+  });
+});
+
+describe('the histories of the reference implementation', () => {
+  it.each(referenceHistories().map((history) => ({ name: history.configuration.name, ...history })))(
+    'are what this decides, command by command: $name',
+    ({ configuration, seed, participants }) => {
+      const register = { ...REGISTER, configuration, seed, seedSource: 'configured' as const };
+      const commands = participants.map(({ levelIndexes }, i) =>
+        randomize(`${i}`, {
+          levels: configuration.factors.map(({ levels }, factor) => levels[levelIndexes[factor] ?? -1] ?? ''),
+        }),
+      );
+      const facts: StudyFact[] = [];
+      play([register, ...commands], studyState.initial(), (fact) => facts.push(fact));
+      const allocations = facts.flatMap((fact) =>
+        fact.type === 'ParticipantRandomized' ? [fact.sections] : [],
+      );
+      expect(allocations.map(({ allocation, draw }) => [allocation.treatment, draw.bgStateAfter])).toEqual(
+        participants.map(({ treatment, bgStateAfter }) => [treatment, bgStateAfter]),
+      );
+    },
+  );
+});
+
+function fold(facts: readonly StudyFact[]): StudyState {
+  return facts.reduce((state, fact, revision) => evolve(state, event(fact, revision)), studyState.initial());
+}
+
+/** Decides commands one after another, each on what the one before left. */
+function play(
+  commands: readonly Parameters<typeof decide>[1][],
+  from = studyState.initial(),
+  onFact?: (fact: StudyFact) => void,
+): StudyState {
+  return commands.reduce((state, command, i) => {
+    const { fact } = decide(state, command);
+    if (!fact) return state;
+    onFact?.(fact);
+    return evolve(state, event(fact, i));
+  }, from);
+}

@@ -1,0 +1,548 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DomainError } from '../../../src/errors.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import type { StudyCommand } from '../../../src/study/commands.ts';
+import { decide } from '../../../src/study/decide.ts';
+import { evolve, type StudyState } from '../../../src/study/state.ts';
+import type { WriterLimits } from '../../../src/write/writer.ts';
+import { CONFIGURATION, NURSE, paused, REGISTER, randomize, STREAM, stored } from '../../support/facts.ts';
+import { type Fault, FaultyStore, lost } from '../../support/faulty-store.ts';
+import { check } from '../../support/property.ts';
+import { eventsIn, factOf, type WritingProcess, writingProcess } from '../../support/writing-process.ts';
+
+/** A deadline that a test can wait for. */
+const SHORT: Partial<WriterLimits> = { deadlineMs: 150, appendTimeoutMs: 20 };
+
+interface Scene {
+  readonly memory: MemoryStore;
+  /** The store as `here` sees it. */
+  readonly store: FaultyStore;
+  /** The process under test. */
+  readonly here: WritingProcess;
+  /** Another process, whose store never fails. */
+  readonly there: WritingProcess;
+}
+
+/** A registered study, and two processes that know it. */
+async function scene(limits: Partial<WriterLimits> = {}): Promise<Scene> {
+  const memory = new MemoryStore();
+  const store = new FaultyStore(memory);
+  const here = writingProcess(store, { series: 1, limits });
+  const there = writingProcess(memory, { series: 2 });
+  await there.submit(REGISTER);
+  await here.runner.rebuild();
+  return { memory, store, here, there };
+}
+
+const types = async ({ memory }: Scene) => (await eventsIn(memory)).map(({ type }) => type);
+const enrolled = async ({ memory }: Scene) =>
+  (await eventsIn(memory)).flatMap((event) =>
+    event.type === 'ParticipantRandomized' ? [event.data.participantId] : [],
+  );
+
+describe('a command', () => {
+  it('is answered with its outcome and the revision of its fact', async () => {
+    const { here } = await scene();
+    const written = await here.writer.submit(randomize('001'), NURSE);
+    expect(written).toEqual({ outcome: { type: 'randomized', participantId: '001' }, revision: 1 });
+  });
+
+  it('that changes nothing is answered with the revision it was decided at, and nothing is sent', async () => {
+    const { here, store } = await scene();
+    expect(await here.writer.submit(REGISTER, NURSE)).toEqual({
+      outcome: { type: 'already-registered' },
+      revision: 0,
+    });
+    expect(store.sent).toEqual([]);
+  });
+
+  it('is visible to every reader of this process when it is answered, and to none before', async () => {
+    const { here, store } = await scene();
+    const visible = () => here.participants.inOrder.map(({ participantId }) => participantId);
+    let beforeTheAnswer: string[] | undefined;
+    store.next(async (send) => {
+      const result = await send();
+      beforeTheAnswer = visible();
+      return result;
+    });
+    await here.submit(randomize('001'));
+    expect(beforeTheAnswer).toEqual([]);
+    expect(visible()).toEqual(['001']);
+  });
+
+  it('is written with the actor who asked and the clock as it was read', async () => {
+    const all = await scene();
+    await all.here.submit(randomize('001'), { ...NURSE, onBehalfOf: 'Dr. Müller' });
+    expect((await eventsIn(all.memory)).at(-1)).toMatchObject({
+      actor: { user: 'nurse', onBehalfOf: 'Dr. Müller' },
+      at: '2026-03-01T09:00:00.000Z',
+      revision: 1,
+    });
+  });
+});
+
+describe('commands that come at once', () => {
+  it('share one append, and each has its own answer', async () => {
+    const all = await scene();
+    const ids = ['001', '002', '003'];
+    const answers = await Promise.all(ids.map((id) => all.here.writer.submit(randomize(id), NURSE)));
+    expect(answers.map(({ revision }) => revision)).toEqual([1, 2, 3]);
+    expect(all.store.sent).toHaveLength(1);
+    expect(await enrolled(all)).toEqual(ids);
+  });
+
+  it('see one another: a second command for an id is a duplicate', async () => {
+    const all = await scene();
+    const outcomes = await Promise.all(
+      ['001', '001', '002', '001'].map((id) => all.here.submit(randomize(id))),
+    );
+    expect(outcomes).toEqual(['randomized', 'duplicate', 'randomized', 'duplicate']);
+    expect(await enrolled(all)).toEqual(['001', '002']);
+  });
+
+  it('see one another: a second command under an idempotency key is a repetition', async () => {
+    const all = await scene();
+    const again = randomize('001', { idempotencyKey: 'k' });
+    expect(
+      await Promise.all(
+        [again, again, randomize('002', { idempotencyKey: 'k' })].map((c) => all.here.submit(c)),
+      ),
+    ).toEqual(['randomized', 'repeated', 'idempotency-key-reused']);
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('are cut into appends of so many commands', async () => {
+    const all = await scene({ batchCommands: 3 });
+    await Promise.all(Array.from({ length: 8 }, (_, i) => all.here.submit(randomize(`${i}`))));
+    expect(all.store.sent.map(({ records }) => records.length)).toEqual([3, 3, 2]);
+    expect(await enrolled(all)).toEqual([...'01234567']);
+  });
+
+  it('are cut into appends of so many bytes', async () => {
+    const batchBytes = 5000;
+    const all = await scene({ batchBytes });
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => all.here.submit(randomize(`id-${i}`))),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(['randomized']));
+    for (const { records } of all.store.sent) {
+      expect(records.length).toBeGreaterThan(1);
+      expect(
+        records.reduce((sum, { record, sealed }) => sum + record.length + sealed.length, 0),
+      ).toBeLessThanOrEqual(batchBytes);
+    }
+    expect(await enrolled(all)).toEqual(Array.from({ length: 20 }, (_, i) => `id-${i}`));
+  });
+
+  it('that are each larger than a batch go one by one', async () => {
+    const all = await scene({ batchBytes: 1 });
+    await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))));
+    expect(all.store.sent.map(({ records }) => records.length)).toEqual([1, 1]);
+  });
+
+  it('do not fall with one among them that cannot be decided or written down', async () => {
+    const all = await scene();
+    const outcomes = await Promise.all(
+      [
+        randomize('001'),
+        randomize('002', { levels: ['Neither', '30-Dupage County'] }),
+        randomize('\ud800'),
+        { type: 'pause', reason: '' } as const,
+        randomize('003'),
+      ].map((command) => all.here.submit(command)),
+    );
+    expect(outcomes).toEqual(['randomized', 'RangeError', 'Error', 'RecordError', 'randomized']);
+    expect(await enrolled(all)).toEqual(['001', '003']);
+    expect(all.here.runner.halted(STREAM)).toBeUndefined();
+  });
+});
+
+describe('limits', () => {
+  it('refuse what comes when too many wait, and forget nobody who waits', async () => {
+    const { here } = await scene({ queue: 3 });
+    const answers = Array.from({ length: 5 }, (_, i) => here.submit(randomize(`${i}`)));
+    expect(await Promise.all(answers)).toEqual([
+      'randomized',
+      'randomized',
+      'randomized',
+      'overloaded',
+      'overloaded',
+    ]);
+    expect(await here.submit(randomize('9'))).toBe('randomized');
+  });
+
+  it('end the wait for a store that does not answer, and the next command is taken', async () => {
+    const all = await scene(SHORT);
+    all.store.always = 'lost-before';
+    const started = performance.now();
+    await expect(all.here.writer.submit(randomize('001'), NURSE)).rejects.toMatchObject({
+      name: 'DomainError',
+      code: 'unavailable',
+      message: expect.stringContaining('send the same request again'),
+    });
+    expect(performance.now() - started).toBeLessThan(2000);
+    all.store.always = 'none';
+    expect(await all.here.submit(randomize('001'))).toBe('randomized');
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('refuse without trying it what waited in the queue for too long', async () => {
+    const all = await scene({ ...SHORT, batchCommands: 1 });
+    all.store.always = 'lands-late';
+    const outcomes = await Promise.all(['001', '002', '003'].map((id) => all.here.submit(randomize(id))));
+    expect(outcomes).toEqual(['unavailable', 'unavailable', 'unavailable']);
+    expect(new Set(all.store.sent.map(({ records }) => idIn(records[0]?.record)))).toEqual(new Set(['001']));
+  });
+
+  it('end the wait when other processes are always first', async () => {
+    const { here, store } = await scene(SHORT);
+    store.always = 'conflict';
+    expect(await here.submit(randomize('001'))).toBe('unavailable');
+  });
+});
+
+describe('a conflict', () => {
+  it('is decided again on what the other process wrote', async () => {
+    const all = await scene();
+    await all.there.submit(randomize('001'));
+    expect(await all.here.submit(randomize('002'))).toBe('randomized');
+    expect(await enrolled(all)).toEqual(['001', '002']);
+    expect(all.store.sent).toHaveLength(2);
+  });
+
+  it('may turn the decision', async () => {
+    const all = await scene();
+    await all.there.submit(randomize('001'));
+    await all.there.submit({ type: 'pause', reason: 'data review' });
+    expect(await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))))).toEqual([
+      'duplicate',
+      'refused',
+    ]);
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('tells the hooks, and nothing else does', async () => {
+    const memory = new MemoryStore();
+    const told: string[] = [];
+    const here = writingProcess(memory, {
+      hooks: {
+        onAppend: (_, eventTypes) => told.push(eventTypes.join()),
+        onConflict: () => told.push('conflict'),
+        onUnclear: () => told.push('unclear'),
+      },
+    });
+    await writingProcess(memory, { series: 1 }).submit(REGISTER);
+    await here.submit(REGISTER);
+    await here.submit(randomize('001'));
+    expect(told).toEqual(['StudyRegistered', 'conflict', 'ParticipantRandomized']);
+  });
+});
+
+describe('an append whose fate is unclear', () => {
+  it.each<[string, Fault[]]>([
+    ['it was lost before it took effect', ['lost-before']],
+    ['it was lost after it took effect', ['lost-after']],
+    ['both, several times', ['lost-before', 'lost-before', 'lost-after', 'lost-before', 'lost-after']],
+    ['no answer came', ['lands-late']],
+  ])('is sent again, the very same, and gives exactly one event: %s', async (_, faults) => {
+    const all = await scene({ appendTimeoutMs: 20 });
+    all.store.next(...faults);
+    expect(await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))))).toEqual([
+      'randomized',
+      'randomized',
+    ]);
+    expect(await enrolled(all)).toEqual(['001', '002']);
+    expect(all.store.sent).toHaveLength(faults.length + 1);
+    for (const sent of all.store.sent) expect(sent).toEqual(all.store.sent[0]);
+    await all.store.land();
+    expect(await enrolled(all)).toEqual(['001', '002']);
+  });
+
+  it('is that command’s success when it took effect and another process wrote behind it', async () => {
+    const all = await scene();
+    all.store.next(async (send) => {
+      await send();
+      await all.there.submit(randomize('002'));
+      throw lost();
+    });
+    expect(await all.here.submit(randomize('001'))).toBe('randomized');
+    expect(await enrolled(all)).toEqual(['001', '002']);
+  });
+
+  it('is that command’s success when it lands late, and the store still does not answer', async () => {
+    const all = await scene(SHORT);
+    all.store.next('lands-late', async () => {
+      await all.store.land();
+      throw lost();
+    });
+    all.store.always = 'lost-before';
+    expect(await all.here.writer.submit(randomize('001'), NURSE)).toEqual({
+      outcome: { type: 'randomized', participantId: '001' },
+      revision: 1,
+    });
+    expect(all.here.participants.byId.has('001')).toBe(true);
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('is that command’s success although another process followed, and a new decision would have been another', async () => {
+    const all = await scene(SHORT);
+    all.store.next('lands-late', async () => {
+      await all.store.land();
+      await all.there.submit({ type: 'pause', reason: 'data review' });
+      throw lost();
+    });
+    all.store.always = 'lost-before';
+    const answers = ['001', '002'].map((id) => all.here.writer.submit(randomize(id), NURSE));
+    expect((await Promise.all(answers)).map(({ outcome, revision }) => [outcome.type, revision])).toEqual([
+      ['randomized', 1],
+      ['randomized', 2],
+    ]);
+    expect(await types(all)).toEqual([
+      'StudyRegistered',
+      'ParticipantRandomized',
+      'ParticipantRandomized',
+      'StudyPaused',
+    ]);
+  });
+
+  it('is found under the id of the attempt even if the store calls it a conflict', async () => {
+    const all = await scene({ appendTimeoutMs: 20 });
+    all.store.next('lost-after', 'conflict');
+    expect(await all.here.writer.submit(randomize('001'), NURSE)).toEqual({
+      outcome: { type: 'randomized', participantId: '001' },
+      revision: 1,
+    });
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('is found under the id of an earlier attempt, decided before a conflict', async () => {
+    const all = await scene({ appendTimeoutMs: 20 });
+    // The first attempt is under way for long, and called a conflict. It lands before the second, which is lost.
+    all.store.next('lands-late', 'conflict', async () => {
+      await all.store.land();
+      throw lost();
+    });
+    expect(await all.here.writer.submit(randomize('001'), NURSE)).toEqual({
+      outcome: { type: 'randomized', participantId: '001' },
+      revision: 1,
+    });
+    expect(await enrolled(all)).toEqual(['001']);
+    const [first, , second] = all.store.sent.map(({ records }) => records[0]?.record);
+    expect(first).not.toEqual(second);
+  });
+
+  it('that never landed is answered as unavailable, and the same command may be sent again', async () => {
+    const all = await scene(SHORT);
+    all.store.next('lands-late');
+    all.store.always = 'lost-before';
+    expect(await all.here.submit(randomize('001'))).toBe('unavailable');
+    all.store.always = 'none';
+    expect(await all.here.submit(randomize('001'))).toBe('randomized');
+    await all.store.land();
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('that lands after its command was given up on is no second participant', async () => {
+    const all = await scene(SHORT);
+    all.store.next('lands-late');
+    all.store.always = 'lost-before';
+    expect(await all.here.submit(randomize('001', { idempotencyKey: 'k' }))).toBe('unavailable');
+    await all.store.land();
+    all.store.always = 'none';
+    expect(await all.here.submit(randomize('002'))).toBe('randomized');
+    expect(await all.here.submit(randomize('001', { idempotencyKey: 'k' }))).toBe('repeated');
+    expect(await enrolled(all)).toEqual(['001', '002']);
+  });
+
+  it('is looked for once more when the store then has no room', async () => {
+    const all = await scene();
+    all.store.next('lost-after', 'full');
+    expect(await all.here.submit(randomize('001'))).toBe('randomized');
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('that landed is a success even if what comes with it fails', async () => {
+    // One record fits into a batch: the first command lands, then the second meets a full disk.
+    const all = await scene({ batchBytes: 1 });
+    all.store.next('lost-after', 'conflict', 'full');
+    expect(await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))))).toEqual([
+      'randomized',
+      'unavailable',
+    ]);
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('is unavailable, and not lost, when nothing can be read either', async () => {
+    const all = await scene(SHORT);
+    all.store.next('lost-after');
+    all.store.always = 'lost-before';
+    all.store.unreadable = true;
+    expect(await all.here.submit(randomize('001'))).toBe('unavailable');
+    all.store.always = 'none';
+    all.store.unreadable = false;
+    expect(await all.here.submit(randomize('001'))).toBe('duplicate');
+  });
+});
+
+describe('a full disk', () => {
+  it('refuses all that came together as unavailable, and takes the next command', async () => {
+    const all = await scene();
+    all.store.next('full');
+    const error = await all.here.writer.submit(randomize('001'), NURSE).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(DomainError);
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('the disk is full'),
+    });
+    expect(all.store.sent).toHaveLength(1);
+    expect(await all.here.submit(randomize('001'))).toBe('randomized');
+    expect(await enrolled(all)).toEqual(['001']);
+  });
+});
+
+describe('a stream that cannot be understood', () => {
+  it('takes no more commands', async () => {
+    const all = await scene();
+    const { record, sealed, leaf } = stored(paused, 1);
+    await all.memory.append(STREAM, 0, [{ record, sealed, leaf: Uint8Array.from(leaf, (byte) => byte ^ 1) }]);
+    expect(await all.here.submit(randomize('001'))).toBe('halted');
+    const sent = all.store.sent.length;
+    expect(await all.here.submit(randomize('001'))).toBe('halted');
+    expect(all.store.sent).toHaveLength(sent);
+  });
+});
+
+describe('drain', () => {
+  it('waits until all that was submitted has been answered', async () => {
+    const all = await scene({ batchCommands: 2 });
+    let answered = 0;
+    for (let i = 0; i < 7; i++) void all.here.submit(randomize(`${i}`)).then(() => answered++);
+    await all.here.writer.drain();
+    expect(answered).toBe(7);
+    await all.here.writer.drain();
+  });
+});
+
+const someCommand: fc.Arbitrary<StudyCommand> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc
+      .record({
+        id: fc.constantFrom('001', '002', '003', '004', '005'),
+        levels: fc.tuple(...CONFIGURATION.factors.map(({ levels }) => fc.constantFrom(...levels))),
+        user: fc.constantFrom('nurse', 'doctor'),
+        idempotencyKey: fc.constantFrom(undefined, 'k1', 'k2'),
+        suspended: fc.boolean(),
+      })
+      .map(({ id, ...more }) => randomize(id, more)),
+  },
+  { weight: 1, arbitrary: fc.constant<StudyCommand>({ type: 'pause', reason: 'data review' }) },
+  { weight: 1, arbitrary: fc.constant<StudyCommand>({ type: 'resume', reason: 'review done' }) },
+  { weight: 1, arbitrary: fc.constant<StudyCommand>(REGISTER) },
+);
+const commands = fc.array(someCommand, { maxLength: 30 }).map((list) => [REGISTER, ...list]);
+/** The actor's user is the command's: what the HTTP layer sees to. */
+const submitAs = (process: WritingProcess, command: StudyCommand) =>
+  process.submit(command, { ...NURSE, user: command.type === 'randomize' ? command.user : 'nurse' });
+
+describe('whatever is asked,', () => {
+  it('batches of one and of thousands give the same facts and the same answers', async () => {
+    await check(
+      fc.asyncProperty(
+        commands,
+        fc.integer({ min: 1, max: 8 }),
+        fc.constantFrom(1, 2500, 512 * 1024),
+        async (list, batchCommands, batchBytes) => {
+          const one = new MemoryStore();
+          const alone = writingProcess(one);
+          const answersAlone: string[] = [];
+          for (const command of list) answersAlone.push(await submitAs(alone, command));
+
+          const two = new MemoryStore();
+          const together = writingProcess(two, { limits: { batchCommands, batchBytes } });
+          const answersTogether = await Promise.all(list.map((command) => submitAs(together, command)));
+
+          expect(answersTogether).toEqual(answersAlone);
+          expect((await eventsIn(two)).map(factOf)).toEqual((await eventsIn(one)).map(factOf));
+        },
+      ),
+    );
+  });
+
+  it('a store that breaks now and then changes neither facts nor answers', async () => {
+    const some = (...faults: Fault[]) =>
+      fc.array(fc.constantFrom<Fault>('none', ...faults), { maxLength: 20 });
+    // Not both: commands whose facts landed would keep them, and those without a fact be decided behind them.
+    const faults = fc.oneof(some('lost-before', 'lost-after'), some('lost-before', 'conflict'));
+    await check(
+      fc.asyncProperty(commands, faults, fc.integer({ min: 1, max: 8 }), async (list, met, batchCommands) => {
+        const sound = new MemoryStore();
+        const undisturbed = writingProcess(sound);
+        const expected = await Promise.all(list.map((command) => submitAs(undisturbed, command)));
+
+        const memory = new MemoryStore();
+        const store = new FaultyStore(memory);
+        store.next(...met);
+        const process = writingProcess(store, { limits: { batchCommands } });
+        expect(await Promise.all(list.map((command) => submitAs(process, command)))).toEqual(expected);
+        expect((await eventsIn(memory)).map(factOf)).toEqual((await eventsIn(sound)).map(factOf));
+        const rebuilt = writingProcess(memory);
+        await rebuilt.runner.rebuild();
+        expect(process.participants).toEqual(rebuilt.participants);
+      }),
+    );
+  });
+
+  it('two processes at one store stay serial: each fact follows from those before it', async () => {
+    await check(
+      fc.asyncProperty(
+        commands,
+        commands,
+        fc.integer({ min: 1, max: 5 }),
+        async (mine, yours, batchCommands) => {
+          const memory = new MemoryStore();
+          const one = writingProcess(memory, { series: 1, limits: { batchCommands } });
+          const two = writingProcess(memory, { series: 2, limits: { batchCommands } });
+          const answers = await Promise.all([
+            ...mine.map((command) => submitAs(one, command)),
+            ...yours.map((command) => submitAs(two, command)),
+          ]);
+
+          const events = await eventsIn(memory);
+          const facts = ['registered', 'randomized', 'paused', 'resumed'];
+          expect(answers.filter((answer) => facts.includes(answer))).toHaveLength(events.length);
+          let state: StudyState = { status: 'unregistered' };
+          for (const event of events) {
+            expect(factOf(event)).toEqual(decide(state, commandOf(event)).fact);
+            state = evolve(state, event);
+          }
+        },
+      ),
+    );
+  });
+});
+
+/** The command that an event answered, as far as the fact depends on it. */
+function commandOf(event: Awaited<ReturnType<typeof eventsIn>>[number]): StudyCommand {
+  switch (event.type) {
+    case 'StudyRegistered':
+      return REGISTER;
+    case 'ParticipantRandomized':
+      return randomize(event.data.participantId, {
+        levels: event.data.levels.map(({ level }) => level),
+        user: event.actor.user,
+        idempotencyKey: event.sections.request?.idempotencyKey,
+      });
+    case 'StudyPaused':
+      return { type: 'pause', reason: event.data.reason };
+    case 'StudyResumed':
+      return { type: 'resume', reason: event.data.reason };
+    default:
+      throw new Error(event.type);
+  }
+}
+
+function idIn(record: Uint8Array | undefined): string {
+  return JSON.parse(Buffer.from(record ?? '{}').toString()).data.participantId;
+}
