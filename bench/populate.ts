@@ -5,7 +5,9 @@ import type { Actor } from '../events/record.ts';
 import { openLog } from '../src/app.ts';
 import { randomLevels, STUDY } from './study.ts';
 
-const ACTOR: Actor = { cli: true, user: 'bench' };
+const CLI: Actor = { cli: true, user: 'bench' };
+/** As of a participant who came over HTTP. */
+const HTTP: Actor = { keyId: 'k0123456789ab', user: 'bench', accessRevision: 0 };
 /** Commands submitted at once. */
 const SUBMITTED = 1000;
 
@@ -15,10 +17,10 @@ export async function populate(
   participants: number,
   scopes: readonly Scope[],
 ): Promise<string> {
-  const log = await openLog({ data: folder }, ACTOR);
+  const log = await openLog({ data: folder }, CLI);
   try {
     await log.runner.rebuild();
-    await log.studies.register(STUDY, undefined, ACTOR);
+    await log.studies.register(STUDY, undefined, CLI);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);
     for (let done = 0; done < participants; done += SUBMITTED) {
@@ -28,9 +30,9 @@ export async function populate(
         levels: randomLevels(),
         user: 'bench',
       }));
-      await Promise.all(commands.map((command) => log.studies.submit(stream, command, ACTOR)));
+      await Promise.all(commands.map((command) => log.studies.submit(stream, command, HTTP)));
     }
-    const issued = await log.keys.issue({ user: 'bench', scopes }, ACTOR);
+    const issued = await log.keys.issue({ user: 'bench', scopes }, CLI);
     if ('refused' in issued) throw new Error(issued.refused);
     return issued.apiKey;
   } finally {

@@ -21,6 +21,8 @@ type AnyProjection = Projection<any>;
 interface Stream {
   /** Revision of the last event applied, -1 before the first. */
   revision: number;
+  /** When that was, as the event says. */
+  lastAt: string | undefined;
   readonly states: Map<AnyProjection, unknown>;
   /** Why this stream is not folded any further: an event that cannot be understood is never skipped. */
   halted: Error | undefined;
@@ -110,6 +112,11 @@ export class Runner {
     return this.#streams.get(stream)?.revision ?? -1;
   }
 
+  /** `at` of the last event folded. */
+  lastAt(stream: string): string | undefined {
+    return this.#streams.get(stream)?.lastAt;
+  }
+
   halted(stream: string): Error | undefined {
     return this.#streams.get(stream)?.halted;
   }
@@ -151,6 +158,7 @@ export class Runner {
       for (const projection of stream.states.keys())
         stream.states.set(projection, projection.apply(stream.states.get(projection), event));
       stream.revision = revision;
+      stream.lastAt = event.at;
       for (const listener of this.#listeners.get(name) ?? []) listener(event);
     } catch (error) {
       stream.halted = error as Error;
@@ -163,7 +171,7 @@ export class Runner {
     const states = new Map<AnyProjection, unknown>();
     for (const projection of this.#projections)
       if (projection.stream === kind) states.set(projection, projection.initial());
-    const stream: Stream = { revision: -1, states, halted: undefined };
+    const stream: Stream = { revision: -1, lastAt: undefined, states, halted: undefined };
     this.#streams.set(name, stream);
     return stream;
   }

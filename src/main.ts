@@ -46,7 +46,10 @@ try {
     error instanceof StoreError ||
     error instanceof RecordError;
   const { message, code } = error as NodeJS.ErrnoException;
-  if (known) note(`urn: ${message}`);
+  // An unknown type has a hint of its own.
+  const damaged = error instanceof RecordError && error.fault !== 'unknown-type';
+  if (damaged) note(`urn: ${message} (hint: keep the files as they are and restore a backup beside them)`);
+  else if (known) note(`urn: ${message}`);
   else if (code === 'EADDRINUSE')
     note('urn: the port is in use (hint: another service runs there; choose another with --port)');
   else if (code === 'EACCES')

@@ -36,6 +36,11 @@ export async function startService(
   const metrics = makeMetrics(() => log.runner.lagSeconds());
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
+    onClockSetBack: (stream, before, now) =>
+      logger.warn(
+        { stream, before, now },
+        'the clock was set back behind the last event of this stream; the order of the log is by revision and is kept (hint: check the time service of this machine)',
+      ),
     onHalted: (stream, error) =>
       logger.error({ stream, why: error.message }, 'a stream cannot be read any further'),
     onStoreError: (error) =>

@@ -15,10 +15,10 @@ const OFF = new Set(['0', 'false', 'no']);
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   const variable = `URN_${made.name().replaceAll('-', '_').toUpperCase()}`;
-  const value = process.env[variable] ?? '';
+  const value = process.env[variable];
   // An empty variable is one that was left out: `URN_STORE=${STORE:-}` in a compose file.
-  if (value === '' || (!made.required && OFF.has(value.toLowerCase()))) return made;
-  return made.env(variable);
+  const isLeftOut = value === '' || (!made.required && OFF.has(value?.toLowerCase() ?? ''));
+  return isLeftOut ? made : made.env(variable);
 }
 
 /** An option that may be given several times. */

@@ -62,6 +62,13 @@ export class HttpServer {
     this.#server.on('clientError', refuseRaw);
     // Node would answer 417 without a body; RFC 9110 10.1.1 leaves it to the server.
     this.#server.on('checkExpectation', listener);
+    // An answer that waits behind another one is not told that its connection is gone.
+    this.#server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) =>
+      socket.once('close', () => {
+        for (const response of this.#underWay)
+          if (response.req.socket === socket) this.#underWay.delete(response);
+      }),
+    );
   }
 
   /** @returns the base address, with the port that was taken when 0 was asked for. Rejects when it is in use. */

@@ -72,8 +72,15 @@ async function begin(
 ): Promise<Created> {
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
     throw new DomainError('identity', `"${logName}" cannot name a log: a name has no white space and no "+"`);
+  const key = keys.loadOrMake(logName);
+  // A start that broke off, or another process just now, can have made the key under another name.
+  if (key.name !== logName)
+    throw new DomainError(
+      'identity',
+      `the signing key is there already, and is that of a log named "${key.name}" (hint: use --log-name ${key.name})`,
+    );
   const logId = newId();
-  const data = { logId, logName, publicKey: keys.loadOrMake(logName).publicKey };
+  const data = { logId, logName, publicKey: key.publicKey };
   const header = { id: newId(), log: logId, stream: 'log', revision: 0, at: now().toISOString(), actor };
   const record = encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt);
   const { type } = await store.append('log', NO_STREAM, [record]);

@@ -58,6 +58,10 @@ function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
     const replies = requests.map(append);
     committing = true;
     db.exec('COMMIT');
+    // The log's first record goes into the database file itself at once: should the write-ahead log be lost, what is
+    // left must not pass for an empty store, in which a new log would be begun.
+    if (replies.some((reply) => reply.type === 'written' && reply.lastPosition === 1))
+      db.pragma('wal_checkpoint(PASSIVE)');
     return replies;
   } catch (error) {
     try {

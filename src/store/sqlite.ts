@@ -44,7 +44,7 @@ interface Row extends RecordBytes {
 export class SqliteStore implements EventStore {
   readonly #reader: Database.Database;
   readonly #file: string;
-  /** Until the first append. */
+  /** Until the first append or subscription: by then the log has been taken for what it should be. */
   readonly #asFound: Database.Database | undefined;
   /** Undefined between the loss of the thread and the start of the next. */
   #thread: Worker | undefined;
@@ -112,6 +112,7 @@ export class SqliteStore implements EventStore {
   }
 
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    this.#asFound?.close();
     const follower = new Follower(after === undefined ? 0 : Number(after), subscriber, (position) =>
       this.#read(() => this.#allPage.all(position, PAGE_RECORDS)),
     );

@@ -15,6 +15,9 @@ export function foldedStream<State>(
     get revision() {
       return runner.revision(stream);
     },
+    get lastAt() {
+      return runner.lastAt(stream);
+    },
     get halted() {
       return runner.halted(stream);
     },

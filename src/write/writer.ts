@@ -24,6 +24,8 @@ import type { Decider } from './decider.ts';
 export interface FoldedStream<State> {
   readonly state: State;
   readonly revision: number;
+  /** `at` of the last event. */
+  readonly lastAt: string | undefined;
   /** Set when the stream cannot be understood: nothing may be decided then. */
   readonly halted: Error | undefined;
   catchUp(): Promise<void>;
@@ -65,6 +67,8 @@ export interface WriterHooks {
   onAppend?(seconds: number, types: readonly string[]): void;
   onConflict?(): void;
   onUnclear?(error: Error): void;
+  /** An event was written whose time is before that of the one before it: the clock was set back in between. */
+  onClockSetBack?(stream: string, before: string, now: string): void;
 }
 
 export interface Written<Outcome> {
@@ -72,6 +76,9 @@ export interface Written<Outcome> {
   /** Revision of the fact that the command made, or that the decision was made at. */
   readonly revision: number;
 }
+
+/** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
+const CLOCKS_DIFFER_MS = 1000;
 
 const TOO_LATE =
   'the log was too slow, or other processes were faster for too long; send the same request again';
@@ -179,6 +186,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       const batch = this.#decide(items);
       const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);
       if (type === 'written') {
+        this.#watchClock(batch.events);
         this.#folded.accept(batch.events);
         for (const { item, answer } of batch.answers) this.#settle(item, answer);
         return items.slice(batch.answers.length);
@@ -282,6 +290,16 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       this.#settle(item, () => item.reject(new DomainError('unavailable', TOO_LATE)));
       return false;
     });
+  }
+
+  /** A clock that steps back harms nothing, since the revision is the order; but somebody should know. */
+  #watchClock(events: readonly LogEvent[]): void {
+    let before = this.#folded.lastAt;
+    for (const { at } of events) {
+      if (before !== undefined && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
+        this.#hooks.onClockSetBack?.(this.#stream, before, at);
+      before = at;
+    }
   }
 
   /** An event under an id that a waiting command attempted: that attempt was written after all. */

@@ -70,7 +70,7 @@ export function post(agent: Agent, url: string, apiKey: string, sent: Sent): Pro
         response.once('error', reject);
         response.once('end', () => {
           if (!response.complete) return reject(new Error('the answer was cut off'));
-          const { status, message, results } = JSON.parse(text);
+          const { status, message, results } = JSON.parse(text) as Omit<Answered, 'retryAfter' | 'revision'>;
           assert.equal(status, response.statusCode);
           const { 'retry-after': retryAfter, 'urn-revision': revision } = response.headers;
           resolve({ status, message, results, retryAfter, revision: Number(revision) });

@@ -4,9 +4,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
 const READY_WITHIN_MS = 20_000;
+
+/** Whatever a failed test has left running ends with its file. */
+const running = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
 
 export interface Finished {
   readonly code: number | null;
@@ -120,6 +127,8 @@ function start(args: readonly string[], { env = {}, cwd = tmpdir(), ...identity 
     env: { ...Object.fromEntries(own), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output.stdout += text;

@@ -1,13 +1,14 @@
 /**
- * Another process at the same SQLite file, for tests. It runs the built code: node store-process.mjs <what> <file> …
+ * Another process at the same file, for tests. It runs the built code: node store-process.mjs <what> <file> …
  * What it found out is one line of JSON on stdout.
  */
 import { Buffer } from 'node:buffer';
 import process from 'node:process';
+import { loadOrMakeSigningKey } from '../../dist/src/ledger/signing-key.js';
 import { SqliteStore } from '../../dist/src/store/sqlite.js';
 
 const [what, file, ...rest] = process.argv.slice(2);
-const tasks = { open, append, hammer, follow, appendAndDie };
+const tasks = { open, append, hammer, follow, appendAndDie, key };
 const say = (result) => process.stdout.write(`${JSON.stringify(result)}\n`);
 
 try {
@@ -72,6 +73,12 @@ async function appendAndDie(stream, count) {
   const store = new SqliteStore(file);
   for (let i = 0; i < Number(count); i++) await store.append(stream, i - 1, [record(`r${i}`)]);
   process.kill(process.pid, 'SIGKILL');
+}
+
+/** The signing key in the file, made unless it is there. */
+function key() {
+  const { publicKey } = loadOrMakeSigningKey(file, 'urn');
+  say({ publicKey });
 }
 
 function record(text) {

@@ -40,7 +40,7 @@ describe.concurrent('urn', () => {
       'TLS_KEY',
       'TRUST_PROXY',
     ])
-      expect(stdout).toContain(`env: URN_${name})`);
+      expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`env: URN_${name})`);
   });
 
   it('--version says which it is', async () => {

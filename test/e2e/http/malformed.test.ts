@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, rawAnswer, rawRequest } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -239,8 +240,10 @@ describe('X-On-Behalf-Of', () => {
     ['plain', 'Dr. Example'],
     ['utf8', 'Dr. Grün – 緑'],
     ['astral', '😀'.repeat(128)],
-  ])('takes up to 128 characters of UTF-8 (%s)', async (id, value) => {
+  ])('takes up to 128 characters of UTF-8, and is recorded (%s)', async (id, value) => {
     expect((await behalf(id, value)).status).toBe(200);
+    const { record } = storedLog(data).find((stored) => stored.record.data.participantId === id) ?? {};
+    expect(record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
   });
 
   it.each([

@@ -1,0 +1,436 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { ask, clientOf, within } from '../../support/client.ts';
+import { issueKey, PROGRAM, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+const PROJECT = dirname(dirname(PROGRAM));
+
+async function withService(options: Parameters<typeof serve>[0], use: (service: Service) => Promise<void>) {
+  const service = await serve(options);
+  try {
+    await use(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+const refused = (...args: string[]) => urn(['serve', '--port', '0', '--data', newFolder(), ...args]);
+
+describe('the first key', () => {
+  /** Runs what is printed, as it is printed. */
+  const shell = (line: string) => spawnSync('sh', ['-c', line], { encoding: 'utf8' });
+  const curlOf = (stdout: string) => /^ {2}(curl .*)$/m.exec(stdout)?.[1] ?? '';
+
+  it('is printed once, on stdout, with a curl line that works as printed, and never again', async () => {
+    const data = newFolder();
+    // As npm start does: in the project's folder, on its example.
+    const example = { data, cwd: PROJECT, args: ['--first-key'] };
+    let key = '';
+    await withService(example, async ({ url, output }) => {
+      await within(10_000, async () => output.stdout.includes('curl'));
+      const keys = output.stdout.match(/urn_[A-Za-z0-9_-]{43}/g) ?? [];
+      key = keys[0] ?? '';
+      expect(keys).toEqual([key, key]);
+      expect(output.stdout).toContain('It is shown only now and cannot be shown again');
+      expect(output.stdout).toContain('urn keys add USER --scope read,audit');
+      expect(output.stderr).not.toContain(key);
+
+      const { stdout } = shell(`${curlOf(output.stdout)} -s`);
+      expect(JSON.parse(stdout)).toMatchObject({ status: 200, results: [{ id: '001', user: 'admin' }] });
+      expect((await clientOf(url, key).list('CHS JCOIN')).results).toHaveLength(1);
+    });
+    await withService(example, async ({ url, output }) => {
+      await within(10_000, async () => output.stderr.includes('urn keys add USER'));
+      expect(output.stdout).toBe('');
+      expect(output.stderr).not.toContain(key);
+      expect((await clientOf(url, key).list('CHS JCOIN')).status).toBe(200);
+    });
+    expect(storedLog(data).filter(({ record }) => record.type === 'ApiKeyIssued')).toHaveLength(1);
+  });
+
+  it('has a curl line that works whatever the study is called', async () => {
+    const studies = `
+"Patterned first":
+  id_pattern: "[0-9]+"
+  treatments: [a, b]
+  factors: {x: [y]}
+"It's 100 % – & more":
+  treatments: [a, b]
+  factors:
+    "age group = @": ["<18 & 'young'", b]
+    "größe [cm]": ["$HOME \`id\` \\\\ {a,b}"]
+`;
+    await withService({ data: newFolder(), studies, args: ['--first-key'] }, async ({ output }) => {
+      await within(10_000, async () => output.stdout.includes('curl'));
+      const { stdout, stderr } = shell(`${curlOf(output.stdout)} -sS`);
+      expect(stderr).toBe('');
+      expect(JSON.parse(stdout)).toMatchObject({
+        status: 200,
+        results: [{ 'f_age group = @': "<18 & 'young'", 'f_größe [cm]': '$HOME `id` \\ {a,b}' }],
+      });
+    });
+  });
+
+  it('is not issued unasked where nobody sees it, nor when there is a key', async () => {
+    const data = newFolder();
+    await withService({ data, studies: TRIALS }, async ({ output }) => {
+      expect(output.stdout).toBe('');
+    });
+    expect(storedLog(data).some(({ record }) => record.type === 'ApiKeyIssued')).toBe(false);
+    await issueKey(data, 'edc');
+    await withService({ data, studies: TRIALS, args: ['--first-key'] }, async ({ output }) => {
+      await within(10_000, async () => output.stderr.includes('urn keys add USER'));
+      expect(output.stdout).toBe('');
+    });
+  });
+
+  it.skipIf(spawnSync('script', ['--version']).status !== 0)('is issued unasked on a terminal', async () => {
+    const line = `exec "${process.execPath}" "${PROGRAM}" serve --port 0 --data "${newFolder()}"`;
+    const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
+      cwd: PROJECT,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let shown = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+      shown += text;
+    });
+    try {
+      await within(10_000, async () => /shown only now[\s\S]*urn_[\w-]{43}[\s\S]*curl -X POST/.test(shown));
+    } finally {
+      // The terminal goes away, and the program with it.
+      terminal.kill();
+    }
+  });
+});
+
+describe('the studies file', () => {
+  it('that is named and missing is refused', async () => {
+    const { code, stdout, stderr } = await refused('--studies', 'nowhere.yaml');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toBe('urn: there is no studies file nowhere.yaml (hint: name one with --studies)\n');
+  });
+
+  it('that is wrong is refused with every reason, its line, and no treatment', async () => {
+    const file = join(newFolder(), 'wrong.yaml');
+    writeFileSync(file, 'A:\n  treatments: [ZZTREATA]\n  factors: {}\nB: 1\n');
+    const { code, stderr } = await refused('--studies', file);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${file}:2: study "A": it has fewer than two treatments (hint:`);
+    expect(stderr).toContain(`${file}:3: study "A": it has no factor (hint:`);
+    expect(stderr).toContain(`${file}:4: `);
+    expect(stderr).not.toContain('ZZTREATA');
+  });
+
+  it('that is no UTF-8, or no file, is refused', async () => {
+    const folder = newFolder();
+    const file = join(folder, 'latin1.yaml');
+    writeFileSync(file, Buffer.from('Gr\u00f6\u00dfe:\n', 'latin1'));
+    expect(await refused('--studies', file)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('UTF-8'),
+    });
+    expect(await refused('--studies', folder)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(folder),
+    });
+  });
+
+  it('is warned about at every start', async () => {
+    const data = newFolder();
+    const studies = 'A:\n  starting_seed: 1\n  treatments: [a, b]\n  factors: {x: [y]}\n';
+    for (let start = 0; start < 2; start++)
+      await withService({ data, studies }, async ({ output }) => {
+        expect(output.stderr).toMatch(
+          /^warning: .*studies-\d+\.yaml:2: study "A": starting_seed is below 2\^96/m,
+        );
+      });
+  });
+
+  it('need not be there: the log alone is served', async () => {
+    const data = newFolder();
+    const key = await issueKey(data, 'edc');
+    await withService({ data, studies: TRIALS }, async () => undefined);
+    await withService({ data, cwd: newFolder() }, async ({ url }) => {
+      expect((await clientOf(url, key).config('Sleep')).status).toBe(200);
+    });
+  });
+});
+
+describe('options', () => {
+  it('each has an environment variable, and the option wins', async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'trials.yaml'), TRIALS);
+    const env = {
+      URN_STUDIES: 'trials.yaml',
+      URN_PORT: '1',
+      URN_HOST: 'localhost',
+      URN_DATETIME_FORMAT: 'sql',
+    };
+    const data = join(folder, 'data');
+    const key = await issueKey(data, 'edc');
+    await withService({ data, env, cwd: folder, args: ['--host', '127.0.0.1'] }, async ({ url }) => {
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+      const { results } = await clientOf(url, key).randomize('Sleep', '1', COOK);
+      expect(results[0].datetime).toMatch(/^\d{4}-/);
+    });
+  });
+
+  it('a port that is in use is refused, plainly', async () => {
+    const taken = await new Promise<Server>((resolve) => {
+      const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
+    });
+    const { port } = taken.address() as { port: number };
+    const { code, stdout, stderr } = await refused('--port', String(port));
+    taken.close();
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'urn: the port is in use (hint: another service runs there; choose another with --port)\n',
+    });
+  });
+
+  it('an address that is not of this machine is refused', async () => {
+    expect(await refused('--host', '192.0.2.1')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it('--store sqlite:<file> keeps the log there', async () => {
+    const data = newFolder();
+    const file = join(newFolder(), 'deep', 'trial.sqlite');
+    const store = ['--store', `sqlite:${file}`];
+    const key = await issueKey(data, 'edc', ...store);
+    await withService({ data, studies: TRIALS, args: store }, async ({ url }) => {
+      expect((await clientOf(url, key).randomize('Sleep', '1', COOK)).status).toBe(200);
+    });
+    expect(readdirSync(dirname(file))).toContain('trial.sqlite');
+    expect(readdirSync(data)).not.toContain('urn.sqlite');
+  });
+
+  it('--store memory: keeps nothing', async () => {
+    const data = newFolder();
+    await withService(
+      { data, cwd: PROJECT, args: ['--store', 'memory:', '--first-key'] },
+      async ({ url, output }) => {
+        await within(10_000, async () => output.stdout.includes('curl'));
+        const key = /urn_[\w-]{43}/.exec(output.stdout)?.[0] ?? '';
+        expect((await clientOf(url, key).config('CHS JCOIN')).status).toBe(200);
+      },
+    );
+    expect(readdirSync(data)).toEqual([]);
+  });
+
+  it.each(['redis://127.0.0.1:6379', 'postgres:', 'urn.sqlite'])('--store %s is refused', async (store) => {
+    const { code, stdout, stderr } = await refused('--store', store);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`"${store}" (hint: --store sqlite:<file>`);
+  });
+
+  it('--log-name names a new log, and must be the name of an existing one', async () => {
+    const data = newFolder();
+    await issueKey(data, 'edc', '--log-name', 'trials.example.org');
+    expect(storedLog(data)[0]?.record.data.logName).toBe('trials.example.org');
+    expect(readFileSync(join(data, 'signing-key'), 'utf8')).toMatch(/^PRIVATE\+KEY\+trials\.example\.org\+/);
+    const other = await urn(['keys', 'list', '--data', data, '--log-name', 'other']);
+    expect(other).toMatchObject({ code: 2, stdout: '' });
+    expect(other.stderr).toContain(
+      'this log is named "trials.example.org", not "other" (hint: leave out --log-name)',
+    );
+    expect((await urn(['keys', 'list', '--data', data])).code).toBe(0);
+  });
+
+  it.each(['two words', 'a+b', ' '])('--log-name %j is refused', async (name) => {
+    expect(await refused('--log-name', name)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('cannot name a log'),
+    });
+  });
+});
+
+describe('the data folder', () => {
+  it('whose database is missing while its signing key is there is refused', async () => {
+    const data = newFolder();
+    await issueKey(data, 'edc');
+    rmSync(join(data, 'urn.sqlite'));
+    const { code, stderr } = await refused('--data', data);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /signing-key belongs to a log, but its database .* is missing \(hint: restore the database/,
+    );
+    expect(readdirSync(data)).toEqual(['signing-key']);
+  });
+
+  it('whose signing key is missing, damaged or another is refused, and no new one is made', async () => {
+    const [data, other] = [newFolder(), newFolder()];
+    await issueKey(data, 'edc');
+    await issueKey(other, 'edc');
+    const file = join(data, 'signing-key');
+    const restart = () => refused('--data', data);
+    chmodSync(file, 0o600);
+    writeFileSync(file, readFileSync(join(other, 'signing-key')));
+    expect(await restart()).toMatchObject({ code: 2, stderr: expect.stringContaining("not this log's") });
+    writeFileSync(file, 'PRIVATE+KEY+urn+00000000+AAAA\n');
+    expect(await restart()).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('holds no signing key'),
+    });
+    rmSync(file);
+    expect(await restart()).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/signing key .* is missing/),
+    });
+    expect(readdirSync(data)).not.toContain('signing-key');
+  });
+});
+
+describe('SIGTERM', () => {
+  const connected = (url: string): Promise<Socket> =>
+    new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(url);
+      const socket = connect(Number(port), hostname, () => resolve(socket)).once('error', reject);
+    });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'or rather %s: what was accepted is answered, then it exits with 0',
+    async (signal) => {
+      const data = newFolder();
+      const key = await issueKey(data, 'edc');
+      const service = await serve({ data, studies: TRIALS });
+      // Another process holds the log for a moment, so that the request is under way when the signal comes.
+      const other = new Database(join(data, 'urn.sqlite'));
+      other.exec('BEGIN IMMEDIATE');
+      const answer = clientOf(service.url, key).randomize('Sleep', 'last', COOK);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      service.child.kill(signal);
+      await within(10_000, async () => service.output.stderr.includes('shutting down'));
+      const listens = () =>
+        connected(service.url).then(
+          (socket) => !!socket.destroy(),
+          () => false,
+        );
+      await within(2_000, async () => !(await listens()));
+      other.exec('COMMIT');
+      other.close();
+      expect(await answer).toMatchObject({ status: 200, results: [{ id: 'last' }] });
+      await service.stop();
+      expect(storedLog(data).at(-1)?.record.data.participantId).toBe('last');
+    },
+  );
+
+  it('does not wait for those who have asked nothing', async () => {
+    const service = await serve({ data: newFolder(), studies: TRIALS });
+    const silent = await connected(service.url);
+    const slow = await connected(service.url);
+    slow.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    const idle = await connected(service.url);
+    idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await new Promise((resolve) => idle.once('data', resolve));
+    for (const socket of [silent, slow, idle]) socket.on('error', () => undefined);
+    const started = performance.now();
+    await service.stop();
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  it('nor for those who have gone, with requests that waited behind another', async () => {
+    const data = newFolder();
+    const key = await issueKey(data, 'edc');
+    const service = await serve({ data, studies: TRIALS });
+    const other = new Database(join(data, 'urn.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    const gone = await connected(service.url);
+    const query = new URLSearchParams({ study: 'Sleep', id: 'gone', ...COOK, api_key: key });
+    const health = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+    gone.write(`POST /study_participants?${query} HTTP/1.1\r\nHost: x\r\n\r\n${health}${health}`);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    gone.resetAndDestroy();
+    other.exec('COMMIT');
+    other.close();
+    const silent = await connected(service.url);
+    silent.on('error', () => undefined);
+    const started = performance.now();
+    await service.stop();
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(storedLog(data).at(-1)?.record.data.participantId).toBe('gone');
+  });
+
+  it('at the moment that it says it is ready is honoured, too', async () => {
+    const service = await serve({ data: newFolder(), studies: TRIALS, args: ['--first-key'] });
+    await service.stop();
+  });
+});
+
+describe('beyond this machine', () => {
+  const WARNING = 'listening beyond this machine without TLS';
+  const folder = newFolder();
+  const [cert, certKey] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+
+  it('it warns, once, that anyone can read along', async () => {
+    await withService(
+      { data: newFolder(), studies: TRIALS, args: ['--host', '0.0.0.0'] },
+      async ({ output }) => {
+        expect(output.stderr.split(WARNING)).toHaveLength(2);
+      },
+    );
+  });
+
+  it.each([
+    ['on loopback', ['--host', '127.0.0.1']],
+    ['behind a proxy', ['--host', '0.0.0.0', '--trust-proxy', '10.0.0.0/8, loopback']],
+  ])('but not %s', async (_, args) => {
+    await withService({ data: newFolder(), studies: TRIALS, args }, async ({ output }) => {
+      expect(output.stderr).not.toContain(WARNING);
+    });
+  });
+
+  it('--tls-cert and --tls-key serve HTTPS directly, without the warning', async () => {
+    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+    const made = ['-keyout', certKey, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
+    execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=IP:127.0.0.1'], {
+      stdio: 'ignore',
+    });
+    const args = ['--host', '0.0.0.0', '--tls-cert', cert, '--tls-key', certKey];
+    await withService({ data: newFolder(), studies: TRIALS, args }, async ({ url, output }) => {
+      expect(url).toMatch(/^https:/);
+      expect(output.stderr).not.toContain(WARNING);
+      const status = await new Promise((resolve, reject) => {
+        const target = `${url.replace('0.0.0.0', '127.0.0.1')}/readyz`;
+        get(target, { ca: readFileSync(cert), agent: false }, ({ statusCode }) => resolve(statusCode)).on(
+          'error',
+          reject,
+        );
+      });
+      expect(status).toBe(200);
+    });
+  });
+
+  it('a certificate that cannot be read is refused', async () => {
+    const { code, stdout, stderr } = await refused('--tls-cert', 'nowhere.pem', '--tls-key', 'nowhere.pem');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('nowhere.pem');
+    const nonsense = join(folder, 'nonsense.pem');
+    writeFileSync(nonsense, 'nonsense');
+    const { code: other, stderr: why } = await refused('--tls-cert', nonsense, '--tls-key', nonsense);
+    expect(other).toBe(2);
+    expect(why).not.toContain('unexpected');
+  });
+});
+
+it('it is ready when it says so, and studies and keys of other processes appear while it runs', async () => {
+  const data = newFolder();
+  await withService({ data, studies: TRIALS }, async ({ url }) => {
+    expect((await ask(url, '/readyz')).status).toBe(200);
+    const key = (await urnOk(['keys', 'add', 'late', '--data', data])).trim();
+    await within(1_000, async () => (await clientOf(url, key).config('Sleep')).status === 200);
+    const studies = 'Later:\n  treatments: [a, b]\n  factors: {x: [y]}\n';
+    await withService({ data, studies }, async () => undefined);
+    await within(1_000, async () => (await clientOf(url, key).config('Later')).status === 200);
+  });
+});

@@ -1,0 +1,282 @@
+/** Files that are not what they should be: refused with one clear message, and left as they were found. */
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { seededChoices } from '../../support/choices.ts';
+import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { issueKey, type Surroundings, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const temporaryFolder = temporaryFolders();
+const templates = temporaryFolder();
+/** A log whose service was stopped. */
+const stopped = join(templates, 'stopped');
+/** The same log later, its service killed: much of it stands in the write-ahead log alone. */
+const killed = join(templates, 'killed');
+const other = join(templates, 'other');
+const studies = join(templates, 'studies.yaml');
+const choices = seededChoices();
+const account = new Account(choices);
+let key = '';
+
+beforeAll(async () => {
+  writeFileSync(studies, STUDIES);
+  key = await issueKey(stopped, 'edc');
+  const service = await serve({ data: stopped, args: ['--studies', studies] });
+  await enrol(service.url, 12);
+  await service.stop();
+  cpSync(stopped, killed, { recursive: true });
+  const later = await serve({ data: killed });
+  await enrol(later.url, 12);
+  await later.kill();
+  await urnOk(['keys', 'list', '--data', other]);
+});
+
+describe('a folder that cannot be what it should be', () => {
+  const cases: Record<string, { from?: () => string; damage: (data: string) => void; says: RegExp }> = {
+    'a database of random bytes': {
+      damage: (data) => writeFileSync(database(data), randomBytes(20_000)),
+      says: /urn\.sqlite is not a log of this program: it is not an SQLite database \(hint: /,
+    },
+    'an empty database file': {
+      damage: (data) => writeFileSync(database(data), ''),
+      says: /is not a log of this program: it is too short .*\(hint: /,
+    },
+    'the database of another program': {
+      damage: (data) => {
+        rmSync(database(data));
+        foreignDatabase(database(data));
+      },
+      says: /is not a log of this program: it is an SQLite database of another program \(hint: /,
+    },
+    'a database of a later version': {
+      damage: (data) => alter(data, 'PRAGMA user_version = 2'),
+      says: /its schema has version 2, and this build knows 1 \(hint: /,
+    },
+    'a database that was cut off': {
+      damage: (data) => truncateSync(database(data), statSync(database(data)).size - 8192),
+      says: /urn\.sqlite is damaged or was cut off \(hint: /,
+    },
+    'a database with a damaged page': {
+      damage: (data) => overwrite(database(data), 4096, randomBytes(4096)),
+      says: /urn\.sqlite.*(damaged|malformed).*\(hint: .*backup/,
+    },
+    'no signing key': {
+      damage: (data) => rmSync(signingKey(data)),
+      says: /the log's signing key .*signing-key is missing \(hint: restore it/,
+    },
+    'no signing key, after a crash': {
+      from: () => killed,
+      damage: (data) => rmSync(signingKey(data)),
+      says: /the log's signing key .*signing-key is missing \(hint: restore it/,
+    },
+    'the signing key of another log': {
+      damage: (data) => copyFileSync(signingKey(other), signingKey(data)),
+      says: /the signing key is not this log's \(hint: .*restore the pair/,
+    },
+    'the signing key of another log, after a crash': {
+      from: () => killed,
+      damage: (data) => copyFileSync(signingKey(other), signingKey(data)),
+      says: /the signing key is not this log's \(hint: .*restore the pair/,
+    },
+    'a signing key that is none': {
+      damage: (data) => writeFileSync(signingKey(data), 'PRIVATE+KEY+urn+00000000+AAAA\n'),
+      says: /signing-key holds no signing key \(hint: restore it/,
+    },
+    'a signing key without its database': {
+      damage: (data) => rmSync(database(data)),
+      says: /signing-key belongs to a log, but its database .* is missing \(hint: /,
+    },
+  };
+  it.each(Object.entries(cases))('%s', async (_, { from = () => stopped, damage, says }) => {
+    const data = copyOf(from());
+    damage(data);
+    await refused(data, says);
+  });
+
+  it('a folder that is a file', async () => {
+    const data = join(temporaryFolder(), 'data');
+    writeFileSync(data, 'no folder');
+    await refused(data, /cannot make the folder .*\(hint: --data/);
+    await refused(join(data, 'below'), /cannot make the folder .*\(hint: --data/);
+    expect(readFileSync(data, 'utf8')).toBe('no folder');
+  });
+
+  it('a port in use', async () => {
+    const first = await serve({ data: copyOf(stopped) });
+    const data = copyOf(stopped);
+    const before = contents(data);
+    const { port } = new URL(first.url);
+    const { code, stdout, stderr } = await urn(['serve', '--data', data, '--port', port]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^urn: .*port.* in use \(hint: .*--port\)\n$/);
+    expect(contents(data)).toEqual(before);
+    await first.stop();
+  });
+});
+
+describe('a folder that may not be written to', () => {
+  const stranger: Surroundings = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  const protect = (data: string, folderMode: number, fileMode: number) => {
+    // The stranger must be able to reach it.
+    chmodSync(join(data, '..'), 0o755);
+    for (const name of readdirSync(data)) {
+      chmodSync(join(data, name), fileMode);
+      own(join(data, name));
+    }
+    chmodSync(data, folderMode);
+    own(data);
+  };
+  const own = (path: string) => stranger.uid && chownSync(path, stranger.uid, 65534);
+
+  const cases: Record<string, [folderMode: number, fileMode: number, from: () => string | undefined]> = {
+    'a log in a read-only folder': [0o555, 0o444, () => stopped],
+    'a log that a crash left in a read-only folder': [0o555, 0o444, () => killed],
+    'a read-only database': [0o755, 0o444, () => stopped],
+    'an unreadable database': [0o755, 0o000, () => stopped],
+    'an empty read-only folder': [0o555, 0o444, () => undefined],
+  };
+  it.each(Object.entries(cases))('%s', async (_, [folderMode, fileMode, from]) => {
+    const source = from();
+    const data = source === undefined ? join(temporaryFolder(), 'data') : copyOf(source);
+    if (source === undefined) mkdirSync(data);
+    protect(data, folderMode, fileMode);
+    await refused(data, /cannot open .*urn\.sqlite: .*\(hint: .*able to write/, stranger);
+    chmodSync(data, 0o755);
+  });
+});
+
+describe('a database without all of its write-ahead log', () => {
+  it('is what its last whole transaction left, wherever the log was cut', async () => {
+    const log = `${database(killed)}-wal`;
+    const { size } = statSync(log);
+    for (let cut = 0; cut < 4; cut++) {
+      const data = copyOf(killed);
+      truncateSync(`${database(data)}-wal`, cut === 0 ? 0 : choices.between(0, size - 1));
+      rmSync(`${database(data)}-shm`, { force: true });
+      const service = await serve({ data, args: ['--studies', studies] });
+      expect((await enrol(service.url, 3)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      await service.stop();
+      const check = new LogCheck(data).check();
+      expect(check.records).toBeGreaterThanOrEqual(new LogCheck(stopped).check().records + 3);
+      expect(check.events('log')).toEqual(new LogCheck(killed).check().events('log'));
+    }
+  });
+
+  it('never passes for an empty one, in which a new log may begin', async () => {
+    const data = join(temporaryFolder(), 'data');
+    const first = await serve({ data });
+    await first.kill();
+    const { log: logId } = firstRecord(data);
+    for (const side of ['-wal', '-shm']) rmSync(`${database(data)}${side}`);
+    await urnOk(['keys', 'list', '--data', data]);
+    expect(firstRecord(data).log).toBe(logId);
+  });
+});
+
+/** Both commands end with 2 and one message, and leave every file as it was. */
+async function refused(data: string, says: RegExp, as: Surroundings = {}): Promise<void> {
+  const before = contents(data);
+  const ended = await Promise.all([
+    urn(['serve', '--port', '0', '--data', data], as),
+    urn(['keys', 'list', '--data', data], as),
+  ]);
+  for (const { code, stdout, stderr } of ended) {
+    expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^urn: .*\n$/);
+    expect(stderr).toMatch(says);
+    expect(stderr).not.toContain('unexpected');
+  }
+  expect(contents(data)).toEqual(before);
+}
+
+/** SHA-256 by file, without what SQLite rebuilds at every start: its index, and an empty write-ahead log. */
+function contents(data: string): Record<string, string> {
+  if (!existsSync(data) || !statSync(data).isDirectory()) return {};
+  const files = readdirSync(data).flatMap((name) => {
+    if (name.endsWith('-shm')) return [];
+    const path = join(data, name);
+    const mode = statSync(path).mode & 0o777;
+    chmodSync(path, mode | 0o400);
+    const bytes = readFileSync(path);
+    chmodSync(path, mode);
+    if (name.endsWith('-wal') && bytes.length === 0) return [];
+    return [[name, createHash('sha256').update(bytes).digest('hex')]];
+  });
+  return Object.fromEntries(files);
+}
+
+function copyOf(source: string): string {
+  const data = join(temporaryFolder(), 'data');
+  cpSync(source, data, { recursive: true });
+  return data;
+}
+
+function database(data: string): string {
+  return join(data, 'urn.sqlite');
+}
+
+function signingKey(data: string): string {
+  return join(data, 'signing-key');
+}
+
+function overwrite(file: string, position: number, bytes: Uint8Array): void {
+  const fd = openSync(file, 'r+');
+  writeSync(fd, bytes, 0, bytes.length, position);
+  closeSync(fd);
+}
+
+function alter(data: string, sql: string): void {
+  const db = new Database(database(data));
+  db.exec(sql);
+  db.close();
+}
+
+function foreignDatabase(file: string): void {
+  const db = new Database(file);
+  db.pragma('journal_mode = WAL');
+  db.exec('CREATE TABLE records (text); INSERT INTO records VALUES (1)');
+  db.close();
+}
+
+function firstRecord(data: string): { log: string } {
+  const db = new Database(database(data), { readonly: true });
+  const record = db
+    .prepare<[], string>("SELECT CAST(record AS TEXT) FROM records WHERE stream = 'log'")
+    .pluck();
+  const text = record.get() ?? '{}';
+  db.close();
+  return JSON.parse(text);
+}
+
+async function enrol(url: string, count: number) {
+  const agent = new Agent({ keepAlive: true });
+  const answers = [];
+  for (let i = 0; i < count; i++) {
+    const sent = account.fresh(choices.pick(STUDY_NAMES));
+    account.sending(sent);
+    answers.push(await post(agent, url, key, sent));
+  }
+  agent.destroy();
+  return answers;
+}

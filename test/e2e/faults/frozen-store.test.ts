@@ -1,0 +1,91 @@
+/** Another process keeps the database's write lock: requests wait, then are refused, later go on; none counts twice. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, expect, it } from 'vitest';
+import { seededChoices } from '../../support/choices.ts';
+import { ask, clientOf } from '../../support/client.ts';
+import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const temporaryFolder = temporaryFolders();
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+const holders: ChildProcess[] = [];
+let service: Service | undefined;
+
+afterAll(async () => {
+  agent.destroy();
+  for (const holder of holders) holder.kill('SIGKILL');
+  await service?.kill();
+});
+
+it('makes requests wait, refuses them when it takes too long, and counts none of them twice', async () => {
+  const choices = seededChoices();
+  const folder = temporaryFolder();
+  const data = join(folder, 'data');
+  const studies = join(folder, 'studies.yaml');
+  writeFileSync(studies, STUDIES);
+  const key = await issueKey(data, 'edc');
+  service = await serve({ data, args: ['--studies', studies] });
+  const { url, stop } = service;
+  const account = new Account(choices);
+  const log = new LogCheck(data);
+  const send = async () => {
+    const sent = account.fresh(choices.pick(STUDY_NAMES));
+    account.sending(sent);
+    const answer = await post(agent, url, key, sent);
+    account.told(sent, answer);
+    return answer.status;
+  };
+  const sendMany = () => Promise.all(Array.from({ length: 32 }, send));
+  const reads = async () => {
+    expect((await ask(url, '/healthz')).status).toBe(200);
+    for (const study of STUDY_NAMES)
+      account.agreesWithList(study, (await clientOf(url, key).list(study)).results);
+  };
+  expect(new Set(await sendMany())).toEqual(new Set([200]));
+
+  const started = performance.now();
+  const briefly = await hold(join(data, 'urn.sqlite'));
+  const waiting = sendMany();
+  await delay(300);
+  await briefly.release();
+  const statuses = new Set(await waiting);
+  // On a machine that was busy elsewhere it may have been longer than they wait.
+  if (performance.now() - started < 1800) expect(statuses, 'they waited').toEqual(new Set([200]));
+  await account.settle(url, key);
+
+  const long = await hold(join(data, 'urn.sqlite'));
+  const refused = sendMany();
+  await reads();
+  expect(new Set(await refused), 'they waited in vain').toEqual(new Set([503]));
+  expect(account.open).toHaveLength(32);
+  expect(account.agreesWith(log.check())).toBe(0);
+  // These may still be waiting when the others ask again.
+  const late = sendMany();
+  await long.release();
+  await account.settle(url, key);
+  await late;
+  await account.settle(url, key);
+  await stop();
+  expect(account.agreesWith(log.check())).toBe(0);
+  expect(account.acknowledged).toBe(4 * 32);
+});
+
+async function hold(file: string): Promise<{ release(): Promise<void> }> {
+  const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
+  const child = spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  holders.push(child);
+  await once(child.stdout, 'data');
+  return {
+    release: async () => {
+      child.stdin.end();
+      await once(child, 'exit');
+    },
+  };
+}

@@ -1,0 +1,273 @@
+/**
+ * A whole scenario at the most talkative log level; then everything that the service said anywhere is searched for
+ * everything that it must not say there.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Ask, ask, rawRequest, talk, within } from '../support/client.ts';
+import { issueKeys, type Service, serve, urn, urnOk } from '../support/service.ts';
+import { damageLastRecord, storedLog } from '../support/stored-log.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+import { COOK, DUPAGE, TRIALS } from '../support/trials.ts';
+
+const data = temporaryFolders()();
+const GRANTS = {
+  reader: ['reader', '--scope', 'read,randomize'],
+  writer: ['writer', '--scope', 'randomize'],
+  blinded: ['blinded', '--scope', 'blinded,randomize'],
+  auditor: ['auditor', '--scope', 'read,audit'],
+  leaver: ['leaver'],
+} as const;
+type Name = keyof typeof GRANTS;
+let keys: Record<Name, string>;
+
+/** What the service said: on stderr and stdout, start by start, and in answers, key by key. */
+const logs: string[] = [];
+const inTheOpen: string[] = [];
+const answers: { readonly name: Name; readonly path: string; readonly answer: Answer }[] = [];
+
+const IDEMPOTENCY_KEYS = ['ZZIDEMPOTENCY-first', 'ZZIDEMPOTENCY-second', 'ZZIDEMPOTENCY-third'];
+const as = async (service: Service, name: Name, path: string, options: Ask = {}) => {
+  const answer = await ask(service.url, path, { key: keys[name], ...options });
+  answers.push({ name, path, answer });
+  return answer;
+};
+
+async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
+  const service = await serve({ data, studies, args: ['--log-level', 'trace'] });
+  try {
+    await use(service);
+    for (const path of ['/metrics', '/openapi.json', '/docs', '/docs/start.js', '/readyz', '/healthz']) {
+      const response = await fetch(`${service.url}${path}`);
+      inTheOpen.push(JSON.stringify([...response.headers]), await response.text());
+    }
+  } finally {
+    await service.stop();
+    logs.push(service.output.stdout, service.output.stderr);
+  }
+}
+
+/** Every operation with every key, right and wrong. */
+async function everyRequest(service: Service, id: string): Promise<void> {
+  for (const name of Object.keys(GRANTS) as Name[]) {
+    const post = (parameters: Record<string, string>, headers: Record<string, string> = {}) =>
+      as(service, name, '/study_participants', {
+        method: 'POST',
+        parameters: { study: 'Sleep', ...parameters },
+        headers: { 'X-On-Behalf-Of': 'Dr. Example', ...headers },
+      });
+    const own = `${id}-${name}`;
+    for (const key of IDEMPOTENCY_KEYS) await post({ id: own, ...COOK }, { 'Idempotency-Key': key });
+    await post({ id: own, ...DUPAGE });
+    await post({ id: own, ...COOK });
+    await post({ id: `${own}-more`, ...DUPAGE });
+    await post({ id: ' ', sex: 'none' });
+    for (const path of ['/study_config', '/study_participants'])
+      for (const parameters of [
+        { study: 'Sleep' },
+        { study: 'Ward' },
+        { study: 'Dream' },
+        {},
+        { study: 'Sleep', x: 'y' },
+      ])
+        await as(service, name, path, { parameters });
+    await as(service, name, '/study_config', { method: 'DELETE' });
+  }
+}
+
+/** The key in every place where people put keys by mistake. */
+async function misplacedKeys({ url }: Service): Promise<void> {
+  const key = keys.reader;
+  const target = '/study_participants?study=Sleep&id=misplaced&sex=Male&local_site=45-Kane%20%283%2B%29';
+  const requests = [
+    rawRequest('GET', `/${key}`),
+    rawRequest('GET', `/study_config/${key}`),
+    rawRequest('GET', `/docs/${key}`),
+    rawRequest('GET', `/study_config?${key}`),
+    rawRequest('GET', `/study_config?study=${key}&api_key=${key}`),
+    rawRequest('GET', `/study_config?study=%ff${key}&api_key=${key}`),
+    rawRequest('GET', `/study_config?${key}=1&${key}=2`),
+    rawRequest('GET', `/study_config?api_key=${key}&api_key=${key}`),
+    rawRequest('GET', `/study_config?study=Sleep&api_key=${key}%20`),
+    rawRequest('GET', `/study_config?study=Sleep&api_key=${key}`, [`X-API-Key: ${keys.writer}`]),
+    rawRequest('POST', `${target}&api_key=${key}`, [`Idempotency-Key: ${key}`]),
+    rawRequest('POST', `${target}&api_key=${key}`, [`X-On-Behalf-Of: ${key}`]),
+    rawRequest('POST', `${target}&extra=${key}&api_key=${key}`),
+    rawRequest('POST', target, [`Authorization: Basic ${key}`, `User-Agent: ${key}`, `Referer: ${key}`]),
+    rawRequest('POST', target, [`Cookie: api_key=${key}`, `X-Forwarded-For: ${key}`, `X-Request-Id: ${key}`]),
+    `${rawRequest('POST', target, [`Content-Length: ${key.length}`])}${key}`,
+    rawRequest(key, '/study_config'),
+    rawRequest('GET', key),
+    `GET /study_config?api_key=${key} HTTP/9.9\r\n${key}\r\n\r\n`,
+    rawRequest('GET', `/study_config?api_key=${key}`, [`X-Large: ${'x'.repeat(70_000)}`]),
+    `${key}\r\n\r\n`,
+  ];
+  for (const request of requests) inTheOpen.push(await talk(url, request));
+}
+
+beforeAll(async () => {
+  keys = await issueKeys(data, GRANTS);
+  await started(TRIALS, async (service) => {
+    await everyRequest(service, 'first');
+    await misplacedKeys(service);
+    const listed = JSON.parse(await urnOk(['keys', 'list', '--json', '--data', data])) as {
+      keyId: string;
+      user: string;
+    }[];
+    const { keyId = '' } = listed.find(({ user }) => user === 'leaver') ?? {};
+    await urnOk(['keys', 'revoke', keyId, '--data', data]);
+    await within(1_000, async () => (await as(service, 'leaver', '/study_config')).status === 401);
+    await urnOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
+    await within(1_000, async () => {
+      const parameters = { study: 'Sleep', id: 'paused', ...COOK };
+      return (
+        (await as(service, 'writer', '/study_participants', { method: 'POST', parameters })).status === 409
+      );
+    });
+    await everyRequest(service, 'paused');
+  });
+  await urnOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
+  const changed = TRIALS.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
+    'starting_seed: 3',
+    'starting_seed: 9',
+  );
+  await started(changed, (service) => everyRequest(service, 'changed'));
+  logs.push(
+    (
+      await urn([
+        'serve',
+        '--data',
+        data,
+        '--studies',
+        fileOf('Sleep:\n  treatments: [ZZTREATA, "ZZTREATB]\n'),
+      ])
+    ).stderr,
+  );
+  damageLastRecord(data, storedLog(data).find(({ record }) => record.data.participantId)?.stream ?? '');
+  await started(TRIALS, (service) => everyRequest(service, 'damaged'));
+});
+
+const folder = temporaryFolders()();
+function fileOf(text: string): string {
+  const file = join(folder, 'broken.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Values of these members of the sealed sections, wherever they stand. */
+const SEALED = [
+  'salt',
+  'seed',
+  'state',
+  'inc',
+  'uinteger',
+  'uniform53',
+  'treatment',
+  'sha256',
+  'idempotencyKey',
+];
+
+function sealedSecrets(value: unknown, found: Set<string> = new Set()): Set<string> {
+  for (const [name, member] of Object.entries(value ?? {})) {
+    if (typeof member === 'object') sealedSecrets(member, found);
+    else if (SEALED.includes(name) && String(member).length > 5) found.add(String(member));
+  }
+  return found;
+}
+
+/** All that is sealed in the log, the keys and what could be computed of them. */
+function secrets(): string[] {
+  const sealed = storedLog(data).flatMap((stored) => [...sealedSecrets(JSON.parse(stored.sealed))]);
+  const ofKeys = Object.values(keys).flatMap((key) => [
+    key,
+    key.slice(4),
+    ...(['hex', 'base64', 'base64url'] as const).map((encoding) =>
+      createHash('sha256').update(key).digest(encoding),
+    ),
+  ]);
+  return [...new Set([...sealed, ...ofKeys, ...IDEMPOTENCY_KEYS, 'ZZTREAT', 'ZZIDEMPOTENCY'])];
+}
+
+const isArm = (secret: string) => secret.startsWith('ZZTREAT');
+const found = (texts: readonly string[], of: readonly string[]) =>
+  of.filter((secret) => texts.some((text) => text.includes(secret)));
+const textsOf = (shown: typeof answers) =>
+  shown.flatMap(({ answer }) => [answer.text, JSON.stringify([...answer.headers])]);
+
+describe('the scenario', () => {
+  it('was what it should be, and the search finds what is there', () => {
+    const statuses = new Set(answers.map(({ answer }) => answer.status));
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 422, 503]));
+    expect(logs.join('').match(/"msg":"request"/g)?.length).toBeGreaterThan(300);
+    expect(logs.join('')).toContain('study suspended');
+    expect(logs.join('')).toContain('cannot be read any further');
+    expect(logs.join('')).toContain('not valid YAML');
+    const all = secrets();
+    expect(all.length).toBeGreaterThan(50);
+    const audited = textsOf(answers.filter(({ name }) => name === 'auditor'));
+    expect(found(audited, all).length).toBeGreaterThan(10);
+  });
+});
+
+describe('no key, treatment, generator state, seed, uniform, salt, hash of a key or Idempotency-Key stands in', () => {
+  it('any line of the log', () => {
+    expect(found(logs, secrets())).toEqual([]);
+  });
+
+  it('/metrics, /openapi.json, /docs, and the answers to misplaced keys', () => {
+    expect(found(inTheOpen, secrets())).toEqual([]);
+  });
+
+  it('any header of any answer', () => {
+    expect(
+      found(
+        answers.map(({ answer }) => JSON.stringify([...answer.headers])),
+        secrets(),
+      ),
+    ).toEqual([]);
+  });
+
+  it.each(['reader', 'writer', 'blinded', 'leaver'] as const)(
+    'what the key %s is told, but for the arms that its scopes show',
+    (name) => {
+      const told = textsOf(answers.filter((shown) => shown.name === name));
+      expect(
+        found(
+          told,
+          secrets().filter((secret) => !isArm(secret)),
+        ),
+      ).toEqual([]);
+    },
+  );
+
+  it.each(['writer', 'blinded'] as const)('and no participant of the key %s has an arm', (name) => {
+    const told = answers.filter((shown) => shown.name === name && shown.path === '/study_participants');
+    expect(found(textsOf(told), secrets())).toEqual([]);
+    expect(told.some(({ answer }) => answer.status === 200 && answer.results.length > 0)).toBe(true);
+  });
+
+  it('and no error message of any key names an arm', () => {
+    const messages = answers.map(({ answer }) => answer.message);
+    expect(found(messages, secrets())).toEqual([]);
+  });
+});
+
+describe('in the log of events', () => {
+  it('no API key stands, in the clear or sealed, nor anywhere else in the data folder', () => {
+    for (const file of readdirSync(data)) {
+      const bytes = readFileSync(join(data, file));
+      for (const key of Object.values(keys)) expect(bytes.includes(key), file).toBe(false);
+    }
+  });
+
+  it('what is sealed does not stand in the clear; of the arms, only the names, in the registration', () => {
+    const clear = storedLog(data);
+    const texts = (records: typeof clear) => records.map(({ record }) => JSON.stringify(record));
+    const registered = clear.filter(({ record }) => record.type === 'StudyRegistered');
+    const others = clear.filter(({ record }) => record.type !== 'StudyRegistered');
+    expect(found(texts(others), secrets())).toEqual([]);
+    expect(found(texts(registered), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
+  });
+});

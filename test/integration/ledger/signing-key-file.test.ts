@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import { otherProcess } from '../../support/other-process.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+
+describe('the signing key’s file', () => {
+  it('is made once, and can be read by its owner alone', () => {
+    const folder = newFolder();
+    const file = join(folder, 'signing-key');
+    const made = loadOrMakeSigningKey(file, 'urn');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toBe(`${made.secret}\n`);
+    expect(loadOrMakeSigningKey(file, 'another').secret).toBe(made.secret);
+    expect(loadSigningKey(file).secret).toBe(made.secret);
+    expect(readdirSync(folder)).toEqual(['signing-key']);
+  });
+
+  it('is one for all processes that make it at once', async () => {
+    const folder = newFolder();
+    const ended = await Promise.all(
+      Array.from({ length: 4 }, () => otherProcess(['key', join(folder, 'signing-key')])),
+    );
+    const keys = ended.map(({ said }) => JSON.stringify(said));
+    expect(keys[0]).toContain('publicKey');
+    expect(new Set(keys).size).toBe(1);
+    expect(readdirSync(folder)).toEqual(['signing-key']);
+  });
+
+  it('is made although a start that crashed has left a draft', () => {
+    const folder = newFolder();
+    const file = join(folder, 'signing-key');
+    for (const name of [`signing-key.new-${process.pid}`, 'signing-key.new-1'])
+      writeFileSync(join(folder, name), 'PRIVATE+');
+    expect(loadOrMakeSigningKey(file, 'urn').name).toBe('urn');
+  });
+
+  it('that is there is never written again, not even when it is empty', () => {
+    const file = join(newFolder(), 'signing-key');
+    writeFileSync(file, '');
+    expect(() => loadOrMakeSigningKey(file, 'urn')).toThrow('holds no signing key');
+    expect(readFileSync(file, 'utf8')).toBe('');
+  });
+
+  it('that is missing is not made by reading it', () => {
+    const folder = newFolder();
+    expect(() => loadSigningKey(join(folder, 'signing-key'))).toThrow(
+      'is missing (hint: restore it from a backup',
+    );
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('that was cut off is refused without quoting it', () => {
+    const file = join(newFolder(), 'signing-key');
+    const { secret } = makeSigningKey('urn');
+    writeFileSync(file, secret.slice(0, 40));
+    expect(() => loadSigningKey(file)).toThrow(file);
+    expect(() => loadSigningKey(file)).not.toThrow(secret.slice(25, 40));
+  });
+});

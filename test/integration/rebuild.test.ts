@@ -1,0 +1,150 @@
+/** What two processes showed while they wrote and followed live is what a third one folds from nothing. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { access } from '../../projections/access.ts';
+import { balance } from '../../projections/balance.ts';
+import { participants } from '../../projections/participants.ts';
+import type { Runner } from '../../projections/runner.ts';
+import { studyConfig } from '../../projections/study-config.ts';
+import { type OpenLog, openLog } from '../../src/app.ts';
+import { decide } from '../../src/study/decide.ts';
+import { studyState } from '../../src/study/state.ts';
+import { CONFIGURATION, NURSE, OPERATOR, randomize } from '../support/facts.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const opened: OpenLog[] = [];
+afterEach(async () => {
+  for (const log of opened.splice(0)) await log.close();
+});
+
+/** A process at the log of that folder. */
+async function start(data: string): Promise<OpenLog> {
+  const log = await openLog({ data }, OPERATOR);
+  opened.push(log);
+  await log.runner.rebuild();
+  log.runner.follow();
+  return log;
+}
+
+/** All that a process shows of the log, and what it would decide next. */
+function shown({ runner, studies }: OpenLog): unknown {
+  return {
+    access: runner.state(access, 'access'),
+    revisions: revisions(runner),
+    studies: studies.list().map(({ stream, registered }) => ({
+      registered,
+      config: runner.state(studyConfig, stream),
+      participants: runner.state(participants, stream),
+      balance: runner.state(balance, stream),
+      next: decide(runner.state(studyState, stream), randomize('next')),
+    })),
+  };
+}
+
+function revisions(runner: Runner): Record<string, number> {
+  return Object.fromEntries(
+    runner
+      .streams()
+      .sort()
+      .map((stream) => [stream, runner.revision(stream)]),
+  );
+}
+
+/** Until both have followed to where the other is. */
+async function untilSame(one: OpenLog, two: OpenLog): Promise<void> {
+  const same = () => JSON.stringify(revisions(one.runner)) === JSON.stringify(revisions(two.runner));
+  await expect.poll(same, { timeout: 5000 }).toBe(true);
+}
+
+describe('a log in SQLite', () => {
+  it('written by two processes that follow it live, and rebuilt from nothing, shows the same in all three', async () => {
+    const data = newFolder();
+    const one = await start(data);
+    const two = await start(data);
+    const names = ['CHS JCOIN', 'second study'];
+    for (const name of names)
+      expect(await one.studies.register({ ...CONFIGURATION, name }, undefined, OPERATOR)).toBe('registered');
+    expect(await two.studies.register({ ...CONFIGURATION, name: 'CHS JCOIN' }, 5n, OPERATOR)).toBe(
+      'already-registered',
+    );
+    const streams = names.map((name) => one.studies.streamOf(name));
+    await untilSame(one, two);
+
+    const outcomes = await Promise.all(
+      Array.from({ length: 120 }, (_, i) => {
+        const log = i % 2 === 0 ? one : two;
+        const levels = CONFIGURATION.factors.map((factor, f) => factor.levels[(i >> f) % 2] ?? '');
+        // Every participant is asked for twice, once at each process.
+        const command = randomize(`${i >> 1}`, { levels, idempotencyKey: `key-${i % 7}-${i}` });
+        return log.studies
+          .submit(streams[(i >> 1) % 2] ?? '', command, NURSE)
+          .then(({ outcome }) => outcome.type);
+      }),
+    );
+    expect(outcomes.filter((type) => type === 'randomized')).toHaveLength(60);
+    expect(outcomes.filter((type) => type === 'duplicate')).toHaveLength(60);
+    const key = await two.keys.issue({ user: 'nurse', scopes: ['read'] }, OPERATOR);
+    await one.studies.submit(streams[0] ?? '', { type: 'pause', reason: 'data review' }, OPERATOR);
+
+    await untilSame(one, two);
+    const three = await start(data);
+    expect(shown(one)).toEqual(shown(three));
+    expect(shown(two)).toEqual(shown(three));
+    expect(three.runner.state(participants, streams[0] ?? '').inOrder).toHaveLength(30);
+    if (!('apiKey' in key)) throw new Error('no key was issued');
+    expect(three.keys.accept(key.apiKey)?.key.user).toBe('nurse');
+  });
+
+  it('answers a repeated request from before the restart, and goes on where the generator was', async () => {
+    const data = newFolder();
+    const before = await start(data);
+    await before.studies.register(CONFIGURATION, 42n, OPERATOR);
+    const stream = before.studies.streamOf(CONFIGURATION.name);
+    const command = randomize('001', { idempotencyKey: 'visit-7' });
+    expect(await before.studies.submit(stream, command, NURSE)).toMatchObject({
+      outcome: { type: 'randomized' },
+      revision: 1,
+    });
+    const last = before.runner.state(participants, stream).inOrder.at(-1);
+    await before.close();
+    opened.pop();
+
+    const after = await start(data);
+    expect(await after.studies.submit(stream, command, NURSE)).toMatchObject({
+      outcome: { type: 'repeated' },
+      revision: 1,
+    });
+    await after.studies.submit(stream, randomize('002'), NURSE);
+    const state = after.runner.state(studyState, stream);
+    if (state.status === 'unregistered') throw new Error('the study is gone');
+    expect(state.counts.of(0, 1).reduce((sum, n) => sum + n)).toBe(2);
+    expect(last?.bgStateAfter).toBeDefined();
+    expect(after.runner.state(participants, stream).inOrder[0]).toEqual(last);
+  });
+
+  it('shows a revoked key, a pause and a resumption to the other process within a second', async () => {
+    const data = newFolder();
+    const one = await start(data);
+    const two = await start(data);
+    await one.studies.register(CONFIGURATION, undefined, OPERATOR);
+    const stream = one.studies.streamOf(CONFIGURATION.name);
+    const key = await one.keys.issue(
+      { user: 'nurse', scopes: ['read'], expiresAt: '2999-01-01T00:00:00.000Z' },
+      OPERATOR,
+    );
+    if (!('apiKey' in key)) throw new Error('no key was issued');
+    const soon = { timeout: 1000 };
+    await expect.poll(() => two.keys.accept(key.apiKey)?.accessRevision, soon).toBe(0);
+
+    expect(await two.keys.revoke(key.keyId, 'left the site', OPERATOR)).toBe('revoked');
+    await expect.poll(() => one.keys.accept(key.apiKey), soon).toBeUndefined();
+    expect(await one.keys.revoke(key.keyId, undefined, OPERATOR)).toBe('already-revoked');
+
+    await two.studies.submit(stream, { type: 'pause', reason: 'data review' }, OPERATOR);
+    await expect
+      .poll(() => one.studies.find(CONFIGURATION.name)?.registered.paused?.reason, soon)
+      .toBe('data review');
+    await one.studies.submit(stream, { type: 'resume', reason: 'review done' }, OPERATOR);
+    await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.paused, soon).toBeUndefined();
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { access } from '../../../projections/access.ts';
+import { Runner } from '../../../projections/runner.ts';
+import { Keys } from '../../../src/access/keys.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+
+function keysAt(time = '2026-03-01T09:00:00.000Z', store = new MemoryStore()) {
+  const runner = new Runner(store, LOG_ID, [access]);
+  const clock = { time };
+  const tools = { ...fixedTools(), now: () => new Date(clock.time) };
+  return { keys: new Keys({ store, logId: LOG_ID, runner, tools }), runner, clock };
+}
+
+async function issue(keys: Keys, expiresAt?: string): Promise<{ keyId: string; apiKey: string }> {
+  const issued = await keys.issue({ user: 'nurse', scopes: ['read'], expiresAt }, OPERATOR);
+  if ('refused' in issued) throw new Error(issued.refused);
+  return issued;
+}
+
+describe('a key', () => {
+  it('is accepted from the moment it is issued, at the revision that issued it', async () => {
+    const { keys } = keysAt();
+    await issue(keys);
+    const { keyId, apiKey } = await issue(keys);
+    expect(keys.accept(apiKey)).toMatchObject({
+      key: { keyId, user: 'nurse', scopes: ['read'] },
+      accessRevision: 1,
+    });
+  });
+
+  it('is not accepted when nobody issued it, or but for a letter', async () => {
+    const { keys } = keysAt();
+    const { apiKey } = await issue(keys);
+    for (const other of ['', 'urn_', apiKey.slice(0, -1), `${apiKey} `, apiKey.toUpperCase()])
+      expect(keys.accept(other)).toBeUndefined();
+  });
+
+  it('is not accepted once it is revoked', async () => {
+    const { keys } = keysAt();
+    const { keyId, apiKey } = await issue(keys);
+    expect(await keys.revoke(keyId, 'left the site', OPERATOR)).toBe('revoked');
+    expect(keys.accept(apiKey)).toBeUndefined();
+    expect(keys.list()).toMatchObject([{ keyId, revoked: { reason: 'left the site' } }]);
+    expect(await keys.revoke('k0', undefined, OPERATOR)).toBe('unknown-key');
+  });
+
+  it('is accepted to the last millisecond before it expires, and not from then on', async () => {
+    const { keys, clock } = keysAt();
+    const { apiKey } = await issue(keys, '2027-06-30T00:00:00.000Z');
+    for (const [time, accepted] of [
+      ['2027-06-29T23:59:59.999Z', true],
+      ['2027-06-30T00:00:00.000Z', false],
+      ['2028-01-01T00:00:00.000Z', false],
+    ] as const) {
+      clock.time = time;
+      expect(keys.accept(apiKey) !== undefined).toBe(accepted);
+    }
+  });
+
+  it('that must not be is refused, and nothing is written', async () => {
+    const { keys, runner } = keysAt();
+    expect(await keys.issue({ user: 'nurse', scopes: ['audit', 'randomize'] }, OPERATOR)).toEqual({
+      refused: expect.stringContaining('--allow-prediction'),
+    });
+    expect(runner.revision('access')).toBe(-1);
+  });
+
+  it('that could not be read back is not written: a key limited to nothing, or of nobody', async () => {
+    const { keys, runner } = keysAt();
+    for (const grant of [
+      { studies: [] },
+      { where: [] },
+      { scopes: [] },
+      { user: '' },
+      { expiresAt: '2027-06-30' },
+    ])
+      await expect(keys.issue({ user: 'nurse', scopes: ['read'], ...grant }, OPERATOR)).rejects.toMatchObject(
+        { fault: 'malformed' },
+      );
+    expect(runner.revision('access')).toBe(-1);
+    await issue(keys);
+    expect(runner.halted('access')).toBeUndefined();
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { decodeRecord, encodeRecord } from '../../../events/record.ts';
+import { DomainError } from '../../../src/errors.ts';
+import { type KeySource, openIdentity } from '../../../src/ledger/identity.ts';
+import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';
+import { NO_STREAM, type StoredRecord } from '../../../src/store/event-store.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { FaultyStore } from '../../support/faulty-store.ts';
+import { fixedId, fixedTools } from '../../support/fixed-tools.ts';
+
+/** A place for one key, as the data folder is. */
+function keyring(): KeySource & { key: SigningKey | undefined } {
+  return {
+    key: undefined,
+    load() {
+      if (!this.key) throw new DomainError('identity', 'the signing key is missing');
+      return this.key;
+    },
+    loadOrMake(logName) {
+      this.key ??= makeSigningKey(logName);
+      return this.key;
+    },
+  };
+}
+
+const open = (store: MemoryStore | FaultyStore, keys: KeySource, name?: string, series = 0) =>
+  openIdentity(store, keys, name, OPERATOR, fixedTools(series));
+
+async function records(store: MemoryStore): Promise<StoredRecord[]> {
+  const all: StoredRecord[] = [];
+  for await (const page of store.readAll()) all.push(...page);
+  return all;
+}
+
+describe('a new log', () => {
+  it('begins with LogCreated: its id, its name and its public key', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    const identity = await open(store, keys, 'trial-7');
+    expect(identity).toEqual({ logId: fixedId(1), logName: 'trial-7', signingKey: keys.key });
+    const [first, ...more] = (await records(store)).map((record) => decodeRecord(record));
+    expect(more).toEqual([]);
+    expect(first).toMatchObject({
+      type: 'LogCreated',
+      stream: 'log',
+      revision: 0,
+      log: identity.logId,
+      data: { logId: identity.logId, logName: 'trial-7', publicKey: identity.signingKey.publicKey },
+      actor: OPERATOR,
+    });
+  });
+
+  it('is named "urn" when nobody says otherwise', async () => {
+    expect((await open(new MemoryStore(), keyring())).logName).toBe('urn');
+  });
+
+  it.each(['', 'two words', 'a+b', 'line\nbreak', 'no\u00a0break'])(
+    'is not begun under the name %j',
+    async (name) => {
+      const store = new MemoryStore();
+      const keys = keyring();
+      await expect(open(store, keys, name)).rejects.toMatchObject({
+        code: 'identity',
+        message: expect.stringContaining('cannot name a log'),
+      });
+      expect(await records(store)).toEqual([]);
+      expect(keys.key).toBeUndefined();
+    },
+  );
+
+  it('is not begun under another name than its key, which a start that broke off has left', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    keys.loadOrMake('before');
+    await expect(open(store, keys, 'after')).rejects.toMatchObject({
+      code: 'identity',
+      message: expect.stringContaining('--log-name before'),
+    });
+    expect(await records(store)).toEqual([]);
+    expect((await open(store, keys, 'before')).logName).toBe('before');
+  });
+
+  it('that two processes begin at once is one log', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    const [one, two] = await Promise.all([open(store, keys, undefined, 1), open(store, keys, 'urn', 2)]);
+    expect(one).toEqual(two);
+    expect(await records(store)).toHaveLength(1);
+  });
+
+  it('that two processes begin at once under two names has one of them, and the other process stops', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    const results = await Promise.allSettled([open(store, keys, 'a', 1), open(store, keys, 'b', 2)]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const [created] = (await records(store)).map((record) => decodeRecord(record));
+    expect(created).toMatchObject({ data: { logName: keys.key?.name, publicKey: keys.key?.publicKey } });
+  });
+
+  it('that two processes begin at once with two keys is the first one’s, and the other process stops', async () => {
+    const store = new MemoryStore();
+    const results = await Promise.allSettled([
+      open(store, keyring(), 'urn', 1),
+      open(store, keyring(), 'urn', 2),
+    ]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(results.find((result) => result.status === 'rejected')?.reason).toMatchObject({
+      code: 'identity',
+      message: expect.stringContaining("the signing key is not this log's"),
+    });
+  });
+
+  it('whose first append got no answer is opened by the next start', async () => {
+    const memory = new MemoryStore();
+    const store = new FaultyStore(memory);
+    const keys = keyring();
+    store.next('lost-after');
+    await expect(open(store, keys)).rejects.toMatchObject({ name: 'StoreError', outcome: 'unclear' });
+    expect((await open(store, keys)).logName).toBe('urn');
+    expect(await records(memory)).toHaveLength(1);
+  });
+});
+
+describe('an existing log', () => {
+  it('is who it was, whether or not its name is given', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    const begun = await open(store, keys, 'trial-7');
+    expect(await open(store, keys, undefined, 1)).toEqual(begun);
+    expect(await open(store, keys, 'trial-7', 2)).toEqual(begun);
+    expect(await records(store)).toHaveLength(1);
+  });
+
+  it('is not opened under another name', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    await open(store, keys, 'trial-7');
+    await expect(open(store, keys, 'trial-8')).rejects.toMatchObject({
+      code: 'identity',
+      message: expect.stringContaining('named "trial-7", not "trial-8" (hint: leave out --log-name)'),
+    });
+  });
+
+  it('is not opened with another key, not even one of the same name', async () => {
+    const store = new MemoryStore();
+    await open(store, keyring(), 'urn');
+    const other = keyring();
+    other.loadOrMake('urn');
+    await expect(open(store, other)).rejects.toMatchObject({
+      code: 'identity',
+      message: expect.stringContaining('hint: the database and the key file belong together'),
+    });
+  });
+
+  it('is not opened without its key, and no new key is made', async () => {
+    const store = new MemoryStore();
+    await open(store, keyring(), 'urn');
+    const empty = keyring();
+    await expect(open(store, empty)).rejects.toMatchObject({ code: 'identity' });
+    expect(empty.key).toBeUndefined();
+  });
+
+  it('is not opened when its first record says that it is another log', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    const { publicKey } = keys.loadOrMake('urn');
+    const header = {
+      id: fixedId(1),
+      log: fixedId(2),
+      stream: 'log',
+      revision: 0,
+      at: '2026-03-01T09:00:00.000Z',
+      actor: OPERATOR,
+    };
+    const data = { logId: fixedId(3), logName: 'urn', publicKey };
+    await store.append('log', NO_STREAM, [
+      encodeRecord(header, { type: 'LogCreated', data, sections: {} }, fixedTools().newSalt),
+    ]);
+    await expect(open(store, keys)).rejects.toMatchObject({
+      code: 'identity',
+      message: expect.stringContaining('not its LogCreated'),
+    });
+  });
+
+  it('is not opened when its first record was changed', async () => {
+    const store = new MemoryStore();
+    const keys = keyring();
+    await store.append('log', NO_STREAM, [
+      { record: Buffer.from('{}'), sealed: Buffer.from('{}'), leaf: Buffer.alloc(32) },
+    ]);
+    await expect(open(store, keys)).rejects.toMatchObject({ name: 'RecordError', fault: 'leaf-mismatch' });
+    expect(keys.key).toBeUndefined();
+  });
+});

@@ -1,0 +1,103 @@
+import { createHash, createPublicKey, sign, verify } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { makeSigningKey, parseSigningKey } from '../../../src/ledger/signing-key.ts';
+
+/** The key pair in the examples of Go's package golang.org/x/mod/sumdb/note, whose format C2SP signed-note is. */
+const SECRET = 'PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz';
+const PUBLIC = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW';
+/** What that package's example says and signs. */
+const NOTE =
+  "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n";
+const SIGNATURE =
+  'x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=';
+
+describe('a signing key', () => {
+  it('is read as signed-note writes it, and has the verifier key that belongs to it', () => {
+    expect(parseSigningKey(SECRET, 'the file')).toMatchObject({
+      name: 'PeterNeumann',
+      publicKey: PUBLIC,
+      secret: SECRET,
+    });
+  });
+
+  it('signs as the signed-note example is signed', () => {
+    const { privateKey } = parseSigningKey(SECRET, 'the file');
+    // The first four bytes are the key id.
+    expect(Buffer.from(SIGNATURE, 'base64').subarray(0, 4).toString('hex')).toBe('c74f20a3');
+    expect(sign(null, Buffer.from(NOTE), privateKey)).toEqual(Buffer.from(SIGNATURE, 'base64').subarray(4));
+  });
+
+  it('has the key id SHA-256(name ‖ 0x0A ‖ 0x01 ‖ public key), its first four bytes', () => {
+    const { name, publicKey } = makeSigningKey('jcoin-log');
+    const [, keyId = '', base64 = ''] = /^jcoin-log\+([0-9a-f]{8})\+(.+)$/.exec(publicKey) ?? [];
+    const typed = Buffer.from(base64, 'base64');
+    expect(typed).toHaveLength(33);
+    expect(typed[0]).toBe(1);
+    expect(createHash('sha256').update(name).update('\n').update(typed).digest('hex')).toMatch(
+      new RegExp(`^${keyId}`),
+    );
+  });
+
+  it('comes back from its text, with a line break at the end or without', () => {
+    const key = makeSigningKey('urn');
+    for (const text of [key.secret, `${key.secret}\n`]) {
+      const read = parseSigningKey(text, 'the file');
+      expect(read).toMatchObject({ name: 'urn', publicKey: key.publicKey, secret: key.secret });
+      const signature = sign(null, Buffer.from('x'), read.privateKey);
+      expect(verify(null, Buffer.from('x'), createPublicKey(key.privateKey), signature)).toBe(true);
+    }
+  });
+
+  it('is another each time', () => {
+    expect(makeSigningKey('urn').secret).not.toBe(makeSigningKey('urn').secret);
+  });
+
+  it('may have any name without white space and plus signs', () => {
+    for (const name of ['urn', 'example.org/trial-7', 'Ärzte', '山田'])
+      expect(parseSigningKey(makeSigningKey(name).secret, 'the file').name).toBe(name);
+  });
+});
+
+describe('a signing key is refused, and not quoted,', () => {
+  const [base64 = ''] = SECRET.split('+').slice(4);
+
+  it.each([
+    ['when it is empty', ''],
+    ['when it is a verifier key', PUBLIC],
+    ['when it is something else', '-----BEGIN PRIVATE KEY-----\n'],
+    ['when it is cut off', SECRET.slice(0, -4)],
+    ['when it is longer', `${SECRET}AAAA`],
+    [
+      'when it is of another algorithm',
+      `PRIVATE+KEY+PeterNeumann+c74f20a3+${Buffer.alloc(33, 2).toString('base64')}`,
+    ],
+    ['when its name was changed', SECRET.replace('Peter', 'Petra')],
+    ['when its id was changed', SECRET.replace('c74f20a3', 'c74f20a4')],
+    ['when its bytes were changed', SECRET.replace('AYEK', 'AYEL')],
+    ['when its base64 is not the shortest', SECRET.replace(/Fz$/, 'Fz==')],
+    ['when there are two', `${SECRET}\n${SECRET}`],
+    ['when something stands before it', ` ${SECRET}`],
+  ])('%s', (_, text) => {
+    const error = refusal(text);
+    expect(error).toMatchObject({ name: 'DomainError', code: 'identity' });
+    expect(error.message).toContain('the file');
+    expect(error.message).toContain('hint: restore it from a backup');
+    expect(error.message).not.toContain(base64.slice(4, 20));
+  });
+
+  it('at any letter that is not its own', () => {
+    for (let i = 0; i < SECRET.length; i++) {
+      const other = SECRET[i] === 'A' ? 'B' : 'A';
+      expect(() => parseSigningKey(SECRET.slice(0, i) + other + SECRET.slice(i + 1), 'the file')).toThrow();
+    }
+  });
+
+  function refusal(text: string): Error {
+    try {
+      parseSigningKey(text, 'the file');
+    } catch (error) {
+      return error as Error;
+    }
+    throw new Error('the key was taken');
+  }
+});

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import type { AccessFact } from '../../../events/access.ts';
+import type { Fact } from '../../../events/catalogue.ts';
+import type { StudyFact } from '../../../events/study.ts';
+import { access } from '../../../projections/access.ts';
+import { balance } from '../../../projections/balance.ts';
+import { participants } from '../../../projections/participants.ts';
+import type { Projection } from '../../../projections/projection.ts';
+import { studyConfig } from '../../../projections/study-config.ts';
+import {
+  CONFIGURATION,
+  event,
+  LEVELS,
+  OPERATOR,
+  paused,
+  randomized,
+  registered,
+  resumed,
+  SEED,
+  STUDY_ID,
+} from '../../support/facts.ts';
+
+/** When `event` says that the fact of a revision was written. */
+const AT = '2026-03-01T09:00:00.000Z';
+
+function fold<S>(projection: Projection<S>, facts: readonly Fact[]): S {
+  const actor = projection.stream === 'access' ? OPERATOR : undefined;
+  return facts.reduce(
+    (state, fact, revision) => projection.apply(state, event(fact, revision, actor && { actor })),
+    projection.initial(),
+  );
+}
+
+function onArm(participantId: string, treatment: string, levels = LEVELS): StudyFact {
+  const fact = randomized(participantId);
+  return {
+    ...fact,
+    data: {
+      participantId,
+      levels: CONFIGURATION.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' })),
+    },
+    sections: { ...fact.sections, allocation: { treatment } },
+  };
+}
+
+describe('participants', () => {
+  it('are nobody before the first', () => {
+    expect(fold(participants, [])).toEqual({ inOrder: [], byId: new Map() });
+    expect(fold(participants, [registered(), paused, resumed]).inOrder).toEqual([]);
+  });
+
+  it('are listed in the order of their randomization, whatever their ids', () => {
+    const { inOrder, byId } = fold(participants, [
+      registered(),
+      ...['9', '10', 'a', '1'].map((id) => randomized(id)),
+    ]);
+    expect(inOrder.map(({ participantId }) => participantId)).toEqual(['9', '10', 'a', '1']);
+    for (const participant of inOrder) expect(byId.get(participant.participantId)).toBe(participant);
+  });
+
+  it('say who was randomized when, by whom, at which levels, to what', () => {
+    const fact = randomized('001');
+    expect(fold(participants, [registered(), fact]).inOrder).toEqual([
+      {
+        participantId: '001',
+        levels: LEVELS,
+        treatment: fact.sections.allocation.treatment,
+        at: AT,
+        user: 'nurse',
+        bgStateAfter: fact.sections.draw.bgStateAfter,
+        revision: 1,
+      },
+    ]);
+  });
+
+  it('may have ids that are names of JavaScript’s own', () => {
+    const ids = ['__proto__', 'constructor', 'toString'];
+    const { byId } = fold(participants, [registered(), ...ids.map((id) => randomized(id))]);
+    expect([...byId.keys()]).toEqual(ids);
+    expect(byId.get('hasOwnProperty')).toBeUndefined();
+  });
+});
+
+describe('the configuration', () => {
+  it('of a study that is not in the log is undefined', () => {
+    expect(fold(studyConfig, [])).toBeUndefined();
+  });
+
+  it('is what was registered', () => {
+    expect(fold(studyConfig, [registered()])).toEqual({
+      studyId: STUDY_ID,
+      configuration: CONFIGURATION,
+      seed: String(SEED),
+      seedSource: 'drawn',
+      seedWeak: false,
+      registeredAt: AT,
+      paused: undefined,
+    });
+  });
+
+  it('says whether the study is paused, since when, and why', () => {
+    expect(fold(studyConfig, [registered(), paused])?.paused).toEqual({ reason: 'data review', at: AT });
+    expect(fold(studyConfig, [registered(), paused, resumed])?.paused).toBeUndefined();
+    expect(fold(studyConfig, [registered(), paused, resumed, paused])?.paused).toEqual({
+      reason: 'data review',
+      at: AT,
+    });
+  });
+
+  it('is not moved by participants', () => {
+    expect(fold(studyConfig, [registered(), randomized()])).toEqual(fold(studyConfig, [registered()]));
+  });
+});
+
+describe('the balance', () => {
+  it('is undefined for a study that is not in the log, and zero for one without participants', () => {
+    expect(fold(balance, [])).toBeUndefined();
+    expect(fold(balance, [registered()])).toEqual({
+      treatments: ['MART', 'RMC-Q', 'RMC-A'],
+      totals: [0, 0, 0],
+      factors: [
+        { factor: '10', levels: ['Male', 'Female'].map((level) => ({ level, counts: [0, 0, 0] })) },
+        {
+          factor: '9',
+          levels: ['11-Cook County – Chicago', '30-Dupage County'].map((level) => ({
+            level,
+            counts: [0, 0, 0],
+          })),
+        },
+      ],
+    });
+  });
+
+  it('counts participants by treatment, in all and at each level', () => {
+    const facts = [
+      registered(),
+      onArm('1', 'MART', ['Male', '30-Dupage County']),
+      onArm('2', 'RMC-A', ['Female', '30-Dupage County']),
+      paused,
+      onArm('3', 'RMC-A', ['Male', '11-Cook County – Chicago']),
+    ];
+    expect(fold(balance, facts)).toMatchObject({
+      totals: [1, 0, 2],
+      factors: [
+        { levels: [{ counts: [1, 0, 1] }, { counts: [0, 0, 1] }] },
+        { levels: [{ counts: [0, 0, 1] }, { counts: [1, 0, 1] }] },
+      ],
+    });
+  });
+
+  it('of one study is not that of another', () => {
+    const one = fold(balance, [registered(), onArm('1', 'MART')]);
+    expect(fold(balance, [registered()])?.totals).toEqual([0, 0, 0]);
+    expect(one?.totals).toEqual([1, 0, 0]);
+  });
+});
+
+describe('access', () => {
+  const issued = (keyId: string, sha256: string): AccessFact => ({
+    type: 'ApiKeyIssued',
+    data: { keyId, user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'] },
+    sections: { credential: { sha256 } },
+  });
+  const [a, b] = ['aa'.repeat(32), 'bb'.repeat(32)];
+
+  it('finds a key by its id and by its hash', () => {
+    const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b)]);
+    expect(bySha256).toEqual(
+      new Map([
+        [a, 'k1'],
+        [b, 'k2'],
+      ]),
+    );
+    expect(byId.get('k2')).toEqual({
+      keyId: 'k2',
+      user: 'nurse',
+      scopes: ['read'],
+      studies: ['CHS JCOIN'],
+      issuedAt: AT,
+    });
+  });
+
+  it('keeps a revoked key, and says when and why it was revoked', () => {
+    const revoke = (reason?: string): AccessFact => ({
+      type: 'ApiKeyRevoked',
+      data: { keyId: 'k1', ...(reason && { reason }) },
+      sections: {},
+    });
+    const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b), revoke('left the site')]);
+    expect(byId.get('k1')?.revoked).toEqual({ at: AT, reason: 'left the site' });
+    expect(byId.get('k2')?.revoked).toBeUndefined();
+    expect(bySha256.get(a)).toBe('k1');
+    expect(fold(access, [issued('k1', a), revoke()]).byId.get('k1')?.revoked).toEqual({ at: AT });
+  });
+});

@@ -1,0 +1,330 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import type { Fact } from '../../../events/catalogue.ts';
+import { decodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
+import { access } from '../../../projections/access.ts';
+import { balance } from '../../../projections/balance.ts';
+import { participants } from '../../../projections/participants.ts';
+import { Runner } from '../../../projections/runner.ts';
+import { studyConfig } from '../../../projections/study-config.ts';
+import type { Position, StoredRecord, Subscriber, Subscription } from '../../../src/store/event-store.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { decide } from '../../../src/study/decide.ts';
+import { studyState } from '../../../src/study/state.ts';
+import {
+  OPERATOR,
+  paused,
+  randomize,
+  randomized,
+  registered,
+  resumed,
+  STREAM,
+  stored,
+} from '../../support/facts.ts';
+import { LOG_ID } from '../../support/fixed-tools.ts';
+import { check } from '../../support/property.ts';
+
+const OTHER_STUDY = 'study-0000';
+const STREAMS = ['access', STREAM, OTHER_STUDY];
+const PROJECTIONS = [access, studyConfig, participants, balance, studyState];
+
+/** A store whose subscription delivers when the test says so, and as much as it says. */
+class SteppedStore extends MemoryStore {
+  #subscriber: Subscriber | undefined;
+  #position: Position | undefined;
+
+  override subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    this.#subscriber = subscriber;
+    this.#position = after;
+    return { close: () => (this.#subscriber = undefined) };
+  }
+
+  /** Delivers the next records of the log, `count` at the most. */
+  async deliver(count: number): Promise<void> {
+    const next: StoredRecord[] = [];
+    for await (const page of this.readAll(this.#position)) next.push(...page);
+    const page = next.slice(0, count);
+    this.#position = page.at(-1)?.position ?? this.#position;
+    if (page.length > 0) this.#subscriber?.onRecords(page);
+    if (page.length === next.length) this.#subscriber?.onCaughtUp();
+  }
+}
+
+/** The n-th fact of a stream, as it might be. */
+function factOf(stream: string, revision: number): Fact {
+  if (stream === 'access')
+    return {
+      type: 'ApiKeyIssued',
+      data: { keyId: `k${revision}`, user: 'nurse', scopes: ['read'] },
+      sections: { credential: { sha256: revision.toString(16).padStart(64, '0') } },
+    };
+  if (revision === 0) return registered();
+  return revision % 5 === 3 ? paused : revision % 5 === 4 ? resumed : randomized(`${revision}`);
+}
+
+/** Writes the next record of a stream, as whatever process; returns the event. */
+async function write(store: MemoryStore, stream: string, revision: number): Promise<LogEvent> {
+  const record = stored(factOf(stream, revision), revision, { stream, actor: OPERATOR });
+  expect(await store.append(stream, revision - 1, [record])).toEqual({ type: 'written' });
+  return decodeRecord(record);
+}
+
+async function written(revisions: Partial<Record<string, number>>): Promise<SteppedStore> {
+  const store = new SteppedStore();
+  for (const [stream, count = 0] of Object.entries(revisions))
+    for (let revision = 0; revision < count; revision++) await write(store, stream, revision);
+  return store;
+}
+
+const newRunner = (store: MemoryStore, hooks = {}) => new Runner(store, LOG_ID, PROJECTIONS, hooks);
+
+/** All that a runner shows, and what it would decide next. */
+function shown(runner: Runner): unknown {
+  return STREAMS.map((stream) => ({
+    revision: runner.revision(stream),
+    access: runner.state(access, stream),
+    config: runner.state(studyConfig, stream),
+    participants: runner.state(participants, stream),
+    balance: runner.state(balance, stream),
+    next: decide(runner.state(studyState, stream), randomize('next')),
+    taken: decide(runner.state(studyState, stream), randomize('1')),
+    halted: runner.halted(stream)?.message,
+  }));
+}
+
+async function rebuilt(store: MemoryStore): Promise<Runner> {
+  const runner = newRunner(store);
+  await runner.rebuild();
+  return runner;
+}
+
+describe('a runner', () => {
+  it('knows nothing of streams that it has not read', () => {
+    const runner = newRunner(new MemoryStore());
+    expect(runner.streams()).toEqual([]);
+    expect(runner.revision(STREAM)).toBe(-1);
+    expect(runner.state(participants, STREAM)).toEqual(participants.initial());
+    expect(runner.halted(STREAM)).toBeUndefined();
+    expect(runner.lagSeconds()).toBe(-1);
+  });
+
+  it('rebuilds from all that is in the log, and says how far it is', async () => {
+    const store = await written({ access: 3, [STREAM]: 8, [OTHER_STUDY]: 2 });
+    const runner = newRunner(store);
+    const progress: number[] = [];
+    await runner.rebuild((records) => progress.push(records));
+    expect(progress.at(-1)).toBe(13);
+    expect(runner.streams()).toEqual(STREAMS);
+    expect(STREAMS.map((stream) => runner.revision(stream))).toEqual([2, 7, 1]);
+    expect(runner.state(participants, STREAM).inOrder).toHaveLength(5);
+    expect(runner.lagSeconds()).toBeGreaterThanOrEqual(0);
+  });
+
+  it('keeps a state of its own for each study', async () => {
+    const runner = await rebuilt(await written({ [STREAM]: 3, [OTHER_STUDY]: 2 }));
+    expect(runner.state(participants, STREAM).inOrder).toHaveLength(2);
+    expect(runner.state(participants, OTHER_STUDY).inOrder).toHaveLength(1);
+  });
+
+  it('follows live from where the rebuilding ended', async () => {
+    const store = await written({ [STREAM]: 3 });
+    const runner = await rebuilt(store);
+    runner.follow();
+    await write(store, STREAM, 3);
+    await write(store, OTHER_STUDY, 0);
+    await store.deliver(Number.POSITIVE_INFINITY);
+    expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+    runner.stop();
+    await write(store, STREAM, 4);
+    await store.deliver(Number.POSITIVE_INFINITY);
+    expect(runner.revision(STREAM)).toBe(3);
+  });
+
+  it('follows everything, although it caught up with one stream before', async () => {
+    const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 2, access: 2 });
+    const runner = newRunner(store);
+    await runner.catchUp('access');
+    runner.follow();
+    await store.deliver(Number.POSITIVE_INFINITY);
+    expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+  });
+
+  it('catches up with one stream alone', async () => {
+    const store = await written({ [STREAM]: 4, [OTHER_STUDY]: 2 });
+    const runner = newRunner(store);
+    await runner.catchUp(STREAM);
+    expect(runner.revision(STREAM)).toBe(3);
+    expect(runner.revision(OTHER_STUDY)).toBe(-1);
+    await runner.catchUp('study-that-is-not-there');
+    expect(runner.streams()).toEqual([STREAM]);
+  });
+
+  it('takes in what this process has written, once', async () => {
+    const store = await written({ [STREAM]: 1 });
+    const runner = await rebuilt(store);
+    const event = await write(store, STREAM, 1);
+    runner.accept([event]);
+    runner.accept([event]);
+    await runner.catchUp(STREAM);
+    expect(runner.state(participants, STREAM).inOrder).toHaveLength(1);
+    expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+  });
+
+  it('tells each event of a stream to those who listen, once and in order, until they stop', async () => {
+    const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 1 });
+    const runner = newRunner(store);
+    const heard: string[] = [];
+    const stop = runner.listen(STREAM, ({ type, revision }) => heard.push(`${revision} ${type}`));
+    await runner.rebuild();
+    runner.accept([await write(store, STREAM, 2)]);
+    await runner.catchUp(STREAM);
+    expect(heard).toEqual(['0 StudyRegistered', '1 ParticipantRandomized', '2 ParticipantRandomized']);
+    stop();
+    runner.accept([await write(store, STREAM, 3)]);
+    expect(heard).toHaveLength(3);
+  });
+});
+
+type Step =
+  | { readonly do: 'write' | 'write and accept' | 'catch up'; readonly stream: string }
+  | { readonly do: 'deliver'; readonly count: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constantFrom('write' as const, 'write and accept' as const, 'catch up' as const),
+    stream: fc.constantFrom(...STREAMS),
+  }),
+  fc.record({ do: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 4 }) }),
+);
+
+describe('however events come in,', () => {
+  it('rebuilt, followed, caught up with or accepted, the states are those of a fresh rebuild', async () => {
+    await check(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 15 }),
+        fc.array(step, { maxLength: 25 }),
+        async (before, after) => {
+          const store = new SteppedStore();
+          const runner = newRunner(store);
+          const heard: string[] = [];
+          for (const stream of STREAMS)
+            runner.listen(stream, (event) => heard.push(`${event.stream}/${event.revision}`));
+          const next = new Map(STREAMS.map((stream) => [stream, 0]));
+          const take = async (steps: readonly Step[]) => {
+            for (const current of steps) {
+              if (current.do === 'deliver') await store.deliver(current.count);
+              else if (current.do === 'catch up') await runner.catchUp(current.stream);
+              else {
+                const revision = next.get(current.stream) ?? 0;
+                const event = await write(store, current.stream, revision);
+                next.set(current.stream, revision + 1);
+                // A writer knows all that stands before what it has written.
+                if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
+                  runner.accept([event]);
+              }
+            }
+          };
+          await take(before);
+          await runner.rebuild();
+          runner.follow();
+          await take(after);
+          await store.deliver(Number.POSITIVE_INFINITY);
+
+          expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+          for (const stream of STREAMS)
+            expect(heard.filter((place) => place.startsWith(`${stream}/`))).toEqual(
+              Array.from({ length: next.get(stream) ?? 0 }, (_, revision) => `${stream}/${revision}`),
+            );
+        },
+      ),
+    );
+  });
+});
+
+describe('a stream is halted, and no other, by', () => {
+  const cases: [string, () => { record: StoredRecordBytes; revision: number }, string][] = [
+    [
+      'an event of a type that this build does not know',
+      () => ({ record: forged('"StudyPaused"', '"StudyArchived"'), revision: 2 }),
+      'StudyArchived@1 is unknown to this build',
+    ],
+    [
+      'an event of a version that it does not know',
+      () => ({ record: forged('"version":1', '"version":2'), revision: 2 }),
+      'StudyPaused@2 is unknown',
+    ],
+    [
+      'a record that was changed',
+      () => ({ record: { ...stored(paused, 2), leaf: Buffer.alloc(32) }, revision: 2 }),
+      'was changed',
+    ],
+    [
+      'a record of another log',
+      () => ({ record: stored(paused, 2, { log: '0193a8e0-0000-7000-8000-00000000dead' }), revision: 2 }),
+      'belongs to another log',
+    ],
+    [
+      'a record of another place',
+      () => ({ record: stored(paused, 7), revision: 2 }),
+      `says that it is ${STREAM}/7`,
+    ],
+    [
+      'a fact that contradicts those before it',
+      () => ({ record: stored(randomized('1'), 2), revision: 2 }),
+      'randomized twice',
+    ],
+  ];
+
+  it.each(cases)('%s', async (_, make, why) => {
+    const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 2 });
+    const { record, revision } = make();
+    await store.append(STREAM, revision - 1, [record]);
+    await write(store, STREAM, 3);
+    await write(store, OTHER_STUDY, 2);
+    const onHalted = vi.fn();
+    const runner = newRunner(store, { onHalted });
+    await runner.rebuild();
+
+    expect(runner.halted(STREAM)?.message).toContain(why);
+    expect(onHalted).toHaveBeenCalledExactlyOnceWith(STREAM, runner.halted(STREAM));
+    expect(runner.revision(STREAM)).toBe(1);
+    expect(runner.halted(OTHER_STUDY)).toBeUndefined();
+    expect(runner.revision(OTHER_STUDY)).toBe(2);
+
+    await runner.catchUp(STREAM);
+    runner.follow();
+    await write(store, STREAM, 4);
+    await write(store, OTHER_STUDY, 3);
+    await store.deliver(Number.POSITIVE_INFINITY);
+    expect(runner.revision(STREAM)).toBe(1);
+    expect(runner.revision(OTHER_STUDY)).toBe(3);
+    expect(onHalted).toHaveBeenCalledOnce();
+  });
+
+  it('a gap', async () => {
+    const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 2 });
+    const runner = await rebuilt(store);
+    await write(store, STREAM, 2);
+    runner.accept([await write(store, STREAM, 3)]);
+    expect(runner.halted(STREAM)?.message).toContain(`${STREAM}/3: follows revision 1: records are missing`);
+    expect(runner.revision(STREAM)).toBe(1);
+    expect(runner.halted(OTHER_STUDY)).toBeUndefined();
+  });
+
+  it('being of a kind that this build does not know', async () => {
+    const store = await written({ [STREAM]: 1 });
+    await store.append('operations', -1, [stored(paused, 0, { stream: 'operations' })]);
+    const runner = await rebuilt(store);
+    expect(runner.halted('operations')?.message).toContain('does not belong into this stream');
+    expect(runner.revision(STREAM)).toBe(0);
+  });
+});
+
+type StoredRecordBytes = ReturnType<typeof stored>;
+
+/** A pause whose record was written with other words: leaf and all, as another build would have written it. */
+function forged(from: string, to: string): StoredRecordBytes {
+  const { record, sealed, stream, revision } = stored(paused, 2);
+  const bytes = Buffer.from(Buffer.from(record).toString().replace(from, to));
+  return { record: bytes, sealed, leaf: leafHash(bytes), stream, revision };
+}

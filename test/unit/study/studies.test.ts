@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { Runner } from '../../../projections/runner.ts';
+import { studyConfig } from '../../../projections/study-config.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { studyState } from '../../../src/study/state.ts';
+import { Studies } from '../../../src/study/studies.ts';
+import { CONFIGURATION, NURSE, OPERATOR, randomize, SEED } from '../../support/facts.ts';
+import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+
+function studiesAt(store = new MemoryStore(), series = 0) {
+  const runner = new Runner(store, LOG_ID, [studyConfig, studyState]);
+  return { studies: new Studies({ store, logId: LOG_ID, runner, tools: fixedTools(series) }), runner, store };
+}
+const named = (name: string) => ({ ...CONFIGURATION, name });
+
+describe('a study', () => {
+  it('stands in the stream that its name and its log give: a UUID v5', async () => {
+    const { studies } = studiesAt();
+    await studies.register(CONFIGURATION, SEED, OPERATOR);
+    const stream = studies.streamOf('CHS JCOIN');
+    expect(stream).toMatch(/^study-[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(studies.find('CHS JCOIN')).toMatchObject({
+      stream,
+      revision: 0,
+      registered: { studyId: stream.slice(6), seed: `${SEED}` },
+    });
+    expect(studiesAt().studies.streamOf('CHS JCOIN')).toBe(stream);
+  });
+
+  it('may have any name, each with a stream of its own', async () => {
+    const names = ['é', 'e\u0301', '__proto__', 'study-', '../x', '\u{1f600}', 'a', 'A', 'a '];
+    const { studies } = studiesAt();
+    for (const name of names)
+      expect(await studies.register(named(name), undefined, OPERATOR)).toBe('registered');
+    expect(studies.list().map(({ registered }) => registered.configuration.name)).toEqual(names);
+    expect(new Set(names.map((name) => studies.streamOf(name))).size).toBe(names.length);
+    expect(studies.find('b')).toBeUndefined();
+  });
+
+  it('is registered once: the process that comes second takes the first one’s', async () => {
+    const one = studiesAt(undefined, 1);
+    const two = studiesAt(one.store, 2);
+    const outcomes = await Promise.all([
+      one.studies.register(CONFIGURATION, 1n, OPERATOR),
+      two.studies.register({ ...CONFIGURATION, w: 7 }, 2n, OPERATOR),
+    ]);
+    expect(outcomes.sort()).toEqual(['already-registered', 'registered']);
+    expect(two.studies.find(CONFIGURATION.name)?.registered).toEqual(
+      one.studies.find(CONFIGURATION.name)?.registered,
+    );
+  });
+
+  it('without a seed gets 128 bits of its own', async () => {
+    const { studies } = studiesAt();
+    const names = Array.from({ length: 20 }, (_, i) => `study ${i}`);
+    for (const name of names) await studies.register(named(name), undefined, OPERATOR);
+    const drawn = studies.list().map(({ registered }) => registered);
+    expect(drawn.every(({ seedSource }) => seedSource === 'drawn')).toBe(true);
+    expect(new Set(drawn.map(({ seed }) => seed)).size).toBe(20);
+    for (const { seed } of drawn) expect(BigInt(seed) < 2n ** 128n).toBe(true);
+  });
+
+  it('that is not registered takes no participants, and nothing is written', async () => {
+    const { studies, runner } = studiesAt();
+    const stream = studies.streamOf('nobody’s');
+    expect(await studies.submit(stream, randomize('001'), NURSE)).toEqual({
+      outcome: { type: 'not-registered' },
+      revision: -1,
+    });
+    expect(runner.streams()).toEqual([]);
+  });
+
+  it('may be suspended in this process', async () => {
+    const { studies } = studiesAt();
+    await studies.register(CONFIGURATION, SEED, OPERATOR);
+    const stream = studies.streamOf(CONFIGURATION.name);
+    expect(studies.isSuspended(stream)).toBe(false);
+    studies.suspend(stream);
+    expect(studies.isSuspended(stream)).toBe(true);
+  });
+});
+
+describe('the studies', () => {
+  it('are written to side by side, and drained together', async () => {
+    const { studies, runner } = studiesAt();
+    const streams: string[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      await studies.register(named(name), undefined, OPERATOR);
+      streams.push(studies.streamOf(name));
+    }
+    for (let i = 0; i < 30; i++) void studies.submit(streams[i % 3] ?? '', randomize(`${i}`), NURSE);
+    await studies.drain();
+    expect(streams.map((stream) => runner.revision(stream))).toEqual([10, 10, 10]);
+  });
+});
