@@ -97,6 +97,7 @@ async function add(user: string, options: AddOptions): Promise<void> {
 function grantOf(user: string, { scope, study, where, expires, allowPrediction }: AddOptions): Grant {
   if (user.trim() === '' || /\p{Cc}/u.test(user))
     throw new UsageError('the user needs a name without control characters');
+  if (study?.includes('')) throw new UsageError('--study needs the name of a study');
   const scopes = [...new Set(scope.split(',').map((word) => word.trim()))].map((word) => {
     const parsed = Scope.safeParse(word);
     if (!parsed.success)
@@ -182,6 +183,8 @@ function row({
 }
 
 async function revoke(keyId: string, options: LogOptions & { reason?: string }): Promise<void> {
+  if (options.reason?.trim() === '')
+    throw new UsageError('--reason needs a text: it is recorded with the event');
   await withKeys(options, async ({ keys }) => {
     const outcome = await keys.revoke(keyId, options.reason, cliActor());
     // Not quoted: it may be the key itself.

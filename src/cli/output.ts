@@ -8,8 +8,10 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Columns of text, each as wide as its widest cell. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** A line for each row, in columns of text, each as wide as its widest cell. */
+export function table(texts: readonly (readonly string[])[]): string {
+  // A reason may have lines of its own, or what a terminal obeys.
+  const rows = texts.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, ' ')));
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(cell.length, widest[i] ?? 0)),
     [],

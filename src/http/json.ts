@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 /**
  * JSON text of a response. JSON.stringify can neither write integers beyond 2^53 as the contract's bare numbers nor
  * keep the order of members named like "10" and "9"; so integers are bigints here, and such objects are Maps.
@@ -15,19 +13,4 @@ export function toJson(value: unknown): string {
 function members(entries: readonly (readonly [string, unknown])[]): string {
   const present = entries.filter(([, value]) => value !== undefined);
   return `{${present.map(([name, value]) => `${JSON.stringify(name)}:${toJson(value)}`).join(',')}}`;
-}
-
-const MARK = randomUUID();
-const MARKED = new RegExp(`"${MARK}"`, 'g');
-
-/** The same for long lists, without Maps: JSON.stringify writes a mark for each bigint, several times faster. */
-export function listToJson(list: readonly unknown[]): string {
-  const integers: bigint[] = [];
-  const text = JSON.stringify(list, (_, value: unknown) => {
-    if (typeof value !== 'bigint') return value;
-    integers.push(value);
-    return MARK;
-  });
-  let next = 0;
-  return text.replace(MARKED, () => String(integers[next++]));
 }

@@ -118,6 +118,7 @@ describe('urn keys add', () => {
     ['an instant without a zone', ['--expires', '2097-06-30T12:00:00'], 'neither a day'],
     ['an hour that does not exist', ['--expires', '2097-06-30T25:00:00Z'], 'neither a day'],
     ['a day that has passed', ['--expires', '2020-01-01'], 'has passed already'],
+    ['a study without a name', ['--study', ''], 'name of a study'],
     ['a user without a name', ['--json', ' '], 'name'],
     ['a user with a control character', ['a\tb'], 'name'],
     ['an unknown option', ['--scopes', 'read'], 'unknown option'],
@@ -190,6 +191,15 @@ describe('urn keys revoke', () => {
     expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} was revoked before\n` });
     expect((await keys(data, 'list')).stdout).toMatch(/revoked .* \(left the trial\)/);
     expect((await listed(data))[0].revoked).toMatchObject({ reason: 'left the trial' });
+  });
+
+  it('takes a reason of several lines, shown in one, but no empty one', async () => {
+    const data = newFolder();
+    await keys(data, 'add', 'leaver');
+    const [{ keyId }] = await listed(data);
+    expect(await keys(data, 'revoke', keyId, '--reason', ' ')).toMatchObject({ code: 2, stdout: '' });
+    expect((await keys(data, 'revoke', keyId, '--reason', 'left\n\u001b[2Jthe trial')).code).toBe(0);
+    expect((await keys(data, 'list')).stdout).toMatch(/^k.*\(left {2}\[2Jthe trial\).*\n$/);
   });
 
   it('of an id that does not exist exits with 2, without repeating it: it might be the key', async () => {

@@ -276,12 +276,18 @@ describe('a stored record that was changed is refused:', () => {
     expect(faultOf(() => decodeRecord({ ...good, stream: `${STREAM}x` }))).toBe('misplaced');
   });
 
-  it('invalid UTF-8 (malformed)', () => {
-    const broken = Buffer.concat([good.record.subarray(0, -1), Buffer.of(0xff), good.record.subarray(-1)]);
-    expect(faultOf(() => decodeRecord(withLeaf(good, broken)))).toBe('malformed');
-    const brokenSeal = Buffer.from(good.sealed);
-    brokenSeal[20] = 0xc0;
-    expect(faultOf(() => decodeRecord({ ...good, sealed: brokenSeal }))).toBe('malformed');
+  it('invalid UTF-8 (malformed), which would be read as U+FFFD', () => {
+    const replacement = randomized('\ufffd');
+    const fact = {
+      ...replacement,
+      sections: { ...replacement.sections, allocation: { treatment: '\ufffd' } },
+    };
+    const honest = stored(fact, 1);
+    expect(decodeRecord(honest).data).toMatchObject({ participantId: '\ufffd' });
+    const broken = (bytes: Uint8Array) =>
+      Buffer.from(Buffer.from(bytes).toString('latin1').replace('\xef\xbf\xbd', '\xff'), 'latin1');
+    expect(faultOf(() => decodeRecord(withLeaf(honest, broken(honest.record))))).toBe('malformed');
+    expect(faultOf(() => decodeRecord({ ...honest, sealed: broken(honest.sealed) }))).toBe('malformed');
   });
 });
 

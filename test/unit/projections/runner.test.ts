@@ -30,10 +30,18 @@ const PROJECTIONS = [access, studyConfig, participants, balance, studyState];
 
 /** A store whose subscription delivers when the test says so, and as much as it says. */
 class SteppedStore extends MemoryStore {
+  /** Where reading began: stream and revision, or a position of the whole log. */
+  readonly readFrom: string[] = [];
   #subscriber: Subscriber | undefined;
   #position: Position | undefined;
 
+  override readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+    this.readFrom.push(`${stream}/${fromRevision}`);
+    return super.readStream(stream, fromRevision);
+  }
+
   override subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    this.readFrom.push(`all/${after}`);
     this.#subscriber = subscriber;
     this.#position = after;
     return { close: () => (this.#subscriber = undefined) };
@@ -130,6 +138,7 @@ describe('a runner', () => {
     const store = await written({ [STREAM]: 3 });
     const runner = await rebuilt(store);
     runner.follow();
+    expect(store.readFrom).toEqual(['all/2']);
     await write(store, STREAM, 3);
     await write(store, OTHER_STUDY, 0);
     await store.deliver(Number.POSITIVE_INFINITY);
@@ -149,11 +158,13 @@ describe('a runner', () => {
     expect(shown(runner)).toEqual(shown(await rebuilt(store)));
   });
 
-  it('catches up with one stream alone', async () => {
+  it('catches up with one stream alone, from where it was', async () => {
     const store = await written({ [STREAM]: 4, [OTHER_STUDY]: 2 });
     const runner = newRunner(store);
     await runner.catchUp(STREAM);
     expect(runner.revision(STREAM)).toBe(3);
+    await runner.catchUp(STREAM);
+    expect(store.readFrom).toEqual([`${STREAM}/0`, `${STREAM}/4`]);
     expect(runner.revision(OTHER_STUDY)).toBe(-1);
     await runner.catchUp('study-that-is-not-there');
     expect(runner.streams()).toEqual([STREAM]);
