@@ -51,7 +51,8 @@ export async function openLog(
   const { store, keySource } = openStore(settings);
   try {
     const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
-    const projections = [access, studyConfig, participants, balance, studyState];
+    // The decider first: what it refuses, no read model takes in.
+    const projections = [studyState, access, studyConfig, participants, balance];
     const runner = new Runner(store, identity.logId, projections, hooks);
     const parts = { store, logId: identity.logId, runner, tools, hooks };
     const keys = new Keys(parts);

@@ -8,9 +8,32 @@ export type { Logger };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-export function makeLogger(level: string): Logger {
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    destination({ fd: 2, sync: false }),
-  );
+/** How long the last lines may take at the end of the process, in ms. */
+const LAST_LINES_MS = 1000;
+
+export function logDestination() {
+  return destination({ fd: 2, sync: false });
+}
+
+export function makeLogger(level: string, out = logDestination()): Logger {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out);
+}
+
+/**
+ * Writes a last line and waits until it is out, but not for long: a reader of the log that is gone must not keep the
+ * process, and pino would try for ever while it exits.
+ */
+export async function endLog(
+  logger: Logger,
+  out: ReturnType<typeof logDestination>,
+  last: string,
+): Promise<void> {
+  if (!logger.isLevelEnabled('info')) return;
+  const written = new Promise((resolve) => {
+    out.once('drain', resolve);
+    setTimeout(resolve, LAST_LINES_MS);
+  });
+  logger.info(last);
+  await written;
+  out.destroy();
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { participants } from '../../projections/participants.ts';
 import { formatFinding } from '../configuration/finding.ts';
-import { LOG_LEVELS, makeLogger } from '../logger.ts';
+import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
 import { type Service, startService } from '../service.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
@@ -67,7 +67,8 @@ async function serve(options: ServeOptions): Promise<void> {
   const tls = tlsOf(options);
   const { studies, warnings } = readStudiesFile(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
-  const logger = makeLogger(options.logLevel);
+  const out = logDestination();
+  const logger = makeLogger(options.logLevel, out);
   const trustProxy = trustOf(options.trustProxy);
 
   const shown = progress('records read');
@@ -97,8 +98,8 @@ async function serve(options: ServeOptions): Promise<void> {
     stopping = true;
     logger.info({ signal }, 'shutting down: answering what was accepted');
     await service.stop();
-    logger.info('stopped');
-    logger.flush(() => process.exit(0));
+    await endLog(logger, out, 'stopped');
+    process.exit(0);
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);

@@ -1,6 +1,7 @@
 /** The writing thread is lost: what it was asked is unclear, another is started, and nothing is written twice. */
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
+import Database from 'better-sqlite3';
 import { expect, it, vi } from 'vitest';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { SqliteStore } from '../../../src/store/sqlite.ts';
@@ -24,8 +25,12 @@ const newStore = () => new SqliteStore(join(newFolder(), 'urn.sqlite'));
 const lose = () => threads.at(-1)?.terminate();
 
 it('an append that is under way when the thread is lost is unclear, and may be sent again', async () => {
-  const store = newStore();
+  const file = join(newFolder(), 'urn.sqlite');
+  const store = new SqliteStore(file);
   await store.append('study-a', NO_STREAM, records('a', 1));
+  // The thread waits for this lock, so the append cannot be over before the thread is.
+  const other = new Database(file);
+  other.exec('BEGIN IMMEDIATE');
   const append = store.append('study-a', 0, records('b', 1));
   const lost = expect(append).rejects.toMatchObject({
     name: 'StoreError',
@@ -34,6 +39,7 @@ it('an append that is under way when the thread is lost is unclear, and may be s
   });
   await lose();
   await lost;
+  other.close();
   expect(await store.append('study-a', 0, records('b', 1))).toEqual({ type: 'written' });
   expect(texts(await readAll(store))).toEqual(['a0', 'b0']);
   await store.close();
