@@ -6,17 +6,11 @@
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { createDatabase, openDatabase } from '../src/store/sqlite-schema.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
-import type { LoadReport } from './load.ts';
+import type { LoadOrder, LoadReport } from './load.ts';
 import { populate } from './populate.ts';
-import {
-  type LoadGenerator,
-  type Running,
-  startConstant,
-  startLoadGenerator,
-  startService,
-} from './processes.ts';
+import type { Processes } from './processes.ts';
 
 export interface PostsPlan {
   readonly rounds: number;
@@ -25,6 +19,7 @@ export interface PostsPlan {
 
 const CONTENDERS = ['service', 'middleware', 'express'] as const;
 type Contender = (typeof CONTENDERS)[number];
+type Servers = Readonly<Record<Contender, { readonly port: number; readonly apiKey: string }>>;
 type Reports = Readonly<Record<Contender, LoadReport[]>>;
 
 const LABELS: Readonly<Record<Contender, string>> = {
@@ -33,35 +28,28 @@ const LABELS: Readonly<Record<Contender, string>> = {
   express: '(b) constant on bare Express',
 };
 
-export async function measurePosts(
-  folder: string,
-  plan: PostsPlan,
-  nodeOptions: readonly string[],
-): Promise<Figure[]> {
+export async function measurePosts(processes: Processes, plan: PostsPlan): Promise<Figure[]> {
+  const { folder } = processes;
   const apiKey = await populate(folder, 0, ['read', 'randomize']);
-  const servers: Readonly<Record<Contender, Running>> = {
-    service: { ...(await startService(folder, nodeOptions)), apiKey },
-    middleware: await startConstant('middleware', folder),
-    express: await startConstant('express', folder),
+  const servers: Servers = {
+    service: { ...(await processes.startService()), apiKey },
+    middleware: await processes.startConstant('middleware'),
+    express: await processes.startConstant('express'),
   };
-  const load = startLoadGenerator();
-  try {
-    // Until the optimizing compiler has seen everything.
-    await rounds(servers, load, { rounds: 1, connections: 64, measuredMs: plan.measuredMs });
-    const many = await rounds(servers, load, { ...plan, connections: 64 });
-    const flushes: Flushes[] = [];
-    const one = await rounds(servers, load, { ...plan, connections: 1 }, () => {
-      flushes.push(flush(folder));
-    });
-    return [...loadFigures(64, many), ...ratios(many), ...loadFigures(1, one), ...flushFigures(one, flushes)];
-  } finally {
-    await Promise.all([load, ...Object.values(servers)].map((running) => running.stop()));
-  }
+  const load = processes.startLoadGenerator();
+  // Until the optimizing compiler has seen everything.
+  await rounds(servers, load, { rounds: 1, connections: 64, measuredMs: plan.measuredMs });
+  const many = await rounds(servers, load, { ...plan, connections: 64 });
+  const flushes: Flushes[] = [];
+  const one = await rounds(servers, load, { ...plan, connections: 1 }, () => {
+    flushes.push(flush(folder, `flush-${flushes.length}`));
+  });
+  return [...loadFigures(64, many), ...ratios(many), ...loadFigures(1, one), ...flushFigures(one, flushes)];
 }
 
 async function rounds(
-  servers: Readonly<Record<Contender, Running>>,
-  load: LoadGenerator,
+  servers: Servers,
+  load: (order: LoadOrder) => Promise<LoadReport>,
   plan: PostsPlan & { readonly connections: number },
   eachRound: () => void = () => undefined,
 ): Promise<Reports> {
@@ -75,7 +63,7 @@ async function rounds(
       const path = contender === 'express' ? '/' : '/study_participants';
       const { connections, measuredMs } = plan;
       reports[contender].push(
-        await load.run({ port, path, apiKey, connections, warmUpMs: measuredMs / 5, measuredMs }),
+        await load({ port, path, apiKey, connections, warmUpMs: measuredMs / 5, measuredMs }),
       );
     }
   }
@@ -133,7 +121,7 @@ function flushFigures(reports: Reports, flushes: readonly Flushes[]): Figure[] {
   const p50 = (contender: Contender) => median(reports[contender].map((report) => report.p50));
   return [
     { name: 'bare write of 4 KiB and fdatasync: p50', value: write, unit: 'ms' },
-    { name: 'bare SQLite commit of one record: p50', value: commit, unit: 'ms' },
+    { name: 'bare SQLite commit of one record, same schema: p50', value: commit, unit: 'ms' },
     {
       name: 'POST, 1 connection: what the service adds to (a) and one commit',
       value: p50('service') - p50('middleware') - commit,
@@ -144,7 +132,8 @@ function flushFigures(reports: Reports, flushes: readonly Flushes[]): Figure[] {
 
 const FLUSHES = 100;
 
-function flush(folder: string): Flushes {
+/** @param stream a new one each time */
+function flush(folder: string, stream: string): Flushes {
   const file = openSync(join(folder, 'flush.bin'), 'w');
   const page = Buffer.alloc(4096, 1);
   // Overwritten in place, as SQLite does with its write-ahead log: a file that grows costs the file system more.
@@ -156,13 +145,14 @@ function flush(folder: string): Flushes {
   });
   closeSync(file);
 
-  const db = new Database(join(folder, 'flush.sqlite'));
-  db.pragma('journal_mode = WAL');
-  db.pragma('synchronous = FULL');
-  db.exec('CREATE TABLE IF NOT EXISTS records (record BLOB NOT NULL)');
-  const insert = db.prepare('INSERT INTO records VALUES (?)');
-  const record = Buffer.alloc(1500, 1);
-  const commit = medianTime(() => insert.run(record));
+  const database = join(folder, 'flush.sqlite');
+  createDatabase(database);
+  const db = openDatabase(database, 'append');
+  const insert = db.prepare(
+    'INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, ?, ?, ?, ?)',
+  );
+  const [record, sealed, leaf] = [700, 650, 32].map((length) => Buffer.alloc(length, 1));
+  const commit = medianTime((i) => insert.run(stream, i, record, sealed, leaf));
   db.close();
   return { write, commit };
 }

@@ -10,72 +10,78 @@ import type { LoadOrder, LoadReport } from './load.ts';
 
 /** How often a starting server is asked whether it is ready, in ms. */
 const ASK_MS = 5;
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 120_000;
 
 export interface Running {
   readonly port: number;
-  readonly apiKey: string;
   stop(): Promise<void>;
 }
 
-/** The built service on the log in `folder`, logging into a file there. Resolves once /readyz says 200. */
-export async function startService(folder: string, nodeOptions: readonly string[] = []): Promise<Running> {
-  const port = await freePort();
-  const args = [...nodeOptions, built('../../bin/urn.js'), 'serve', '--data', folder, '--port', String(port)];
-  const child = spawnLogging(args, folder, 'service.log', 'ignore');
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (!(await isReady(port))) {
-    if (child.exitCode !== null || Date.now() > deadline)
-      throw new Error(`the service did not start (see ${join(folder, 'service.log')})`);
-    await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+export class Processes {
+  /** The data and the logs of all of them. */
+  readonly folder: string;
+  readonly #serviceOptions: readonly string[];
+  readonly #children = new Set<ChildProcess>();
+
+  /** @param serviceOptions of Node, for the service */
+  constructor(folder: string, serviceOptions: readonly string[]) {
+    this.folder = folder;
+    this.#serviceOptions = serviceOptions;
   }
-  return { port, apiKey: '', stop: () => stop(child) };
-}
 
-/** A server of this folder, which tells its port and a key on stdout when it listens. */
-export async function startConstant(name: 'middleware' | 'express', folder: string): Promise<Running> {
-  const child = spawnLogging([built(`./constant-${name}.js`)], folder, `${name}.log`, 'pipe');
-  const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-  const { address, apiKey } = JSON.parse(line.toString()) as { address: string; apiKey: string };
-  return { port: Number(new URL(address).port), apiKey, stop: () => stop(child) };
-}
+  /** The built service on the log in the folder. Resolves once /readyz says 200. */
+  async startService(): Promise<Running> {
+    const port = await freePort();
+    const serve = [built('../../bin/urn.js'), 'serve', '--data', this.folder, '--port', String(port)];
+    const child = this.#spawn([...this.#serviceOptions, ...serve], 'service.log', 'ignore');
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    while (!(await isReady(port))) {
+      if (child.exitCode !== null || Date.now() > deadline)
+        throw new Error(`the service did not start (see ${join(this.folder, 'service.log')})`);
+      await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+    }
+    return { port, stop: () => stop(child) };
+  }
 
-export interface LoadGenerator {
-  run(order: LoadOrder): Promise<LoadReport>;
-  stop(): Promise<void>;
-}
+  /** A server of constant-<name>.ts, which tells its port and a key on stdout when it listens. */
+  async startConstant(name: 'middleware' | 'express'): Promise<Running & { readonly apiKey: string }> {
+    const child = this.#spawn([built(`./constant-${name}.js`)], `${name}.log`, 'pipe');
+    const [line] = (await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'exit')])) as [
+      unknown,
+    ];
+    if (!(line instanceof Buffer)) throw new Error(`the server constant-${name} did not start`);
+    const { address, apiKey } = JSON.parse(line.toString()) as { address: string; apiKey: string };
+    return { port: Number(new URL(address).port), apiKey, stop: () => stop(child) };
+  }
 
-export function startLoadGenerator(): LoadGenerator {
-  const child = fork(built('./load.js'), { env: environment() });
-  return {
-    run: async (order) => {
-      child.send(order);
-      const [report] = (await Promise.race([once(child, 'message'), failure(child)])) as [LoadReport];
-      return report;
-    },
-    stop: () => stop(child),
-  };
-}
+  /** Returns how to put a load on a server. */
+  startLoadGenerator(): (order: LoadOrder) => Promise<LoadReport> {
+    const child = fork(built('./load.js'), { env: environment() });
+    this.#children.add(child);
+    return (order) =>
+      new Promise((resolve, reject) => {
+        const fail = () => reject(new Error('the load generator failed'));
+        child.once('exit', fail);
+        child.once('message', (report: LoadReport) => {
+          child.off('exit', fail);
+          resolve(report);
+        });
+        child.send(order);
+      });
+  }
 
-async function failure(child: ChildProcess): Promise<never> {
-  await once(child, 'exit');
-  throw new Error('the load generator failed');
-}
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#children].map(stop));
+  }
 
-function spawnLogging(
-  args: readonly string[],
-  folder: string,
-  logName: string,
-  stdout: 'ignore' | 'pipe',
-): ChildProcess {
-  const log = openSync(join(folder, logName), 'a');
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env: environment(),
-    stdio: ['ignore', stdout, log],
-  });
-  closeSync(log);
-  return child;
+  #spawn(args: readonly string[], logName: string, stdout: 'ignore' | 'pipe'): ChildProcess {
+    const log = openSync(join(this.folder, logName), 'a');
+    const options = { cwd: this.folder, env: environment() };
+    const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', stdout, log] });
+    closeSync(log);
+    this.#children.add(child);
+    return child;
+  }
 }
 
 /** Ours without URN_*: what the shell happens to set must not change what is measured. */

@@ -2,7 +2,7 @@
 import { get } from 'node:http';
 import { type Figure, median } from './figures.ts';
 import { populate } from './populate.ts';
-import { type Running, startService } from './processes.ts';
+import type { Processes, Running } from './processes.ts';
 import { STUDY } from './study.ts';
 
 export interface ReadingPlan {
@@ -13,34 +13,28 @@ export interface ReadingPlan {
   readonly restarted: number;
 }
 
-export async function measureReading(
-  folder: string,
-  plan: ReadingPlan,
-  nodeOptions: readonly string[],
-): Promise<Figure[]> {
-  const empty = await starts(folder, plan.restarts, []);
+export async function measureReading(processes: Processes, plan: ReadingPlan): Promise<Figure[]> {
+  const { folder } = processes;
+  const empty = await starts(processes, plan.restarts);
   const reader = await populate(folder, plan.listed, ['read']);
   const auditor = await populate(folder, 0, ['read', 'audit']);
-  const service = await startService(folder);
+  const service = await processes.startService();
   const count = plan.listed.toLocaleString('en-US');
   const target = { relation: 'below', value: 50 } as const;
   const figures: Figure[] = [];
-  try {
-    for (const [scopes, apiKey] of [
-      ['read', reader],
-      ['read,audit', auditor],
-    ] as const) {
-      const value = median(await lists(service, apiKey, plan.lists));
-      figures.push({ name: `GET, ${count} participants, key with ${scopes}`, value, unit: 'ms', target });
-    }
-  } finally {
-    await service.stop();
+  for (const [scopes, apiKey] of [
+    ['read', reader],
+    ['read,audit', auditor],
+  ] as const) {
+    const value = median(await lists(service, apiKey, plan.lists));
+    figures.push({ name: `GET, ${count} participants, key with ${scopes}`, value, unit: 'ms', target });
   }
+  await service.stop();
 
   const started = performance.now();
   await populate(folder, plan.restarted - plan.listed, ['read']);
   const perSecond = (plan.restarted - plan.listed) / ((performance.now() - started) / 1000);
-  const full = await starts(folder, plan.restarts, nodeOptions);
+  const full = await starts(processes, plan.restarts);
   const on = `start on ${plan.restarted.toLocaleString('en-US')} participants`;
   return [
     ...figures,
@@ -69,16 +63,12 @@ async function lists(service: Running, apiKey: string, number: number): Promise<
   return times;
 }
 
-async function starts(
-  folder: string,
-  number: number,
-  nodeOptions: readonly string[],
-): Promise<{ ms: number; residentMiB: number }> {
+async function starts(processes: Processes, number: number): Promise<{ ms: number; residentMiB: number }> {
   const times: number[] = [];
   const resident: number[] = [];
   for (let i = 0; i < number; i++) {
     const started = performance.now();
-    const service = await startService(folder, nodeOptions);
+    const service = await processes.startService();
     times.push(performance.now() - started);
     const metrics = await body(service.port, '/metrics', {});
     resident.push(Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]) / 2 ** 20);

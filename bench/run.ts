@@ -1,12 +1,13 @@
 /** All benchmarks, one after the other: a table on stderr, the figures as JSON on stdout or into a file. */
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
 import { measurePosts } from './posts.ts';
+import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
 
 const { values: options } = parseArgs({
@@ -19,21 +20,19 @@ const { values: options } = parseArgs({
   },
 });
 const quick = options.quick;
-const nodeOptions = options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`];
+const serviceOptions =
+  options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(options.profile)}`];
 
-const PARTS: Readonly<Record<string, (folder: string) => Figure[] | Promise<Figure[]>>> = {
-  posts: (folder) =>
-    measurePosts(
-      folder,
-      quick ? { rounds: 2, measuredMs: 700 } : { rounds: 7, measuredMs: 2000 },
-      nodeOptions,
-    ),
-  reading: (folder) =>
-    measureReading(
-      folder,
-      { lists: quick ? 7 : 25, restarts: quick ? 1 : 5, listed: 10_000, restarted: 100_000 },
-      nodeOptions,
-    ),
+const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promise<Figure[]>>> = {
+  posts: (processes) =>
+    measurePosts(processes, quick ? { rounds: 2, measuredMs: 700 } : { rounds: 7, measuredMs: 2000 }),
+  reading: (processes) =>
+    measureReading(processes, {
+      lists: quick ? 7 : 25,
+      restarts: quick ? 1 : 5,
+      listed: 10_000,
+      restarted: 100_000,
+    }),
   deciding: () =>
     measureDeciding({
       sizes: [100, 10_000, 100_000],
@@ -42,16 +41,21 @@ const PARTS: Readonly<Record<string, (folder: string) => Figure[] | Promise<Figu
     }),
 };
 
+const unknown = options.only?.find((name) => !(name in PARTS));
+if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${unknown}`);
+
 const figures: Figure[] = [];
 const startedAt = new Date();
 for (const [name, measure] of Object.entries(PARTS)) {
   if (options.only && !options.only.includes(name)) continue;
   const folder = mkdtempSync(join(options.dir ?? diskFolder(), 'urn-bench-'));
+  const processes = new Processes(folder, serviceOptions);
   try {
-    const part = await measure(folder);
+    const part = await measure(processes);
     process.stderr.write(`${table(part)}\n\n`);
     figures.push(...part);
   } finally {
+    await processes.stopAll();
     rmSync(folder, { recursive: true, force: true });
   }
 }
