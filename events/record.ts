@@ -11,7 +11,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
-import canonicalize from 'canonicalize';
+import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 
@@ -74,10 +74,17 @@ const RecordSchema = z.strictObject({
   seals: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
 });
 
+/** Members sorted by UTF-16 code units, everything else as ECMAScript serializes it: that is RFC 8785 §3.2. */
+const sortedJson = configure({ deterministic: true, strict: true });
+/** How JSON.stringify writes a lone surrogate, which RFC 8785 §3.2.2.2 forbids. */
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
+
 /** RFC 8785 canonical JSON. Throws on what JSON cannot hold and on lone surrogates. */
 export function canonicalJson(value: unknown): string {
-  const text = canonicalize(value);
+  const text = sortedJson(value);
   if (text === undefined) throw new TypeError('not a JSON value');
+  if (text.includes('\\ud') && LONE_SURROGATE.test(text))
+    throw new TypeError('a lone surrogate has no place in canonical JSON');
   return text;
 }
 

@@ -77,6 +77,9 @@ export interface Written<Outcome> {
   readonly revision: number;
 }
 
+/** So many commands are not divided. */
+const SMALL_BATCH = 32;
+
 /** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
 const CLOCKS_DIFFER_MS = 1000;
 
@@ -163,7 +166,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     // What arrived in the same turn of the event loop goes into one batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
-      const items = this.#queue.splice(0, this.#limits.batchCommands);
+      const items = this.#queue.splice(0, this.#batchSize());
       try {
         const left = await this.#round(items);
         this.#queue.unshift(...left);
@@ -173,7 +176,18 @@ export class Writer<State, Command, F extends Fact, Outcome> {
           this.#settle(item, () => (item.landed ? item.resolve(item.landed) : item.reject(why)));
       }
     }
+    await new Promise(setImmediate);
     this.#working = undefined;
+    if (this.#queue.length > 0) this.#working = this.#work();
+  }
+
+  /**
+   * About half of what waits. If everything were taken, everyone would wait for one flush and then ask again at once,
+   * and processor and disk would take turns; so one half is prepared and answered while the other is flushed.
+   */
+  #batchSize(): number {
+    const half = Math.max(SMALL_BATCH, Math.ceil(this.#queue.length / 2));
+    return Math.min(half, this.#limits.batchCommands);
   }
 
   /** Sees a batch through to its answers. Returns the commands that did not fit into it. */
@@ -188,7 +202,10 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       if (type === 'written') {
         this.#watchClock(batch.events);
         this.#folded.accept(batch.events);
-        for (const { item, answer } of batch.answers) this.#settle(item, answer);
+        // A turn later, when the next batch is on its way: answering takes time that its flush can use.
+        setImmediate(() => {
+          for (const { item, answer } of batch.answers) this.#settle(item, answer);
+        });
         return items.slice(batch.answers.length);
       }
       this.#hooks.onConflict?.();

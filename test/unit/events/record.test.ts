@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import {
@@ -24,6 +26,7 @@ import {
   stored,
 } from '../../support/facts.ts';
 import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { check } from '../../support/property.ts';
 
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
@@ -56,6 +59,32 @@ describe('canonical JSON', () => {
 
   it('escapes what RFC 8785 §3.2.2.2 says, and nothing else', () => {
     expect(canonicalJson('\u20ac$\u000f\nA\'B"\\/\u007f–')).toBe('"\u20ac$\\u000f\\nA\'B\\"\\\\/\u007f–"');
+  });
+
+  it("is what the RFC's own library writes", () => {
+    const text = fc.string({
+      unit: fc.oneof(
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+        fc.constantFrom('\\', '"', 'ud800', '\u2028'),
+      ),
+    });
+    const value = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        text,
+        fc.maxSafeInteger(),
+        fc.boolean(),
+        tie('array'),
+        tie('object'),
+      ),
+      array: fc.array(tie('value')),
+      object: fc.dictionary(text, tie('value')),
+    })).value;
+    check(
+      fc.property(value, (json) => {
+        expect(canonicalJson(json)).toBe(canonicalize(json));
+      }),
+    );
   });
 
   it('leaves out members that are undefined', () => {

@@ -152,7 +152,7 @@ describe('commands that come at once', () => {
         randomize('003'),
       ].map((command) => all.here.submit(command)),
     );
-    expect(outcomes).toEqual(['randomized', 'RangeError', 'Error', 'RecordError', 'randomized']);
+    expect(outcomes).toEqual(['randomized', 'RangeError', 'TypeError', 'RecordError', 'randomized']);
     expect(await enrolled(all)).toEqual(['001', '003']);
     expect(all.here.runner.halted(STREAM)).toBeUndefined();
   });
