@@ -70,20 +70,20 @@ async function starts(processes: Processes, number: number): Promise<{ ms: numbe
     const started = performance.now();
     const service = await processes.startService();
     times.push(performance.now() - started);
-    const metrics = await body(service.port, '/metrics', {});
+    const metrics = (await body(service.port, '/metrics', {})).toString();
     resident.push(Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]) / 2 ** 20);
     await service.stop();
   }
   return { ms: median(times), residentMiB: median(resident) };
 }
 
-function body(port: number, path: string, headers: Record<string, string>): Promise<string> {
+function body(port: number, path: string, headers: Record<string, string>): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const request = get({ port, host: '127.0.0.1', path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {
-        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString());
+        if (response.statusCode === 200) resolve(Buffer.concat(chunks));
         else reject(new Error(`GET ${path.split('?')[0]} answered ${response.statusCode}`));
       });
     });

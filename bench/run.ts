@@ -25,7 +25,7 @@ const serviceOptions =
 
 const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promise<Figure[]>>> = {
   posts: (processes) =>
-    measurePosts(processes, quick ? { rounds: 2, measuredMs: 700 } : { rounds: 7, measuredMs: 2000 }),
+    measurePosts(processes, quick ? { rounds: 2, measuredMs: 500 } : { rounds: 7, measuredMs: 2000 }),
   reading: (processes) =>
     measureReading(processes, {
       lists: quick ? 7 : 25,
@@ -36,7 +36,7 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
   deciding: () =>
     measureDeciding({
       sizes: [100, 10_000, 100_000],
-      rounds: quick ? 3 : 9,
+      rounds: quick ? 2 : 9,
       allocations: quick ? 3_200 : 12_800,
     }),
 };
@@ -50,13 +50,15 @@ for (const [name, measure] of Object.entries(PARTS)) {
   if (options.only && !options.only.includes(name)) continue;
   const folder = mkdtempSync(join(options.dir ?? diskFolder(), 'urn-bench-'));
   const processes = new Processes(folder, serviceOptions);
+  const interrupted = () => cleanUp(processes).then(() => process.exit(130));
+  process.once('SIGINT', interrupted);
   try {
     const part = await measure(processes);
     process.stderr.write(`${table(part)}\n\n`);
     figures.push(...part);
   } finally {
-    await processes.stopAll();
-    rmSync(folder, { recursive: true, force: true });
+    await cleanUp(processes);
+    process.off('SIGINT', interrupted);
   }
 }
 const report = {
@@ -71,6 +73,11 @@ const report = {
 const text = `${JSON.stringify(report, null, 2)}\n`;
 if (options.json === undefined) process.stdout.write(text);
 else writeFileSync(options.json, text);
+
+async function cleanUp(processes: Processes): Promise<void> {
+  await processes.stopAll();
+  rmSync(processes.folder, { recursive: true, force: true });
+}
 
 /** The system's folder for temporary files, unless that is memory, where a flush costs nothing. */
 function diskFolder(): string {

@@ -11,8 +11,12 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] 
 /** How long the last lines may take at the end of the process, in ms. */
 const LAST_LINES_MS = 1000;
 
+/** Lines are written together: when so many bytes have come together, and at least so often, in ms. */
+const TOGETHER_BYTES = 4096;
+const AT_LEAST_EVERY_MS = 100;
+
 export function logDestination() {
-  return destination({ fd: 2, sync: false });
+  return destination({ fd: 2, sync: false, minLength: TOGETHER_BYTES, periodicFlush: AT_LEAST_EVERY_MS });
 }
 
 export function makeLogger(level: string, out = logDestination()): Logger {
@@ -34,6 +38,7 @@ export async function endLog(
     setTimeout(resolve, LAST_LINES_MS);
   });
   logger.info(last);
+  out.flush();
   await written;
   out.destroy();
 }

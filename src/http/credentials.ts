@@ -27,6 +27,11 @@ export function apiKeyOf(request: IncomingMessage, query: Query): string | undef
 const FAILED_ATTEMPTS = 30;
 const WINDOW_SECONDS = 60;
 
+/** An Express request, as far as it tells where it came from. */
+interface Sender {
+  readonly ip?: string | undefined;
+}
+
 export class Authentication {
   readonly #keys: Keys;
   readonly #failures = new RateLimiterMemory({ points: FAILED_ATTEMPTS, duration: WINDOW_SECONDS });
@@ -39,9 +44,12 @@ export class Authentication {
    * A valid key is always let in, however many attempts have failed from its address: a hospital is one address.
    * @throws HttpProblem 401 without a valid key, 429 after too many failures from the address
    */
-  async accept(apiKey: string | undefined, from: { readonly ip?: string | undefined }): Promise<Accepted> {
+  accept(apiKey: string | undefined, from: Sender): Accepted | Promise<never> {
     const accepted = apiKey === undefined ? undefined : this.#keys.accept(apiKey);
-    if (accepted) return accepted;
+    return accepted ?? this.#refuse(apiKey, from);
+  }
+
+  async #refuse(apiKey: string | undefined, from: Sender): Promise<never> {
     try {
       await this.#failures.consume(from.ip ?? '');
     } catch (limit) {
@@ -101,6 +109,7 @@ function single(request: IncomingMessage, name: string, shownName: string): stri
  * `headersDistinct` first makes lists of all headers, which is felt on every request.
  * @param name in lower case
  */
-function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+function valuesOf({ headers, rawHeaders }: IncomingMessage, name: string): string[] {
+  if (headers[name] === undefined) return [];
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
 }

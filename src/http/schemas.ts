@@ -48,8 +48,15 @@ export const StudyConfigurationResult = z.strictObject({
 /** 1 to 128 code points, no control characters, no leading or trailing white space. */
 export const ParticipantId = z
   .string({ error: () => 'id is missing' })
-  .refine((id) => id !== '', { error: 'id is empty', abort: true })
-  .refine((id) => [...id].length <= 128, { error: 'id has more than 128 characters' })
-  .refine((id) => !/\p{Cc}/u.test(id), { error: 'id contains a control character' })
-  .refine((id) => !/^\s|\s$/u.test(id), { error: 'id begins or ends with white space' })
+  .superRefine((id, context) => {
+    for (const message of problemsOfId(id)) context.addIssue({ code: 'custom', message });
+  })
   .meta({ description: 'Participant identifier: 1 to 128 characters' });
+
+function* problemsOfId(id: string): Iterable<string> {
+  if (id === '') yield 'id is empty';
+  // A code point has at most two units.
+  if (id.length > 128 && [...id].length > 128) yield 'id has more than 128 characters';
+  if (/\p{Cc}/u.test(id)) yield 'id contains a control character';
+  if (/^\s|\s$/u.test(id)) yield 'id begins or ends with white space';
+}

@@ -82,7 +82,8 @@ export function studyHandler(
     const apiKey = apiKeyOf(http, query);
     early(http);
     ready(routes.notReady);
-    const accepted = await routes.authentication.accept(apiKey, http);
+    const asked = routes.authentication.accept(apiKey, http);
+    const accepted = asked instanceof Promise ? await asked : asked;
     locals.keyId = accepted.key.keyId;
     locals.user = accepted.key.user;
     const study = studyFor(routes, accepted.key, query.get('study'));

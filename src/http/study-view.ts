@@ -46,7 +46,7 @@ export class StudyView {
     this.#factorNames = configuration.factors.map(({ name }) => name);
     const { idPattern } = configuration;
     const pattern = idPattern === undefined ? undefined : new RegExp(`^(?:${idPattern})$`, 'u');
-    this.#id = ParticipantId.refine((id) => !pattern || pattern.test(id), {
+    this.#id = ParticipantId.refine((id) => id === '' || !pattern || pattern.test(id), {
       error: `id does not match this study's pattern ${idPattern}`,
     });
     this.#levels = configuration.factors.map(levelSchema);

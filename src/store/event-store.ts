@@ -58,8 +58,8 @@ export interface Subscription {
   close(): void;
 }
 
-/** Records a page of a read holds at the most. */
-export const PAGE_RECORDS = 1000;
+/** Records a page of a read holds at the most: while a page is folded, no request is answered, and it all stays in memory. */
+export const PAGE_RECORDS = 250;
 
 export type StoreFailure =
   | 'full' // no room on the device

@@ -313,7 +313,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   #watchClock(events: readonly LogEvent[]): void {
     let before = this.#folded.lastAt;
     for (const { at } of events) {
-      if (before !== undefined && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
+      // Most are not; and these texts sort as the times do.
+      if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
         this.#hooks.onClockSetBack?.(this.#stream, before, at);
       before = at;
     }
