@@ -157,8 +157,8 @@ async function issueFirstKey({ log, address }: Service): Promise<void> {
     `  ${apiKey}`,
     '',
     ...tryIt(log, address, apiKey),
-    'More keys:             urn keys add USER',
-    'A key for an auditor:  urn keys add USER --scope read,audit',
+    'More keys:             npx urn keys add USER',
+    'A key for an auditor:  npx urn keys add USER --scope read,audit',
     '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
   ];
   result(lines.join('\n'));
