@@ -31,7 +31,7 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       lists: quick ? 7 : 25,
       restarts: quick ? 1 : 5,
       listed: 10_000,
-      restarted: 100_000,
+      restarted: quick ? 50_000 : 100_000,
     }),
   deciding: () =>
     measureDeciding({
