@@ -1,9 +1,11 @@
 /** How an event is defined: its type, version, stream, and the schema of what it says in the clear and under seal. */
 import { z } from 'zod';
+import { compiled } from './compiled.ts';
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study';
 
+type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
 
 /** 128 random bits in lower-case hex: without them a seal over a treatment's name could be found by trying each. */
@@ -21,6 +23,8 @@ export interface EventDefinition<
   readonly data: D;
   /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
   readonly sealed: z.ZodType;
+  readonly parseData: Parse;
+  readonly parseSealed: Parse;
   /** Carries the types of the sections; never read. */
   readonly shapes?: { readonly required: S; readonly optional: O };
 }
@@ -54,7 +58,15 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
     ...mapValues(parts.sections, section),
     ...mapValues(parts.optionalSections, (shape) => section(shape).optional()),
   });
-  return { type, version, stream: parts.stream, data: parts.data, sealed };
+  return {
+    type,
+    version,
+    stream: parts.stream,
+    data: parts.data,
+    sealed,
+    parseData: compiled(parts.data),
+    parseSealed: compiled(sealed),
+  };
 }
 
 function mapValues<V, W>(object: Readonly<Record<string, V>>, map: (value: V) => W): Record<string, W> {

@@ -13,6 +13,7 @@ import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
+import { compiled } from './compiled.ts';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person on the command line (the operating system's user). */
@@ -74,6 +75,8 @@ const RecordSchema = z.strictObject({
   seals: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
 });
 
+const parseRecord = compiled(RecordSchema);
+
 /** Members sorted by UTF-16 code units, everything else as ECMAScript serializes it: that is RFC 8785 §3.2. */
 const sortedJson = configure({ deterministic: true, strict: true });
 /** How JSON.stringify writes a lone surrogate, which RFC 8785 §3.2.2.2 forbids. */
@@ -81,11 +84,27 @@ const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /** RFC 8785 canonical JSON. Throws on what JSON cannot hold and on lone surrogates. */
 export function canonicalJson(value: unknown): string {
-  const text = sortedJson(value);
+  // The engine's own writer is three times as fast, and knows no order but that of the members.
+  const text = isSortedJson(value) ? JSON.stringify(value) : sortedJson(value);
   if (text === undefined) throw new TypeError('not a JSON value');
   if (text.includes('\\ud') && LONE_SURROGATE.test(text))
     throw new TypeError('a lone surrogate has no place in canonical JSON');
   return text;
+}
+
+/** Whether a value is plain JSON, with the members of every object in the canonical order already. */
+function isSortedJson(value: unknown): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return false;
+  if (Array.isArray(value)) return value.every(isSortedJson);
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  let last = '';
+  for (const key in value) {
+    if (key < last || !isSortedJson((value as Record<string, unknown>)[key])) return false;
+    last = key;
+  }
+  return true;
 }
 
 /** RFC 6962 §2.1 leaf hash of a record's bytes. */
@@ -106,22 +125,33 @@ export function encodeRecord(header: Header, fact: Fact, newSalt: () => string):
   const { type, data } = fact;
   const definition = knownEvents.latest(type);
   if (!definition) throw new RecordError('unknown-type', type, 'is not in the catalogue');
-  const salted = Object.entries(fact.sections)
+  const sealed = Object.entries(fact.sections)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, section]) => [name, { ...section, salt: newSalt() }] as const);
+    .map(([name, section]) => [name, salted(section, newSalt())] as const);
   for (const checked of [
-    definition.data.safeParse(data),
-    definition.sealed.safeParse(Object.fromEntries(salted)),
+    definition.parseData(data),
+    definition.parseSealed(Object.fromEntries(sealed)),
   ])
     if (!checked.success)
       throw new RecordError('malformed', type, `is not written: it has no valid ${paths(checked.error)}`);
 
-  const sections = salted.map(([name, section]) => ({ name, text: canonicalJson(section) }));
+  const sections = sealed.map(([name, section]) => ({ name, text: canonicalJson(section) }));
   const seals = Object.fromEntries(sections.map(({ name, text }) => [name, hash('sha256', text)]));
   const record = Buffer.from(
     canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version: definition.version }),
   );
   return { record, sealed: Buffer.from(joinSections(sections)), leaf: leafHash(record) };
+}
+
+/** The salt among the members as they would be sorted. */
+function salted(section: object, salt: string): object {
+  const members: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(section)) {
+    if (name > 'salt') members['salt'] ??= salt;
+    members[name] = value;
+  }
+  members['salt'] ??= salt;
+  return members;
 }
 
 /** The sections are canonical and their names sorted, so the whole is canonical without a second pass. */
@@ -151,7 +181,7 @@ export function decodeRecord(
   const json = parseJson(text) ?? fail('malformed', 'the record is not JSON');
   // Where a key stood twice, two readers could read two things in one record.
   if (JSON.stringify(json) !== text) fail('malformed', 'the record is not canonical JSON');
-  const parsed = RecordSchema.safeParse(json);
+  const parsed = parseRecord(json);
   if (!parsed.success) return fail('malformed', `the record has no valid ${paths(parsed.error)}`);
   const record = parsed.data;
   if (record.stream !== stored.stream || record.revision !== stored.revision)
@@ -169,9 +199,9 @@ export function decodeRecord(
   const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
   const sealed = parseJson(sealedText) ?? fail('malformed', 'the sealed part is not JSON');
   checkSeals(record.seals, sealed as Record<string, unknown>, sealedText, fail);
-  const data = definition.data.safeParse(record.data);
+  const data = definition.parseData(record.data);
   if (!data.success) return fail('malformed', `data has no valid ${paths(data.error)}`);
-  const sections = definition.sealed.safeParse(sealed);
+  const sections = definition.parseSealed(sealed);
   if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
 
   const said = events.upcast(type, version, { data: data.data, sealed: sections.data });

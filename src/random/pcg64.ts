@@ -73,8 +73,8 @@ export class Pcg64 {
   snapshot(): BgState {
     return {
       bit_generator: 'PCG64',
-      state: { state: this.#state.toString(), inc: this.#inc.toString() },
       has_uint32: this.#hasUint32,
+      state: { inc: this.#inc.toString(), state: this.#state.toString() },
       uinteger: this.#uinteger,
     };
   }

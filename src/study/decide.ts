@@ -62,16 +62,17 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
   if (state.status === 'paused') return { outcome: { type: 'refused', because: 'paused' } };
   if (command.suspended) return { outcome: { type: 'refused', because: 'suspended' } };
 
-  const {
-    treatment,
-    treatmentIndex: _,
-    ...draw
-  } = allocate(state.configuration, state.counts, levelIndexes(state, levels), state.bgState);
+  const { treatment, draw } = allocate(
+    state.configuration,
+    state.counts,
+    levelIndexes(state, levels),
+    state.bgState,
+  );
   const named = state.configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
   return {
     fact: {
       type: 'ParticipantRandomized',
-      data: { participantId, levels: named },
+      data: { levels: named, participantId },
       sections: {
         allocation: { treatment },
         draw,

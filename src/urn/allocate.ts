@@ -16,17 +16,20 @@ import { mostImbalanced } from './selection.ts';
 export interface Allocation {
   readonly treatmentIndex: number;
   readonly treatment: string;
-  readonly bgStateBefore: BgState;
-  readonly bgStateAfter: BgState;
-  /** Names of the factors whose urns were most imbalanced, sorted by code point. */
-  readonly candidates: string[];
-  readonly selectedFactor: string;
-  /** n_k of the selected urn before this participant, in the order of the treatments. */
-  readonly counts: number[];
-  /** b_k of the selected urn, in the order of the treatments. */
-  readonly balls: number[];
-  /** The uniform is u = uniform53 * 2^-53. */
-  readonly uniform53: number;
+  /** The evidence, its members in the order in which they are recorded. */
+  readonly draw: {
+    /** b_k of the selected urn, in the order of the treatments. */
+    readonly balls: number[];
+    readonly bgStateAfter: BgState;
+    readonly bgStateBefore: BgState;
+    /** Names of the factors whose urns were most imbalanced, sorted by code point. */
+    readonly candidates: string[];
+    /** n_k of the selected urn before this participant, in the order of the treatments. */
+    readonly counts: number[];
+    readonly selectedFactor: string;
+    /** The uniform is u = uniform53 * 2^-53. */
+    readonly uniform53: number;
+  };
 }
 
 /**
@@ -75,13 +78,15 @@ export function allocate(
   return {
     treatmentIndex,
     treatment: at(treatments, treatmentIndex),
-    bgStateBefore,
-    bgStateAfter: generator.snapshot(),
-    candidates: candidates.map((factor) => at(names, factor)),
-    selectedFactor: at(names, selected),
-    counts: [...urn.counts],
-    balls: urn.balls,
-    uniform53,
+    draw: {
+      balls: urn.balls,
+      bgStateAfter: generator.snapshot(),
+      bgStateBefore,
+      candidates: candidates.map((factor) => at(names, factor)),
+      counts: [...urn.counts],
+      selectedFactor: at(names, selected),
+      uniform53,
+    },
   };
 }
 

@@ -53,12 +53,11 @@ export function randomizeParticipant(routes: StudyRoutes) {
         throw new HttpProblem(403, 'This API key is limited to other levels than these');
       const { keyId, user } = accepted.key;
       const behalf = onBehalfOf(http);
-      const actor: Actor = {
-        keyId,
-        user,
-        accessRevision: accepted.accessRevision,
-        ...(behalf === undefined ? {} : { onBehalfOf: behalf }),
-      };
+      const { accessRevision } = accepted;
+      const actor: Actor =
+        behalf === undefined
+          ? { accessRevision, keyId, user }
+          : { accessRevision, keyId, onBehalfOf: behalf, user };
       const { outcome, revision } = await routes.studies.submit(
         study.stream,
         {
