@@ -1,7 +1,7 @@
 /** The processes that a benchmark starts, each on a free port of the loopback address, and ends. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -32,8 +32,10 @@ export class Processes {
   /** The built service on the log in the folder. Resolves once /readyz says 200. */
   async startService(): Promise<Running> {
     const port = await freePort();
-    const serve = [built('../../bin/urn.js'), 'serve', '--data', this.folder, '--port', String(port)];
-    const child = this.#spawn([...this.#serviceOptions, ...serve], 'service.log', 'ignore');
+    const program = built('../../bin/urn.js');
+    const serve = [program, 'serve', '--data', this.folder, '--port', String(port)];
+    const options = [...ownOptions(program), ...this.#serviceOptions];
+    const child = this.#spawn([...options, ...serve], 'service.log', 'ignore');
     const deadline = Date.now() + START_TIMEOUT_MS;
     while (!(await isReady(port))) {
       if (child.exitCode !== null || Date.now() > deadline)
@@ -113,6 +115,12 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+/** The options of Node that a program is run with when it is called by its name. */
+function ownOptions(program: string): string[] {
+  const [firstLine = ''] = readFileSync(program, 'utf8').split('\n', 1);
+  return firstLine.match(/--\S+/g) ?? [];
 }
 
 function built(path: string): string {

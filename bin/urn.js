@@ -1,4 +1,5 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=64
+// Room for young objects, in MiB: under load, requests that wait for a flush then outlive fewer garbage collections.
 import { existsSync } from 'node:fs';
 
 const program = new URL('../dist/src/main.js', import.meta.url);

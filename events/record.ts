@@ -13,8 +13,8 @@ import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
-import { compiled } from './compiled.ts';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
+import { compiled } from './compiled.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person on the command line (the operating system's user). */
 export const Actor = z.union([
@@ -128,10 +128,7 @@ export function encodeRecord(header: Header, fact: Fact, newSalt: () => string):
   const sealed = Object.entries(fact.sections)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, section]) => [name, salted(section, newSalt())] as const);
-  for (const checked of [
-    definition.parseData(data),
-    definition.parseSealed(Object.fromEntries(sealed)),
-  ])
+  for (const checked of [definition.parseData(data), definition.parseSealed(Object.fromEntries(sealed))])
     if (!checked.success)
       throw new RecordError('malformed', type, `is not written: it has no valid ${paths(checked.error)}`);
 
@@ -144,9 +141,9 @@ export function encodeRecord(header: Header, fact: Fact, newSalt: () => string):
 }
 
 /** The salt among the members as they would be sorted. */
-function salted(section: object, salt: string): object {
+function salted(section: object | undefined, salt: string): object {
   const members: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(section)) {
+  for (const [name, value] of Object.entries(section ?? {})) {
     if (name > 'salt') members['salt'] ??= salt;
     members[name] = value;
   }

@@ -64,7 +64,7 @@ export class StudyView {
       (level, i) => check(level, query.get(this.#factorNames[i] ?? ''), problems) ?? '',
     );
     if (problems.length > 0 || id === undefined) throw new HttpProblem(400, problems.join('; '));
-    return { id, levels };
+    return { id: ownText(id), levels };
   }
 
   /** @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody */
@@ -170,10 +170,16 @@ function withBgState(record: object): string {
 
 function levelSchema({ name, levels }: StudyConfiguration['factors'][number]): z.ZodType<string> {
   const allowed = `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
+  const own = new Map(levels.map((level) => [level, level]));
   return oneOf(levels, {
     missing: `${name} is missing ${allowed}`,
     invalid: (value) => `${name} has no level ${JSON.stringify(value)} ${allowed}`,
-  });
+  }).transform((value) => own.get(value) ?? value);
+}
+
+/** The same text in memory of its own: a part cut from a URL would keep the whole URL for as long as it is kept. */
+function ownText(part: string): string {
+  return Buffer.from(part).toString();
 }
 
 /** Not z.enum, which keeps its values as an object's keys: a treatment or level may have any name. */

@@ -106,8 +106,9 @@ if (python === undefined) {
         const allocations = participants.map((levels) => {
           const allocation = allocate(configuration, counts, levels, state);
           counts.add(levels, allocation.treatmentIndex);
-          state = allocation.bgStateAfter;
-          return allocation;
+          const { draw, ...treatment } = allocation;
+          state = draw.bgStateAfter;
+          return { ...treatment, ...draw };
         });
         expect({ start, allocations }).toEqual(answer.histories[i]);
         lots += allocations.filter(({ candidates }) => candidates.length > 1).length;

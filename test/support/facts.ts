@@ -64,11 +64,7 @@ export function registered(): Said<'StudyRegistered'> {
 /** The first participant of the study, truly allocated, under an idempotency key. */
 export function randomized(participantId = '001-0001'): Said<'ParticipantRandomized'> {
   const before = Pcg64.fromSeed(SEED).snapshot();
-  const {
-    treatment,
-    treatmentIndex: _,
-    ...draw
-  } = allocate(CONFIGURATION, new Counts(CONFIGURATION), [1, 1], before);
+  const { treatment, draw } = allocate(CONFIGURATION, new Counts(CONFIGURATION), [1, 1], before);
   return {
     type: 'ParticipantRandomized',
     data: {

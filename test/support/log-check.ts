@@ -112,12 +112,11 @@ class Replay {
     const indexes = this.configuration.factors.map((factor, i) =>
       factor.levels.indexOf(levels[i]?.level ?? ''),
     );
-    const { treatment, treatmentIndex, ...drawn } = allocate(
-      this.configuration,
-      this.#counts,
-      indexes,
-      this.#bgState,
-    );
+    const {
+      treatment,
+      treatmentIndex,
+      draw: drawn,
+    } = allocate(this.configuration, this.#counts, indexes, this.#bgState);
     // Stored sections have a salt besides.
     const again = { allocation: { ...allocation, treatment }, draw: { ...draw, ...drawn } };
     assert.deepEqual({ allocation, draw }, again, `${where} cannot be drawn again`);

@@ -88,7 +88,8 @@ it('and each allocation was made with the state that the one before it left', as
   const counts = new Counts(STUDY);
   for (const { trt, bg_state, f_sex, f_site } of records) {
     const indexes = [SEXES.indexOf(f_sex), SITES.indexOf(f_site)];
-    const { treatment, treatmentIndex, bgStateAfter } = allocate(STUDY, counts, indexes, state);
+    const { treatment, treatmentIndex, draw } = allocate(STUDY, counts, indexes, state);
+    const { bgStateAfter } = draw;
     expect(trt).toBe(treatment);
     expect(bg_state.state.state).toBe(BigInt(bgStateAfter.state.state));
     expect(bg_state).toMatchObject({ has_uint32: bgStateAfter.has_uint32, uinteger: bgStateAfter.uinteger });

@@ -23,7 +23,7 @@ function* allocateAll(
     const allocation = allocate(configuration, counts, levelIndexes, state);
     yield { levelIndexes, counts, allocation };
     counts.add(levelIndexes, allocation.treatmentIndex);
-    state = allocation.bgStateAfter;
+    state = allocation.draw.bgStateAfter;
   }
 }
 
@@ -50,9 +50,9 @@ describe('the histories of the reference implementation', () => {
         Pcg64.fromSeed(seed).snapshot(),
         participants.map((p) => p.levelIndexes),
       );
-      expect([...steps].map(({ allocation }) => [allocation.treatment, allocation.bgStateAfter])).toEqual(
-        participants.map(({ treatment, bgStateAfter }) => [treatment, bgStateAfter]),
-      );
+      expect(
+        [...steps].map(({ allocation }) => [allocation.treatment, allocation.draw.bgStateAfter]),
+      ).toEqual(participants.map(({ treatment, bgStateAfter }) => [treatment, bgStateAfter]));
     },
   );
 
@@ -63,7 +63,7 @@ describe('the histories of the reference implementation', () => {
       for (const { levelIndexes, treatment, bgStateAfter } of participants) {
         expect(allocate(configuration, counts, levelIndexes, before)).toMatchObject({
           treatment,
-          bgStateAfter,
+          draw: { bgStateAfter },
         });
         counts.add(levelIndexes, configuration.treatments.indexOf(treatment));
         before = bgStateAfter;
@@ -82,11 +82,11 @@ describe('the histories of the reference implementation', () => {
       );
       for (const { levelIndexes, counts, allocation } of steps) {
         const exact = (urn: readonly number[]) => exactImbalance(configuration.D, urn);
-        const selected = exact(allocation.balls);
+        const selected = exact(allocation.draw.balls);
         const ties = levelIndexes
           .map((level, factor) => exact(balls(configuration, counts.of(factor, level))))
           .filter((d) => compareRationals(d, selected) === 0);
-        if (ties.length !== allocation.candidates.length) skippedLots++;
+        if (ties.length !== allocation.draw.candidates.length) skippedLots++;
       }
     }
     expect(skippedLots).toBe(14);
@@ -96,8 +96,8 @@ describe('the histories of the reference implementation', () => {
 describe('allocate', () => {
   it('returns the evidence that the event records', () => {
     type Draw = FactOf<typeof ParticipantRandomized>['sections']['draw'];
-    expectTypeOf<Allocation>().toExtend<Draw>();
-    expectTypeOf<keyof Allocation>().toEqualTypeOf<keyof Draw | 'treatment' | 'treatmentIndex'>();
+    expectTypeOf<Allocation['draw']>().toExtend<Draw>();
+    expectTypeOf<keyof Allocation['draw']>().toEqualTypeOf<keyof Draw>();
   });
 
   it('returns evidence from which the draw can be made again', () => {
@@ -106,14 +106,15 @@ describe('allocate', () => {
         const names = configuration.factors.map(({ name }) => name);
         let before = state;
         for (const { levelIndexes, counts, allocation } of allocateAll(configuration, state, participants)) {
-          const factor = names.indexOf(allocation.selectedFactor);
+          const { draw } = allocation;
+          const factor = names.indexOf(draw.selectedFactor);
           const row = counts.of(factor, levelIndexes[factor] ?? -1);
-          expect(allocation.bgStateBefore).toEqual(before);
-          expect(allocation.candidates).toContain(allocation.selectedFactor);
-          expect(allocation.counts).toEqual(row);
-          expect(allocation.balls).toEqual(balls(configuration, row));
+          expect(draw.bgStateBefore).toEqual(before);
+          expect(draw.candidates).toContain(draw.selectedFactor);
+          expect(draw.counts).toEqual(row);
+          expect(draw.balls).toEqual(balls(configuration, row));
           expect(allocation.treatment).toBe(configuration.treatments[allocation.treatmentIndex]);
-          before = allocation.bgStateAfter;
+          before = draw.bgStateAfter;
         }
       }),
     );
@@ -123,11 +124,11 @@ describe('allocate', () => {
     check(
       fc.property(scenario, ({ configuration, state, participants }) => {
         for (const { levelIndexes, counts, allocation } of allocateAll(configuration, state, participants)) {
-          const before = structuredClone(allocation.bgStateBefore);
+          const before = structuredClone(allocation.draw.bgStateBefore);
           const rows = levelIndexes.map((level, factor) => counts.of(factor, level));
           expect(allocate(configuration, counts, levelIndexes, before)).toEqual(allocation);
           expect(allocate(configuration, counts.fork(), levelIndexes, before)).toEqual(allocation);
-          expect(before).toEqual(allocation.bgStateBefore);
+          expect(before).toEqual(allocation.draw.bgStateBefore);
           expect(levelIndexes.map((level, factor) => counts.of(factor, level))).toEqual(rows);
         }
       }),
@@ -138,11 +139,11 @@ describe('allocate', () => {
     check(
       fc.property(scenario, ({ configuration, state, participants }) => {
         for (const { allocation } of allocateAll(configuration, state, participants)) {
-          const generator = Pcg64.restore(allocation.bgStateBefore);
+          const generator = Pcg64.restore(allocation.draw.bgStateBefore);
           // A rejected half has a chance below 20 / 2^32.
-          if (allocation.candidates.length > 1) generator.nextUint32();
-          expect(generator.nextUniform53()).toBe(allocation.uniform53);
-          expect(allocation.bgStateAfter).toEqual(generator.snapshot());
+          if (allocation.draw.candidates.length > 1) generator.nextUint32();
+          expect(generator.nextUniform53()).toBe(allocation.draw.uniform53);
+          expect(allocation.draw.bgStateAfter).toEqual(generator.snapshot());
         }
       }),
     );
@@ -191,7 +192,7 @@ describe('allocate', () => {
       [0, 0, 0, 0],
       Pcg64.fromSeed(1n).snapshot(),
     );
-    expect(allocation.candidates).toEqual(['a', 'b', '\uffee', '\u{10000}']);
+    expect(allocation.draw.candidates).toEqual(['a', 'b', '\uffee', '\u{10000}']);
   });
 
   it('keeps the treatments of every level together over a long study', () => {
