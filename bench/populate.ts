@@ -19,7 +19,7 @@ export async function populate(
 ): Promise<string> {
   const log = await openLog({ data: folder }, CLI);
   try {
-    await log.runner.rebuild();
+    await log.rebuild();
     await log.studies.register(STUDY, undefined, CLI);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);

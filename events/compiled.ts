@@ -5,8 +5,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 
-// Formats are not lost: zod writes each of them as a pattern as well.
-const ajv = new Ajv2020({ validateFormats: false });
+// The schemas are zod's and need no check of their own. Formats are not lost: zod writes each as a pattern as well.
+const ajv = new Ajv2020({ validateFormats: false, validateSchema: false, meta: false });
 
 /**
  * Parses as `schema.safeParse` does, and faster when the value is valid. Of a value that is not, zod itself says so,

@@ -5,7 +5,7 @@
  */
 
 import { streamKind } from '../events/catalogue.ts';
-import { decodeRecord, type LogEvent, RecordError } from '../events/record.ts';
+import { decodeRecord, type LogEvent, RecordError, readCheckedRecord } from '../events/record.ts';
 import type {
   EventStore,
   Position,
@@ -57,11 +57,18 @@ export class Runner {
     this.#hooks = hooks;
   }
 
-  /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
-  async rebuild(onProgress?: (records: number) => void): Promise<void> {
+  /**
+   * Folds all that stands in the log.
+   * @param onProgress gets the number of records folded so far
+   * @param isChecked whether the record at a position was checked already, and need only be read
+   */
+  async rebuild(
+    onProgress?: (records: number) => void,
+    isChecked: (position: Position) => boolean = () => false,
+  ): Promise<void> {
     let records = 0;
     for await (const page of this.#store.readAll(this.#position)) {
-      this.#takeNext(page);
+      this.#takeNext(page, isChecked);
       records += page.length;
       onProgress?.(records);
       // Let requests such as /healthz in between the pages.
@@ -133,13 +140,19 @@ export class Runner {
   }
 
   /** Records of the whole log, in its order: `follow` goes on behind them. One stream's tail is not such an order. */
-  #takeNext(records: readonly StoredRecord[]): void {
-    this.#takeStored(records);
+  #takeNext(records: readonly StoredRecord[], isChecked?: (position: Position) => boolean): void {
+    this.#takeStored(records, isChecked);
     this.#position = records.at(-1)?.position ?? this.#position;
   }
 
-  #takeStored(records: readonly StoredRecord[]): void {
-    for (const stored of records) this.#take(stored.stream, stored.revision, () => decodeRecord(stored));
+  #takeStored(
+    records: readonly StoredRecord[],
+    isChecked: (position: Position) => boolean = () => false,
+  ): void {
+    for (const stored of records)
+      this.#take(stored.stream, stored.revision, () =>
+        isChecked(stored.position) ? readCheckedRecord(stored) : decodeRecord(stored),
+      );
   }
 
   #take(name: string, revision: number, decode: () => LogEvent): void {

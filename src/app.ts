@@ -1,5 +1,5 @@
 /** The composition root: the only file that knows every adapter and puts the parts together. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Actor } from '../events/record.ts';
 import { access } from '../projections/access.ts';
@@ -14,6 +14,7 @@ import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/s
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
+import { BackwardChecks } from './store/sqlite-checks.ts';
 import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
 import { systemTools } from './write/tools.ts';
@@ -34,12 +35,17 @@ export interface OpenLog {
   readonly runner: Runner;
   readonly keys: Keys;
   readonly studies: Studies;
+  /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
+  rebuild(onProgress?: (records: number) => void): Promise<void>;
   /** Answers what was accepted, then closes. */
   close(): Promise<void>;
 }
 
+/** From this size of the database on, a second thread is worth its start: about 5,000 participants. */
+const LONG_LOG_BYTES = 10 * 1024 * 1024;
+
 /**
- * Opens the log, and begins it when there is none. Nothing is folded yet: `runner.rebuild` or `runner.catchUp` do.
+ * Opens the log, and begins it when there is none. Nothing is folded yet: `rebuild` or `runner.catchUp` do.
  * @throws StoreError, DomainError `identity`, RecordError
  */
 export async function openLog(
@@ -48,7 +54,7 @@ export async function openLog(
   hooks: RunnerHooks & WriterHooks = {},
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const { store, keySource } = openStore(settings);
+  const { store, keySource, startChecks } = openStore(settings);
   try {
     const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
@@ -57,12 +63,20 @@ export async function openLog(
     const parts = { store, logId: identity.logId, runner, tools, hooks };
     const keys = new Keys(parts);
     const studies = new Studies(parts);
+    const rebuild = async (onProgress?: (records: number) => void) => {
+      const checks = startChecks?.();
+      try {
+        await runner.rebuild(onProgress, (position) => checks?.cover(position) ?? false);
+      } finally {
+        await checks?.stop();
+      }
+    };
     const close = async () => {
       await studies.drain();
       runner.stop();
       await store.close();
     };
-    return { store, identity, runner, keys, studies, close };
+    return { store, identity, runner, keys, studies, rebuild, close };
   } catch (error) {
     await store.close();
     throw error;
@@ -77,7 +91,14 @@ export function logExists(settings: LogSettings): boolean {
   return settings.store !== 'memory:' && existsSync(databaseFile(settings));
 }
 
-function openStore(settings: LogSettings): { store: EventStore; keySource: KeySource } {
+interface OpenStore {
+  readonly store: EventStore;
+  readonly keySource: KeySource;
+  /** Undefined where it is not worth it. */
+  readonly startChecks?: () => BackwardChecks | undefined;
+}
+
+function openStore(settings: LogSettings): OpenStore {
   if (settings.store === 'memory:') {
     const key = makeSigningKey(settings.logName ?? 'urn');
     return { store: new MemoryStore(), keySource: { load: () => key, loadOrMake: () => key } };
@@ -86,7 +107,16 @@ function openStore(settings: LogSettings): { store: EventStore; keySource: KeySo
   const keyFile = signingKeyFile(settings);
   const load = () => loadSigningKey(keyFile);
   const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
-  return { store: new SqliteStore(file), keySource: { load, loadOrMake } };
+  const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
+  return { store: new SqliteStore(file), keySource: { load, loadOrMake }, startChecks };
+}
+
+/** Of a database and its write-ahead log. */
+function bytesOf(file: string): number {
+  return [file, `${file}-wal`].reduce(
+    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
 }
 
 function signingKeyFile({ data }: LogSettings): string {

@@ -61,7 +61,7 @@ export async function startService(
     const server = new HttpServer(app, settings.tls);
     const address = await server.listen(settings.host, settings.port);
     try {
-      await log.runner.rebuild(onProgress);
+      await log.rebuild(onProgress);
       const broken = log.runner.halted('log') ?? log.runner.halted('access');
       if (broken) throw broken;
       log.runner.follow();

@@ -201,7 +201,7 @@ async function withStudies(
       note(`warning: stream ${stream} cannot be read any further: ${error.message}`),
   });
   try {
-    await log.runner.rebuild(shown.show);
+    await log.rebuild(shown.show);
     shown.end();
     await use(log);
   } finally {

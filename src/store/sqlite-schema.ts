@@ -6,6 +6,7 @@
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import type { RecordBytes } from '../../events/record.ts';
 import { createOnce } from '../create-once.ts';
 import { StoreError } from './event-store.ts';
 
@@ -65,6 +66,14 @@ export function createDatabase(file: string): void {
     throw openError(file, error);
   }
 }
+
+/** A record as it is read. */
+export interface Row extends RecordBytes {
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: number;
+}
+export const COLUMNS = 'position, stream, revision, record, sealed, leaf';
 
 /** Opens an existing database file; the one place that sets what durability rests on. */
 export function openDatabase(file: string, use: 'append' | 'read'): Database.Database {

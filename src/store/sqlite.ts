@@ -19,11 +19,18 @@ import {
   type Subscriber,
   type Subscription,
 } from './event-store.ts';
-import { checkDatabase, createDatabase, holdAsFound, openDatabase } from './sqlite-schema.ts';
+import { Follower } from './sqlite-follower.ts';
+import {
+  COLUMNS,
+  checkDatabase,
+  createDatabase,
+  holdAsFound,
+  openDatabase,
+  type Row,
+} from './sqlite-schema.ts';
 import type { AppendReply, AppendRequest } from './sqlite-thread.ts';
+import { threadFile } from './thread-file.ts';
 
-/** How often a subscription looks for what other processes wrote, in ms. */
-const POLL_MS = 100;
 /** How long after the loss of the writing thread another is started, in ms. */
 const RESTART_MS = 500;
 /** Appends that share one transaction at the most. */
@@ -33,12 +40,6 @@ interface Pending {
   readonly request: AppendRequest;
   resolve(result: AppendResult): void;
   reject(error: StoreError): void;
-}
-
-interface Row extends RecordBytes {
-  readonly position: number;
-  readonly stream: string;
-  readonly revision: number;
 }
 
 export class SqliteStore implements EventStore {
@@ -76,12 +77,11 @@ export class SqliteStore implements EventStore {
     checkDatabase(path);
     this.#asFound = holdAsFound(path);
     this.#reader = openDatabase(path, 'read');
-    const columns = 'position, stream, revision, record, sealed, leaf';
     this.#streamPage = this.#reader.prepare(
-      `SELECT ${columns} FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
+      `SELECT ${COLUMNS} FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
     );
     this.#allPage = this.#reader.prepare(
-      `SELECT ${columns} FROM records WHERE position > ? ORDER BY position LIMIT ?`,
+      `SELECT ${COLUMNS} FROM records WHERE position > ? ORDER BY position LIMIT ?`,
     );
     this.#thread = this.#startThread();
   }
@@ -149,7 +149,7 @@ export class SqliteStore implements EventStore {
   }
 
   #startThread(): Worker {
-    const thread = new Worker(threadFile(), { workerData: { file: this.#file } });
+    const thread = new Worker(threadFile('sqlite-thread'), { workerData: { file: this.#file } });
     let why = 'it stopped';
     thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
     thread.on('error', (error) => {
@@ -238,74 +238,4 @@ export class SqliteStore implements EventStore {
       at = Number(next(last));
     }
   }
-}
-
-/** Follows the table from a position: what this process appends is handed over, the rest is looked for. */
-class Follower {
-  #position: number;
-  readonly #subscriber: Subscriber;
-  readonly #readAfter: (position: number) => StoredRecord[];
-  readonly #timer: NodeJS.Timeout;
-  readonly #heard: { first: number; records: readonly StoredRecord[] }[] = [];
-  #closed = false;
-
-  constructor(position: number, subscriber: Subscriber, readAfter: (position: number) => StoredRecord[]) {
-    this.#position = position;
-    this.#subscriber = subscriber;
-    this.#readAfter = readAfter;
-    this.#timer = setInterval(() => this.#poll(), POLL_MS).unref();
-  }
-
-  /**
-   * Records just written here. They are delivered a turn later, when the writer has folded them without decoding
-   * them. Behind a gap (another process wrote in between), the table is read instead.
-   */
-  hear(first: number, records: readonly StoredRecord[]): void {
-    this.#heard.push({ first, records });
-    if (this.#heard.length === 1) setImmediate(() => this.#deliverHeard());
-  }
-
-  close(): void {
-    this.#closed = true;
-    clearInterval(this.#timer);
-  }
-
-  #deliverHeard(): void {
-    for (const { first, records } of this.#heard.splice(0)) {
-      if (first !== this.#position + 1) {
-        this.#poll();
-      } else if (!this.#closed) {
-        this.#position += records.length;
-        this.#subscriber.onRecords(records);
-      }
-    }
-  }
-
-  #poll(): void {
-    if (this.#closed) return;
-    try {
-      // The subscriber may close the subscription while it is told.
-      for (let more = true; more && !this.#closed; ) {
-        const records = this.#readAfter(this.#position);
-        const last = records.at(-1);
-        if (last) {
-          this.#position = Number(last.position);
-          this.#subscriber.onRecords(records);
-        }
-        more = records.length === PAGE_RECORDS;
-      }
-      if (!this.#closed) this.#subscriber.onCaughtUp();
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      this.#subscriber.onError(error);
-    }
-  }
-}
-
-/** The built thread: under a test runner this file is TypeScript, which a thread of Node 20 cannot load. */
-function threadFile(): URL {
-  const built = import.meta.url.endsWith('.ts')
-    ? '../../dist/src/store/sqlite-thread.js'
-    : './sqlite-thread.js';
-  return new URL(built, import.meta.url);
 }

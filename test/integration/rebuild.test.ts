@@ -21,7 +21,7 @@ afterEach(async () => {
 async function start(data: string): Promise<OpenLog> {
   const log = await openLog({ data }, OPERATOR);
   opened.push(log);
-  await log.runner.rebuild();
+  await log.rebuild();
   log.runner.follow();
   return log;
 }

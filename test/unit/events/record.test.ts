@@ -12,6 +12,7 @@ import {
   type RecordBytes,
   RecordError,
   type RecordFault,
+  readCheckedRecord,
 } from '../../../events/record.ts';
 import {
   LEVELS,
@@ -27,6 +28,7 @@ import {
 } from '../../support/facts.ts';
 import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
+import { frozenSamples } from '../../support/samples.ts';
 
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
@@ -110,6 +112,10 @@ describe('a record', () => {
       expect({ type, data }).toEqual({ type: fact.type, data: fact.data });
       expect(sections).toMatchObject(fact.sections);
     }
+  });
+
+  it('that was checked before is read as the same event', () => {
+    for (const sample of frozenSamples()) expect(readCheckedRecord(sample)).toEqual(decodeRecord(sample));
   });
 
   it('is RFC 8785 canonical JSON, in both its parts', () => {
