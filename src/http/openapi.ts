@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
 import { z } from 'zod';
-import { ParticipantId, ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
+import { BareUint128, ParticipantId, ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -227,6 +227,10 @@ function jsonSchema(schema: z.ZodType): Json {
     override: ({ zodSchema, jsonSchema }) => {
       const { type } = zodSchema._zod.def;
       if (type === 'bigint') jsonSchema.type = 'integer';
+      if (zodSchema === BareUint128) {
+        delete jsonSchema.pattern;
+        Object.assign(jsonSchema, { type: 'integer', minimum: 0 });
+      }
       if (type === 'map')
         Object.assign(jsonSchema, {
           type: 'object',

@@ -1,19 +1,22 @@
 /** The shapes of the contract: results are checked against them before they leave, and the OpenAPI document is made from them. */
 import { z } from 'zod';
 
-const UINT128 = z.bigint().nonnegative();
+/** Decimal digits, which stand in the answer as a bare number: no number of JavaScript could hold them all. */
+export const BareUint128 = z.string().regex(/^(?:0|[1-9]\d{0,38})$/);
 
 export const BgStateResult = z
   .strictObject({
     bit_generator: z.literal('PCG64'),
     has_uint32: z.union([z.literal(0), z.literal(1)]),
-    state: z.strictObject({ inc: UINT128, state: UINT128 }),
+    state: z.strictObject({ inc: BareUint128, state: BareUint128 }),
     uinteger: z.int(),
   })
   .meta({
     description:
       "The generator's state after the draw, as numpy's bit_generator.state. Only for the scope audit.",
   });
+
+export type BgStateResult = z.infer<typeof BgStateResult>;
 
 /** Members of a participant record besides the `f_<factor>` ones. */
 export const recordMembers = {

@@ -120,11 +120,7 @@ export class StudyView {
     if (treatment) record['trt'] = participant.treatment;
     record['datetime'] = this.#datetime(participant.at);
     record['user'] = participant.user;
-    if (bgState) {
-      const { bit_generator, has_uint32, state, uinteger } = participant.bgStateAfter;
-      const integers = { inc: BigInt(state.inc), state: BigInt(state.state) };
-      record['bg_state'] = { bit_generator, has_uint32, state: integers, uinteger };
-    }
+    if (bgState) record['bg_state'] = participant.bgStateAfter;
     return checked(schema, record) as object;
   }
 
@@ -151,21 +147,15 @@ export class StudyView {
   }
 }
 
-/**
- * JSON.stringify cannot write the integers of a generator's state, and `toJson` takes several times as long, which is
- * felt in a long list.
- */
+/** JSON.stringify cannot write the integers of a generator's state bare. */
 function withBgState(record: object): string {
-  const { bg_state, ...others } = record as { bg_state: z.infer<typeof BgStateResult> };
+  const shown = record as { bg_state: BgStateResult | undefined };
+  const { bg_state } = shown;
+  if (!bg_state) throw new Error('a record without the state of the generator');
+  shown.bg_state = undefined;
   const { bit_generator, has_uint32, state, uinteger } = bg_state;
-  const { inc, state: current } = state;
-  const members = [
-    `"bit_generator":"${bit_generator}"`,
-    `"has_uint32":${has_uint32}`,
-    `"state":{"inc":${inc},"state":${current}}`,
-    `"uinteger":${uinteger}`,
-  ];
-  return `${JSON.stringify(others).slice(0, -1)},"bg_state":{${members.join(',')}}}`;
+  const stateText = `{"inc":${state.inc},"state":${state.state}}`;
+  return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
 }
 
 function levelSchema({ name, levels }: StudyConfiguration['factors'][number]): z.ZodType<string> {
