@@ -11,6 +11,10 @@ type Side = 'left' | 'right';
 
 /**
  * Whether the leaf stands at `index` in the tree of `size` leaves with that root.
+ *
+ * A root does not say of how many leaves it is, and some sizes have paths of one shape. So size and root must come from
+ * one checkpoint; that holds for consistency too.
+ *
  * @param leaf SHA-256(0x00 ‖ record)
  * @param proof PATH(index, D[size]), from the bottom up
  */
