@@ -75,8 +75,8 @@ export function parseCheckpoint(text: string): Checkpoint | Malformed {
 /**
  * Checks who signed a checkpoint, and reads it.
  *
- * One key signs all streams of a log. So the caller compares the origin with the stream he asks about: the checkpoint of
- * another stream is signed as well as the right one.
+ * One key signs all streams of a log. So the caller compares the origin with that of the stream in question: the one of
+ * another stream is signed just as well.
  *
  * @param trusted from outside: a key that came along with the checkpoint vouches for nothing
  */
