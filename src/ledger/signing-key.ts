@@ -1,29 +1,24 @@
 /**
- * The log's Ed25519 key pair, in the key formats of C2SP signed-note:
+ * The log's Ed25519 key pair: a verifier key (verifier-key.ts), and the signer key as Go's golang.org/x/mod/sumdb/note
+ * writes it:
  *
- *   verifier key  <name>+<hash>+<base64(0x01 ‖ 32-byte public key)>
- *   signer key    PRIVATE+KEY+<name>+<hash>+<base64(0x01 ‖ 32-byte private key)>
+ *   signer key  PRIVATE+KEY+<name>+<key id>+<base64(0x01 ‖ 32-byte private key)>
  *
- * <hash> is the key id: the first four bytes, in hex, of SHA-256(<name> ‖ 0x0A ‖ 0x01 ‖ public key); 0x01 stands for
- * Ed25519. The name is the log's name.
+ * The name is the log's name, the key id that of the verifier key.
  */
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createOnce } from '../create-once.ts';
 import { DomainError } from '../errors.ts';
+import { decodeTypedKey, encodeTypedKey, isKeyName, verifierKey } from './verifier-key.ts';
 
-const ED25519 = 0x01;
 /** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 export interface SigningKey {
   readonly name: string;
+  /** Eight lower-case hex digits. */
+  readonly keyId: string;
   readonly privateKey: KeyObject;
   /** The verifier key. */
   readonly publicKey: string;
@@ -31,6 +26,7 @@ export interface SigningKey {
   readonly secret: string;
 }
 
+/** @throws DomainError `identity` when no key can have that name */
 export function makeSigningKey(name: string): SigningKey {
   const { privateKey } = generateKeyPairSync('ed25519');
   return signingKey(name, privateKey);
@@ -38,16 +34,16 @@ export function makeSigningKey(name: string): SigningKey {
 
 /** @throws DomainError `identity` when the text is no signer key, or its parts do not belong together */
 export function parseSigningKey(text: string, where: string): SigningKey {
-  const match = /^PRIVATE\+KEY\+([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)\s*$/.exec(text);
-  const bytes = Buffer.from(match?.[3] ?? '', 'base64');
-  if (!match?.[1] || bytes.length !== 33 || bytes[0] !== ED25519)
+  const [, name = '', encoded = ''] = /^PRIVATE\+KEY\+([^+]+)\+[0-9a-f]{8}\+(\S+)\s*$/.exec(text) ?? [];
+  const raw = decodeTypedKey(encoded);
+  if (!isKeyName(name) || !raw)
     throw new DomainError('identity', `${where} holds no signing key (hint: restore it from a backup)`);
   const privateKey = createPrivateKey({
-    key: Buffer.concat([PKCS8_PREFIX, bytes.subarray(1)]),
+    key: Buffer.concat([PKCS8_PREFIX, raw]),
     format: 'der',
     type: 'pkcs8',
   });
-  const key = signingKey(match[1], privateKey);
+  const key = signingKey(name, privateKey);
   if (key.secret !== text.trim())
     throw new DomainError(
       'identity',
@@ -73,17 +69,9 @@ export function loadSigningKey(file: string): SigningKey {
 }
 
 function signingKey(name: string, privateKey: KeyObject): SigningKey {
-  const publicBytes = rawKey(createPublicKey(privateKey).export({ format: 'jwk' }).x);
-  const privateBytes = rawKey(privateKey.export({ format: 'jwk' }).d);
-  const typed = Buffer.concat([Buffer.of(ED25519), publicBytes]);
-  const keyId = createHash('sha256').update(`${name}\n`).update(typed).digest('hex').slice(0, 8);
-  const secretBytes = Buffer.concat([Buffer.of(ED25519), privateBytes]);
-  return {
-    name,
-    privateKey,
-    publicKey: `${name}+${keyId}+${typed.toString('base64')}`,
-    secret: `PRIVATE+KEY+${name}+${keyId}+${secretBytes.toString('base64')}`,
-  };
+  const { keyId, text } = verifierKey(name, rawKey(createPublicKey(privateKey).export({ format: 'jwk' }).x));
+  const secret = encodeTypedKey(rawKey(privateKey.export({ format: 'jwk' }).d));
+  return { name, keyId, privateKey, publicKey: text, secret: `PRIVATE+KEY+${name}+${keyId}+${secret}` };
 }
 
 function rawKey(base64url: string | undefined): Buffer {

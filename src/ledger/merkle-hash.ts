@@ -1,0 +1,37 @@
+/**
+ * Hashing of the Merkle trees of RFC 6962 §2.1, SHA-256 throughout:
+ *
+ *   MTH({}) = SHA-256()      MTH({d}) = SHA-256(0x00 ‖ d), the leaf hash: events/record.ts
+ *   MTH(D[n]) = SHA-256(0x01 ‖ MTH(D[0:k]) ‖ MTH(D[k:n])), k the largest power of two below n
+ */
+import { hash } from 'node:crypto';
+
+/** 32 bytes. */
+export type Hash = Uint8Array;
+
+export const HASH_BYTES = 32;
+
+/** The hash of an inner node. Both hashes must have 32 bytes: isHash tells. */
+export function nodeHash(left: Hash, right: Hash): Buffer {
+  const joined = Buffer.allocUnsafe(1 + 2 * HASH_BYTES);
+  joined[0] = 1;
+  joined.set(left, 1);
+  joined.set(right, 1 + HASH_BYTES);
+  return hash('sha256', joined, 'buffer');
+}
+
+/**
+ * The root over neighbouring complete subtrees, each smaller than the one before it: the binary digits of the number of
+ * leaves. (In the recursion of RFC 6962 the left part is the largest complete subtree.)
+ *
+ * @param peaks the roots of the subtrees, from the left; none: the tree without a leaf
+ */
+export function rootOverPeaks(peaks: readonly Hash[]): Buffer {
+  const last = peaks.at(-1);
+  if (last === undefined) return hash('sha256', '', 'buffer');
+  return peaks.slice(0, -1).reduceRight<Buffer>((right, left) => nodeHash(left, right), Buffer.from(last));
+}
+
+export function isHash(value: Uint8Array): boolean {
+  return value.length === HASH_BYTES;
+}

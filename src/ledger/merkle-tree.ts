@@ -1,0 +1,124 @@
+/**
+ * The Merkle tree of RFC 6962 §2.1 over the leaf hashes of one stream, with the audit paths of §2.1.1 and the
+ * consistency proofs of §2.1.2, for its present size and for every earlier one.
+ *
+ * The hash of every complete subtree is kept, about two per leaf and so 64 bytes. An append costs one hash on average; a
+ * root and a proof cost O(log n). Who needs roots alone takes a CompactRange.
+ */
+import { HashList } from './hash-list.ts';
+import { type Hash, isHash, nodeHash, rootOverPeaks } from './merkle-hash.ts';
+
+export class MerkleTree {
+  /** Level k holds the hashes of the complete subtrees of 2^k leaves, from the left; level 0 the leaves. */
+  readonly #levels: HashList[] = [new HashList()];
+
+  /** The number of leaves. */
+  get size(): number {
+    return this.#levels[0]?.length ?? 0;
+  }
+
+  /**
+   * @param leaf SHA-256(0x00 ‖ record), 32 bytes; copied
+   * @throws RangeError when it has another length
+   */
+  append(leaf: Hash): void {
+    if (!isHash(leaf)) throw new RangeError(`a leaf hash has 32 bytes, not ${leaf.length}`);
+    let node = leaf;
+    for (let level = 0; ; level++) {
+      const list = this.#levels[level] ?? new HashList();
+      this.#levels[level] = list;
+      list.push(node);
+      if (list.length % 2 === 1) return;
+      node = nodeHash(list.at(list.length - 2), list.at(list.length - 1));
+    }
+  }
+
+  /**
+   * The root over the first `size` leaves, 32 bytes.
+   * @throws RangeError unless the tree has as many
+   */
+  root(size: number = this.size): Buffer {
+    this.#checkSize(size);
+    return this.#range(0, size);
+  }
+
+  /**
+   * PATH(index, D[size]): the siblings on the way from a leaf to the root, from the bottom up.
+   * @throws RangeError unless 0 <= index < size <= the tree's size
+   */
+  inclusionProof(index: number, size: number = this.size): Buffer[] {
+    this.#checkSize(size);
+    if (!Number.isSafeInteger(index) || index < 0 || index >= size)
+      throw new RangeError(`no leaf ${index} among the first ${size}`);
+    const path: Buffer[] = [];
+    let [from, to] = [0, size];
+    while (to - from > 1) {
+      const middle = from + largestPowerBelow(to - from);
+      if (index < middle) {
+        path.push(this.#range(middle, to));
+        to = middle;
+      } else {
+        path.push(this.#range(from, middle));
+        from = middle;
+      }
+    }
+    return path.reverse();
+  }
+
+  /**
+   * PROOF(first, D[second]): that the tree of the first `first` leaves is the beginning of that of `second`. Empty when
+   * both are of one size.
+   * @throws RangeError unless 0 < first <= second <= the tree's size
+   */
+  consistencyProof(first: number, second: number = this.size): Buffer[] {
+    this.#checkSize(second);
+    if (!Number.isSafeInteger(first) || first < 1 || first > second)
+      throw new RangeError(`no proof from ${first} leaves to ${second}`);
+    const proof: Buffer[] = [];
+    let [from, to] = [0, second];
+    while (first < to) {
+      const middle = from + largestPowerBelow(to - from);
+      if (first <= middle) {
+        proof.push(this.#range(middle, to));
+        to = middle;
+      } else {
+        proof.push(this.#range(from, middle));
+        from = middle;
+      }
+    }
+    // A subtree that begins at 0 is the whole first tree, whose root the verifier has.
+    if (from > 0) proof.push(this.#range(from, to));
+    return proof.reverse();
+  }
+
+  /** MTH(D[from:to]), where `from` is a multiple of the largest power of two that fits between. */
+  #range(from: number, to: number): Buffer {
+    const peaks: Hash[] = [];
+    for (let at = from; at < to; ) {
+      const level = floorLog2(to - at);
+      const width = 2 ** level;
+      const complete = this.#levels[level];
+      if (complete === undefined) throw new RangeError(`no subtree of ${width} leaves`);
+      peaks.push(complete.at(at / width));
+      at += width;
+    }
+    return rootOverPeaks(peaks);
+  }
+
+  #checkSize(size: number): void {
+    if (!Number.isSafeInteger(size) || size < 0 || size > this.size)
+      throw new RangeError(`the tree has ${this.size} leaves, not ${size}`);
+  }
+}
+
+/** k of RFC 6962: the largest power of two below n, for n > 1. */
+function largestPowerBelow(n: number): number {
+  return 2 ** floorLog2(n - 1);
+}
+
+/** For n >= 1. Exact, which Math.log2 is not for large n. */
+function floorLog2(n: number): number {
+  let log = 0;
+  while (2 ** (log + 1) <= n) log++;
+  return log;
+}
