@@ -7,7 +7,7 @@ export const LogCreated = defineEvent('LogCreated', 1, {
   data: z.strictObject({
     logId: z.uuid(),
     /** Also the name of the signing key, so it holds no space and no `+` (C2SP signed-note). */
-    logName: z.string().regex(/^[^\s+]+$/u),
+    logName: z.string().regex(/^[^\s+\p{Cc}]+$/u),
     /** Ed25519 verifier key of C2SP signed-note: `name+hash+base64`. */
     publicKey: z.string().min(1),
   }),

@@ -71,7 +71,10 @@ async function begin(
   { newId, newSalt, now }: WriterTools,
 ): Promise<Created> {
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
-    throw new DomainError('identity', `"${logName}" cannot name a log: a name has no white space and no "+"`);
+    throw new DomainError(
+      'identity',
+      `"${logName}" cannot name a log: a name has no white space, no control characters and no "+"`,
+    );
   const key = keys.loadOrMake(logName);
   // A start that broke off, or another process just now, can have made the key under another name.
   if (key.name !== logName)
