@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LoadOrder, LoadReport } from './load.ts';
 
-/** How often a starting server is asked whether it is ready, in ms. */
-const ASK_MS = 5;
+/** How often a starting server is asked whether it is ready, in ms: each answer takes time from the start itself. */
+const ASK_MS = 20;
 const START_TIMEOUT_MS = 120_000;
 
 export interface Running {
