@@ -46,8 +46,11 @@ export class Processes {
   }
 
   /** A server of constant-<name>.ts, which tells its port and a key on stdout when it listens. */
-  async startConstant(name: 'middleware' | 'express'): Promise<Running & { readonly apiKey: string }> {
-    const child = this.#spawn([built(`./constant-${name}.js`)], `${name}.log`, 'pipe');
+  async startConstant(
+    name: 'middleware' | 'express',
+    ...options: string[]
+  ): Promise<Running & { readonly apiKey: string }> {
+    const child = this.#spawn([built(`./constant-${name}.js`), ...options], `${name}.log`, 'pipe');
     const [line] = (await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'exit')])) as [
       unknown,
     ];
