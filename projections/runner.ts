@@ -5,7 +5,13 @@
  */
 
 import { streamKind } from '../events/catalogue.ts';
-import { decodeRecord, type LogEvent, RecordError, readCheckedRecord } from '../events/record.ts';
+import {
+  decodeRecord,
+  type LogEvent,
+  type RecordBytes,
+  RecordError,
+  readCheckedRecord,
+} from '../events/record.ts';
 import type {
   EventStore,
   Position,
@@ -29,6 +35,8 @@ interface Stream {
 }
 
 export interface RunnerHooks {
+  /** A record was folded: the leaf of the stream's next record. */
+  onFolded?(stream: string, leaf: Uint8Array): void;
   /** A stream cannot be folded further; the others go on. */
   onHalted?(stream: string, error: Error): void;
   onStoreError?(error: StoreError): void;
@@ -103,9 +111,16 @@ export class Runner {
       this.#takeStored(page);
   }
 
-  /** Takes in events that this process has just written, so that the next read shows them. */
-  accept(events: readonly LogEvent[]): void {
-    for (const event of events) this.#take(event.stream, event.revision, () => event);
+  /**
+   * Takes in events that this process has just written, so that the next read shows them.
+   * @param records those of the events, in their order
+   */
+  accept(events: readonly LogEvent[], records: readonly Pick<RecordBytes, 'leaf'>[]): void {
+    events.forEach((event, i) => {
+      const leaf = records[i]?.leaf;
+      if (!leaf) throw new RangeError('an event without its record');
+      this.#take(event.stream, event.revision, leaf, () => event);
+    });
   }
 
   /** The state of a projection for a stream; its initial state for a stream that does not exist. */
@@ -150,12 +165,12 @@ export class Runner {
     isChecked: (position: Position) => boolean = () => false,
   ): void {
     for (const stored of records)
-      this.#take(stored.stream, stored.revision, () =>
+      this.#take(stored.stream, stored.revision, stored.leaf, () =>
         isChecked(stored.position) ? readCheckedRecord(stored) : decodeRecord(stored),
       );
   }
 
-  #take(name: string, revision: number, decode: () => LogEvent): void {
+  #take(name: string, revision: number, leaf: Uint8Array, decode: () => LogEvent): void {
     const stream = this.#streams.get(name) ?? this.#newStream(name);
     if (revision <= stream.revision || stream.halted) return;
     try {
@@ -172,6 +187,7 @@ export class Runner {
         stream.states.set(projection, projection.apply(stream.states.get(projection), event));
       stream.revision = revision;
       stream.lastAt = event.at;
+      this.#hooks.onFolded?.(name, leaf);
       for (const listener of this.#listeners.get(name) ?? []) listener(event);
     } catch (error) {
       stream.halted = error as Error;

@@ -99,6 +99,7 @@ async function show(name: string, options: Options): Promise<void> {
     const counts = log.runner.state(balance, study.stream);
     if (!counts) throw unknownStudy(name);
     const overview = summary(log, study);
+    const firstCheckpoint = log.ledger.checkpoint(study.stream, 1).note;
     if (options.json) {
       result(
         JSON.stringify(
@@ -111,6 +112,7 @@ async function show(name: string, options: Options): Promise<void> {
             paused,
             configuration,
             balance: counts,
+            firstCheckpoint,
           },
           null,
           2,
@@ -139,7 +141,13 @@ async function show(name: string, options: Options): Promise<void> {
       levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
     );
     const balanceTable = table([['', ...counts.treatments], ['all', ...counts.totals.map(String)], ...rows]);
-    result(`${table(facts)}\n\nparticipants by treatment\n${balanceTable}`);
+    result(
+      [
+        table(facts),
+        `participants by treatment\n${balanceTable}`,
+        `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
+      ].join('\n\n'),
+    );
   });
 }
 

@@ -1,6 +1,14 @@
 /** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
 import { z } from 'zod';
-import { BareUint128, ParticipantId, ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
+import {
+  BareUint128,
+  CheckpointResult,
+  ConsistencyProofResult,
+  InclusionProofResult,
+  ParticipantId,
+  ParticipantRecord,
+  StudyConfigurationResult,
+} from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -46,6 +54,13 @@ export function openApiDocument(version: string): Json {
           result: records,
           example: [EXAMPLE_RECORD],
           empty: [],
+          headers: {
+            'Urn-Receipt': {
+              description:
+                'A signed checkpoint that includes the new allocation: the whole note (as in /checkpoint) in base64, at most 1000 characters. Keep it: what it covers cannot be changed unnoticed.',
+              schema: { type: 'string', maxLength: 1000 },
+            },
+          },
           errors: {
             400: `${BAD_REQUEST} Also when the id is already assigned; \`results\` then holds the existing record if its levels are the same and the key may read it.`,
             ...READ_ERRORS,
@@ -53,6 +68,54 @@ export function openApiDocument(version: string): Json {
             422: 'The Idempotency-Key was used for another request',
           },
         }),
+      },
+      '/checkpoint': {
+        get: operation(
+          "A signed checkpoint of the study's ledger",
+          'checkpoint',
+          ['read', 'blinded', 'randomize', 'audit'],
+          {
+            parameters: [
+              study,
+              numberParameter('size', false, 'Of an earlier state: 1 is the registration alone'),
+            ],
+            result: ref('Checkpoint'),
+            example: EXAMPLE_CHECKPOINT,
+            empty: {},
+            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+          },
+        ),
+      },
+      '/inclusion_proof': {
+        get: operation("That a record stands in the study's ledger", 'inclusionProof', ['audit'], {
+          parameters: [
+            study,
+            numberParameter('revision', true, 'The record'),
+            numberParameter('size', false, 'The tree; without it the present one'),
+          ],
+          result: ref('InclusionProof'),
+          example: { revision: 0, size: 1, leaf: EXAMPLE_CHECKPOINT.root, proof: [] },
+          empty: {},
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+        }),
+      },
+      '/consistency_proof': {
+        get: operation(
+          "That an earlier state of the study's ledger is the beginning of a later one",
+          'consistencyProof',
+          ['audit'],
+          {
+            parameters: [
+              study,
+              numberParameter('first', true, 'Size of the earlier tree'),
+              numberParameter('second', false, 'Size of the later one; without it the present one'),
+            ],
+            result: ref('ConsistencyProof'),
+            example: { first: 1, second: 1, proof: [] },
+            empty: {},
+            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+          },
+        ),
       },
       '/healthz': { get: operational('The process is alive', 'health') },
       '/readyz': {
@@ -68,6 +131,9 @@ export function openApiDocument(version: string): Json {
       schemas: {
         StudyConfiguration: jsonSchema(StudyConfigurationResult),
         ParticipantRecord: jsonSchema(ParticipantRecord),
+        Checkpoint: jsonSchema(CheckpointResult),
+        InclusionProof: jsonSchema(InclusionProofResult),
+        ConsistencyProof: jsonSchema(ConsistencyProofResult),
         Error: envelopeOf({ description: 'Empty, but for a participant that is already assigned' }),
       },
     },
@@ -103,6 +169,14 @@ const EXAMPLE_RECORD = {
   user: 'site-30',
 };
 
+const EXAMPLE_CHECKPOINT = {
+  origin: 'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2',
+  size: 1,
+  root: 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=',
+  checkpoint:
+    'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn <base64 of key id and signature>\n',
+};
+
 const study = {
   name: 'study',
   in: 'query',
@@ -131,6 +205,10 @@ function idParameter(required: boolean): Json {
   return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
 }
 
+function numberParameter(name: string, required: boolean, description: string): Json {
+  return { name, in: 'query', required, description, schema: { type: 'integer', minimum: 0 } };
+}
+
 /** Factors are bare parameters, whose names the study decides. */
 function levels(description: string): Json {
   return {
@@ -154,10 +232,12 @@ interface Operation {
   /** `results` on an error. */
   empty: unknown;
   errors: Readonly<Record<number, string>>;
+  /** Headers of a success besides those that all have. */
+  headers?: Json;
 }
 
 function operation(summary: string, operationId: string, scopes: readonly string[], parts: Operation): Json {
-  const { parameters, result, example, empty, errors } = parts;
+  const { parameters, result, example, empty, errors, headers } = parts;
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
     response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
@@ -176,6 +256,7 @@ function operation(summary: string, operationId: string, scopes: readonly string
             description: 'Revision of the study that the answer shows',
             schema: { type: 'integer' },
           },
+          ...headers,
         },
       },
       ...Object.fromEntries(failures),

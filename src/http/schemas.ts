@@ -48,6 +48,37 @@ export const StudyConfigurationResult = z.strictObject({
   urn_selection: z.literal('method1'),
 });
 
+const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
+const Size = z
+  .int()
+  .positive()
+  .meta({ description: 'Records in the tree: the revision of the last one, and one' });
+
+export const CheckpointResult = z.strictObject({
+  origin: z.string().meta({ description: '`<log name>/<stream>`' }),
+  size: Size,
+  root: Hash,
+  checkpoint: z.string().meta({ description: 'The signed note (C2SP tlog-checkpoint); keep it as it is' }),
+});
+
+export const InclusionProofResult = z.strictObject({
+  revision: z.int().nonnegative(),
+  size: Size,
+  leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record)' }),
+  proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.1, from the leaf to the root' }),
+});
+
+export const ConsistencyProofResult = z.strictObject({
+  first: Size,
+  second: Size,
+  proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.2' }),
+});
+
+/** JSON of a result, checked before it leaves. */
+export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
+  return JSON.stringify(schema.parse(result));
+}
+
 /** 1 to 128 code points, no control characters, no leading or trailing white space. */
 export const ParticipantId = z
   .string({ error: () => 'id is missing' })

@@ -2,6 +2,7 @@
 
 import type { Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
 import { HttpProblem } from '../problem.ts';
@@ -70,18 +71,24 @@ export function randomizeParticipant(routes: StudyRoutes) {
         },
         actor,
       );
-      return answer(request, outcome, revision);
+      return answer(request, routes.ledger, outcome, revision);
     },
     headersAreSound,
   );
 }
 
-function answer(request: StudyRequest, outcome: StudyOutcome, revision: number): StudyReply {
+function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, revision: number): StudyReply {
   const { scopes } = request.accepted.key;
   switch (outcome.type) {
     case 'randomized':
     case 'repeated':
-      return { status: 200, message: SUCCESS, results: record(request, outcome.participantId), revision };
+      return {
+        status: 200,
+        message: SUCCESS,
+        results: record(request, outcome.participantId),
+        revision,
+        headers: { 'Urn-Receipt': receipt(request, ledger, revision) },
+      };
     case 'duplicate': {
       const mayRead = scopes.includes('read') || scopes.includes('blinded');
       const differ = outcome.differingFactors;
@@ -117,6 +124,16 @@ function answer(request: StudyRequest, outcome: StudyOutcome, revision: number):
     default:
       throw new Error(`unexpected outcome ${outcome.type}`);
   }
+}
+
+/**
+ * A signed checkpoint of the study that includes the record at this revision, in base64. All answers of a batch carry the
+ * same, so that it is signed once.
+ */
+function receipt({ study }: StudyRequest, ledger: Ledger, revision: number): string {
+  const { size, base64 } = ledger.checkpoint(study.stream);
+  if (size <= revision) throw new Error('a participant that was decided is not in the ledger');
+  return base64;
 }
 
 function record({ view, participants, accepted }: StudyRequest, participantId: string): string {
