@@ -14,6 +14,7 @@ import {
   logSettings,
   option,
   UsageError,
+  unknownStudy,
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
@@ -182,10 +183,6 @@ function summary(log: OpenLog, study: Study) {
 
 function enrolled(count: number, target: number | undefined): string {
   return target === undefined ? `${count} participants` : `${count} of ${target} participants`;
-}
-
-function unknownStudy(name: string): UsageError {
-  return new UsageError(`no study "${name}" is registered (hint: urn studies list)`);
 }
 
 /** Opens the log with everything folded; undefined when there is none, since reading should not begin one. */
