@@ -4,7 +4,7 @@ import type { Explanation } from './explain.ts';
 
 /** Whole numbers and doubles alike: a double is written with as many digits as tell it from all others. */
 export function explanationText(explanation: Explanation): string {
-  const { participantId, study, at, user, revision, earlierParticipants } = explanation;
+  const { study, at, user, revision, earlierParticipants } = explanation;
   const lines = [
     title(explanation),
     `Study ${study}. Randomized ${at} by ${user}, as revision ${revision} of the study; ${people(earlierParticipants)} before.`,

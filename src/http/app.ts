@@ -7,6 +7,8 @@ import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
 import { HttpProblem, problemOf } from './problem.ts';
 import { API_HEADERS, SUCCESS, send } from './reply.ts';
+import { getBalance } from './routes/balance.ts';
+import { getExplanation } from './routes/explanation.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
 import { type Locals, ready, type StudyRoutes } from './study-request.ts';
@@ -30,6 +32,8 @@ export function httpApp(parts: HttpParts): Express {
     POST: randomizeParticipant(parts),
   });
   route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
+  route(app, '/explanation', '[]', { GET: getExplanation(parts) });
+  route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   const ok: Handler = (_, response) => send(response, { status: 200, message: SUCCESS, results: '{}' });
   route(app, '/healthz', '[]', { GET: ok });
