@@ -132,8 +132,8 @@ function comparison({ differences, earlierParticipants }: Explanation): string[]
   if (differences.length === 0)
     return [
       `All of the above was worked out again from the registered configuration and the ${people(earlierParticipants)}`,
-      'before. The record says the same: levels, treatment, candidates, selected urn with its counts and balls,',
-      'random number, and both states of the generator.',
+      'before this one. The record says the same: levels, candidates, selected urn with its counts and balls,',
+      'random number, both states of the generator, and treatment.',
     ];
   return [
     'THE RECORD SAYS OTHERWISE. What stands above was worked out again from the records before; this record, or one',

@@ -46,11 +46,17 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const now = log?.studies.find(name);
     if (!log || !now) throw unknownStudy(name);
-    const { study, counts, enrolled: count, at } = moment ? await past(log, now, moment) : present(log, now);
+    const {
+      study,
+      counts,
+      enrolled: count,
+      at,
+      nextAt,
+    } = moment ? await past(log, now, moment) : present(log, now);
     if (!counts) throw unknownStudy(name);
     const { configuration, registeredAt, seedSource, seedWeak, paused, studyId } = study.registered;
     const overview = { ...summary(log, study), participants: count };
-    const asOf = moment && { revision: study.revision, at, lastRevision: now.revision };
+    const asOf = moment && { revision: study.revision, at, nextAt, lastRevision: now.revision };
     if (options.json) {
       const more = { studyId, registeredAt, seedSource, seedWeak, paused, configuration, balance: counts };
       result(JSON.stringify({ ...overview, asOf, ...more }, null, 2));
@@ -63,9 +69,11 @@ async function show(name: string, options: ShowOptions): Promise<void> {
         : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
     const facts = [
       ['study', name],
-      ...(asOf
-        ? [['as of', `revision ${asOf.revision} (${asOf.at}); the last is ${asOf.lastRevision}`]]
-        : []),
+      ...(asOf ? [['as of', `revision ${asOf.revision}, of ${asOf.at}`]] : []),
+      // A clock that ran ahead shows here.
+      ...(nextAt === undefined
+        ? []
+        : [['not shown', `${now.revision - study.revision} later events, the first of ${nextAt}`]]),
       ['mode', overview.mode],
       ['state', paused ? `${overview.state} since ${paused.at}: ${paused.reason}` : overview.state],
       ['participants', enrolled(overview.participants, overview.target)],
@@ -103,12 +111,20 @@ interface Shown {
   readonly enrolled: number;
   /** Of the last event that is shown. */
   readonly at: string | undefined;
+  /** Of the first event that is not. */
+  readonly nextAt: string | undefined;
 }
 
 function present({ runner }: OpenLog, study: Study): Shown {
   const { stream } = study;
   const enrolledNow = runner.state(participants, stream).inOrder.length;
-  return { study, counts: runner.state(balance, stream), enrolled: enrolledNow, at: runner.lastAt(stream) };
+  return {
+    study,
+    counts: runner.state(balance, stream),
+    enrolled: enrolledNow,
+    at: runner.lastAt(stream),
+    nextAt: undefined,
+  };
 }
 
 /** @throws UsageError for a moment that the study has not, or not yet */
@@ -120,7 +136,7 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
     throw new UsageError(
       `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
     );
-  const { states, revision, at } = await foldUntil(
+  const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
     { registered: studyConfig, balance, participants },
@@ -132,5 +148,6 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
     counts: states.balance,
     enrolled: inOrder.length,
     at,
+    nextAt: next?.at,
   };
 }
