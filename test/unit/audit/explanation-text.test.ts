@@ -92,7 +92,7 @@ Compared with the record
       missedByRounding: ['local_site'],
     });
     expect(text).toContain('None was cast: sex is the only candidate.');
-    expect(text).toContain('the urn of local_site is equally imbalanced on paper');
+    expect(text).toContain('on paper these are equally imbalanced, too: local_site.');
   });
 
   it('gives a terminal nothing to obey', () => {
