@@ -1,9 +1,9 @@
 /** A log changed as somebody who owns the file could: past its triggers, with seals and leaves that fit again. */
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { Fact } from '../../events/catalogue.ts';
 import { canonicalJson, encodeRecord, leafHash } from '../../events/record.ts';
+import { Database } from '../../src/store/sqlite-library.ts';
 import { systemTools } from '../../src/write/tools.ts';
 import { OPERATOR } from './facts.ts';
 
