@@ -40,7 +40,7 @@ export class History {
       if (error instanceof RecordError)
         throw new DomainError(
           'halted',
-          'a record of this study cannot be read; its operator finds it',
+          'a record of this study cannot be read (its operator finds it with: urn explain)',
           error,
         );
       throw error;
