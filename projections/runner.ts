@@ -5,13 +5,7 @@
  */
 
 import { streamKind } from '../events/catalogue.ts';
-import {
-  decodeRecord,
-  type LogEvent,
-  type RecordBytes,
-  RecordError,
-  readCheckedRecord,
-} from '../events/record.ts';
+import { decodeRecord, type LogEvent, type RecordBytes, readCheckedRecord } from '../events/record.ts';
 import type {
   EventStore,
   Position,
@@ -19,6 +13,7 @@ import type {
   StoreError,
   Subscription,
 } from '../src/store/event-store.ts';
+import { nextEvent } from './next-event.ts';
 import type { Projection } from './projection.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the runner holds states of many types and looks into none of them.
@@ -174,15 +169,7 @@ export class Runner {
     const stream = this.#streams.get(name) ?? this.#newStream(name);
     if (revision <= stream.revision || stream.halted) return;
     try {
-      if (revision !== stream.revision + 1)
-        throw new RecordError(
-          'misplaced',
-          `${name}/${revision}`,
-          `follows revision ${stream.revision}: records are missing`,
-        );
-      const event = decode();
-      if (event.log !== this.#logId)
-        throw new RecordError('misplaced', `${name}/${revision}`, 'belongs to another log');
+      const event = nextEvent(this.#logId, stream.revision, { stream: name, revision }, decode);
       for (const projection of stream.states.keys())
         stream.states.set(projection, projection.apply(stream.states.get(projection), event));
       stream.revision = revision;

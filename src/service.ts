@@ -1,6 +1,7 @@
 /** The running service: listens, reads its log, registers the studies of its file, answers, and drains when told to. */
 import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
+import { History } from './audit/history.ts';
 import { configurationDifferences, describeDifferences } from './configuration/differences.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { httpApp } from './http/app.ts';
@@ -55,6 +56,7 @@ export async function startService(
       studies: log.studies,
       runner: log.runner,
       ledger: log.ledger,
+      history: new History({ store: log.store, logId: log.identity.logId }),
       views: new StudyViews(settings.datetimeFormat),
       logger,
       metrics,

@@ -7,7 +7,9 @@ import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
 import { HttpProblem, problemOf } from './problem.ts';
 import { API_HEADERS, SUCCESS, send } from './reply.ts';
+import { getBalance } from './routes/balance.ts';
 import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
+import { getExplanation } from './routes/explanation.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
 import { type Locals, ready, type StudyRoutes } from './study-request.ts';
@@ -31,6 +33,8 @@ export function httpApp(parts: HttpParts): Express {
     POST: randomizeParticipant(parts),
   });
   route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
+  route(app, '/explanation', '[]', { GET: getExplanation(parts) });
+  route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });

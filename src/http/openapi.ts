@@ -1,6 +1,8 @@
 /** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
 import { z } from 'zod';
+import { ExplanationResult } from './explanation-result.ts';
 import {
+  BalanceResult,
   BareUint128,
   CheckpointResult,
   ConsistencyProofResult,
@@ -29,7 +31,7 @@ export function openApiDocument(version: string): Json {
     paths: {
       '/study_config': {
         get: operation('Read the configuration of a study', 'studyConfig', ['read', 'blinded'], {
-          parameters: [study],
+          parameters: [study, ...MOMENT],
           result: ref('StudyConfiguration'),
           example: EXAMPLE_CONFIGURATION,
           empty: {},
@@ -42,7 +44,7 @@ export function openApiDocument(version: string): Json {
           'listParticipants',
           ['read', 'blinded'],
           {
-            parameters: [study, idParameter(false), levels('Only participants of these levels')],
+            parameters: [study, idParameter(false), levels('Only participants of these levels'), ...MOMENT],
             result: records,
             example: [EXAMPLE_RECORD],
             empty: [],
@@ -117,6 +119,27 @@ export function openApiDocument(version: string): Json {
           },
         ),
       },
+      '/explanation': {
+        get: operation('Why a participant got this arm', 'explanation', ['audit'], {
+          parameters: [study, idParameter(true)],
+          result: ref('Explanation'),
+          empty: [],
+          errors: {
+            400: BAD_REQUEST,
+            ...READ_ERRORS,
+            404: `${READ_ERRORS[404]}; or it has no such participant, or none within the limits of the key`,
+          },
+        }),
+      },
+      '/balance': {
+        get: operation('Participants of each level on each treatment', 'balance', ['audit'], {
+          parameters: [study, ...MOMENT],
+          result: ref('Balance'),
+          example: EXAMPLE_BALANCE,
+          empty: [],
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+        }),
+      },
       '/healthz': { get: operational('The process is alive', 'health') },
       '/readyz': {
         get: operational('The service is ready: its projections have caught up with the log', 'readiness'),
@@ -134,6 +157,8 @@ export function openApiDocument(version: string): Json {
         Checkpoint: jsonSchema(CheckpointResult),
         InclusionProof: jsonSchema(InclusionProofResult),
         ConsistencyProof: jsonSchema(ConsistencyProofResult),
+        Explanation: jsonSchema(ExplanationResult),
+        Balance: jsonSchema(BalanceResult),
         Error: envelopeOf({ description: 'Empty, but for a participant that is already assigned' }),
       },
     },
@@ -177,6 +202,20 @@ const EXAMPLE_CHECKPOINT = {
     'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn <base64 of key id and signature>\n',
 };
 
+const EXAMPLE_BALANCE = {
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  totals: [2, 2, 1],
+  factors: [
+    {
+      factor: 'sex',
+      levels: [
+        { level: 'Male', counts: [1, 1, 1] },
+        { level: 'Female', counts: [1, 1, 0] },
+      ],
+    },
+  ],
+};
+
 const study = {
   name: 'study',
   in: 'query',
@@ -184,6 +223,24 @@ const study = {
   description: "The study's name",
   schema: { type: 'string' },
 };
+
+/** A factor's name never begins with `urn.`. */
+const MOMENT = [
+  {
+    name: 'urn.revision',
+    in: 'query',
+    description: 'As it stood at this revision. Needs the scope `audit` besides; excludes urn.at.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.at',
+    in: 'query',
+    description:
+      'As it stood at this instant: up to the first event, in the order of revisions, that is later. The header Urn-Revision says which revision that is. Needs the scope `audit` besides; excludes urn.revision.',
+    schema: { type: 'string', format: 'date-time' },
+    example: '2027-06-30T12:00:00Z',
+  },
+];
 
 const POST_HEADERS = [
   {
@@ -228,7 +285,7 @@ interface Operation {
   parameters: readonly Json[];
   result: Json;
   /** An example of `results`. */
-  example: unknown;
+  example?: unknown;
   /** `results` on an error. */
   empty: unknown;
   errors: Readonly<Record<number, string>>;
@@ -250,7 +307,11 @@ function operation(summary: string, operationId: string, scopes: readonly string
     parameters,
     responses: {
       200: {
-        ...response('Success', envelopeOf(result), { message: 'Success', results: example, status: 200 }),
+        ...response(
+          'Success',
+          envelopeOf(result),
+          example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
+        ),
         headers: {
           'Urn-Revision': {
             description: 'Revision of the study that the answer shows',
@@ -293,8 +354,9 @@ function envelopeOf(results: Json): Json {
   };
 }
 
-function response(description: string, schema: Json, example: Json): Json {
-  return { description, content: { 'application/json': { schema, example } } };
+function response(description: string, schema: Json, example: Json | undefined): Json {
+  const content = { schema, ...(example && { example }) };
+  return { description, content: { 'application/json': content } };
 }
 
 function ref(name: string): Json {

@@ -76,7 +76,31 @@ export const ConsistencyProofResult = z.strictObject({
 
 /** JSON of a result, checked before it leaves. */
 export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
-  return JSON.stringify(schema.parse(result));
+  return JSON.stringify(checked(schema, result));
+}
+
+const Counts = z
+  .array(z.int())
+  .meta({ description: 'Participants on each treatment, in the order of the treatments' });
+
+/** Lists, since a reader of JSON may reorder members that are named like numbers. */
+export const BalanceResult = z.strictObject({
+  treatments: z.array(z.string()),
+  totals: Counts,
+  factors: z.array(
+    z.strictObject({
+      factor: z.string(),
+      levels: z.array(z.strictObject({ level: z.string(), counts: Counts })),
+    }),
+  ),
+});
+
+/** Throws, without quoting it, when a result does not fit its schema: then a bug would send what must not be sent. */
+export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
+  const parsed = schema.safeParse(result);
+  if (parsed.success) return parsed.data;
+  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
+  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
 }
 
 /** 1 to 128 code points, no control characters, no leading or trailing white space. */

@@ -5,6 +5,7 @@ import type { ApiKey } from '../../projections/access.ts';
 import { type Participant, type Participants, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import type { Accepted } from '../access/keys.ts';
+import type { History } from '../audit/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Authentication, apiKeyOf } from './credentials.ts';
@@ -19,6 +20,7 @@ export interface StudyRoutes {
   readonly studies: Studies;
   readonly runner: Runner;
   readonly ledger: Ledger;
+  readonly history: History;
   readonly views: StudyViews;
   /** Why the service is not ready, or undefined when it is. */
   readonly notReady: () => string | undefined;

@@ -5,14 +5,21 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import type { Participant } from '../../projections/participants.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { toJson } from './json.ts';
+import { MOMENT_PARAMETERS } from './moment.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
-import { type BgStateResult, ParticipantId, recordMembers, StudyConfigurationResult } from './schemas.ts';
+import {
+  type BgStateResult,
+  checked,
+  ParticipantId,
+  recordMembers,
+  StudyConfigurationResult,
+} from './schemas.ts';
 
 export type DatetimeFormat = 'http-date' | 'sql';
 
 /** Parameters that name no factor. */
-const OWN_PARAMETERS = new Set(['api_key', 'study', 'id']);
+const OWN_PARAMETERS = new Set(['api_key', 'study', 'id', ...MOMENT_PARAMETERS]);
 
 export interface NewParticipant {
   readonly id: string;
@@ -67,9 +74,12 @@ export class StudyView {
     return { id: ownText(id), levels };
   }
 
-  /** @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody */
-  filter(query: Query): Filter {
-    const problems = [...prefixedParameters(query), ...this.#unknownParameters(query)];
+  /**
+   * @param found problems that the request was found to have before
+   * @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody
+   */
+  filter(query: Query, found: readonly string[] = []): Filter {
+    const problems = [...found, ...prefixedParameters(query), ...this.#unknownParameters(query)];
     const id = query.get('id');
     if (id !== undefined) check(ParticipantId, id, problems);
     const levels = this.#levels.map((level, i) => {
@@ -209,12 +219,4 @@ function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T |
   if (parsed.success) return parsed.data;
   for (const { message } of parsed.error.issues) problems.push(message);
   return undefined;
-}
-
-/** Throws, without quoting it, when a result does not fit its schema: then a bug would send what must not be sent. */
-function checked(schema: z.ZodType, result: unknown): unknown {
-  const parsed = schema.safeParse(result);
-  if (parsed.success) return parsed.data;
-  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
-  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
 }

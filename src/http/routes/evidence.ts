@@ -1,6 +1,7 @@
 /** GET /checkpoint, /inclusion_proof and /consistency_proof: what a study's ledger says, for those who keep it or check it. */
 import { z } from 'zod';
 import type { MerkleTree } from '../../ledger/merkle-tree.ts';
+import { refuseProblems, unknownParameters } from '../parameters.ts';
 import { HttpProblem } from '../problem.ts';
 import type { Query } from '../query.ts';
 import { SUCCESS } from '../reply.ts';
@@ -10,9 +11,12 @@ import { type StudyReply, type StudyRequest, type StudyRoutes, studyHandler } fr
 /** A checkpoint tells how many events a study has, and nothing else: whoever may ask for anything may keep it. */
 export function getCheckpoint(routes: StudyRoutes) {
   return studyHandler(routes, ['read', 'blinded', 'randomize', 'audit'], (request) => {
-    const { tree, stream } = treeOf(routes, request, ['size']);
+    const tree = treeOf(routes, request, 'checkpoint', ['size']);
     const size = numberOf(request.query, 'size', 1, tree.size, tree.size);
-    const { origin, note } = routes.ledger.checkpoint(stream, size === tree.size ? undefined : size);
+    const { origin, note } = routes.ledger.checkpoint(
+      request.study.stream,
+      size === tree.size ? undefined : size,
+    );
     const root = tree.root(size).toString('base64');
     return reply(request, resultJson(CheckpointResult, { origin, size, root, checkpoint: note }));
   });
@@ -21,7 +25,7 @@ export function getCheckpoint(routes: StudyRoutes) {
 /** That the record at a revision stands in the tree of a size. */
 export function getInclusionProof(routes: StudyRoutes) {
   return studyHandler(routes, ['audit'], (request) => {
-    const { tree } = treeOf(routes, request, ['revision', 'size']);
+    const tree = treeOf(routes, request, 'inclusion_proof', ['revision', 'size']);
     const size = numberOf(request.query, 'size', 1, tree.size, tree.size);
     const revision = numberOf(request.query, 'revision', 0, size - 1);
     const proof = tree.inclusionProof(revision, size).map((node) => node.toString('base64'));
@@ -33,7 +37,7 @@ export function getInclusionProof(routes: StudyRoutes) {
 /** That the tree of the first size is the beginning of that of the second. */
 export function getConsistencyProof(routes: StudyRoutes) {
   return studyHandler(routes, ['audit'], (request) => {
-    const { tree } = treeOf(routes, request, ['first', 'second']);
+    const tree = treeOf(routes, request, 'consistency_proof', ['first', 'second']);
     const second = numberOf(request.query, 'second', 1, tree.size, tree.size);
     const first = numberOf(request.query, 'first', 1, second);
     const proof = tree.consistencyProof(first, second).map((node) => node.toString('base64'));
@@ -44,16 +48,11 @@ export function getConsistencyProof(routes: StudyRoutes) {
 function treeOf(
   { ledger }: StudyRoutes,
   { query, study }: StudyRequest,
+  route: string,
   parameters: readonly string[],
-): { tree: MerkleTree; stream: string } {
-  const known = ['api_key', 'study', ...parameters];
-  const unknown = [...query.keys()].filter((name) => !known.includes(name));
-  if (unknown.length > 0)
-    throw new HttpProblem(
-      400,
-      `${unknown.join(', ')} is no parameter here (there are: study, ${parameters.join(', ')})`,
-    );
-  return { tree: ledger.tree(study.stream), stream: study.stream };
+): MerkleTree {
+  refuseProblems(unknownParameters(query, new Set(['api_key', 'study', ...parameters]), route));
+  return ledger.tree(study.stream);
 }
 
 const Decimal = z.string().regex(/^(?:0|[1-9]\d{0,15})$/);

@@ -2,9 +2,11 @@
 
 import type { Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
+import { type Participants, participants } from '../../../projections/participants.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
+import { momentOf, studyAt } from '../moment.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
 import {
@@ -14,29 +16,40 @@ import {
   studyHandler,
   withinLimits,
 } from '../study-request.ts';
+import type { Filter } from '../study-view.ts';
 
 export function listParticipants(routes: StudyRoutes) {
-  return studyHandler(routes, ['read', 'blinded'], ({ query, view, study, accepted, participants }) => {
-    const wanted = view.filter(query);
-    const candidates =
-      wanted.id === undefined
-        ? participants.inOrder
-        : [participants.byId.get(wanted.id)].flatMap((one) => one ?? []);
-    const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
-    const shown = unfiltered
-      ? candidates
-      : candidates.filter(
-          ({ levels }) =>
-            wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
-            withinLimits(accepted.key, study, levels),
-        );
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: view.records(shown, accepted.key.scopes),
-      revision: study.revision,
-    };
+  return studyHandler(routes, ['read', 'blinded'], async (request) => {
+    const problems: string[] = [];
+    const moment = momentOf(request, problems);
+    const wanted = request.view.filter(request.query, problems);
+    if (!moment) return listed(request, wanted, request.participants, request.study.revision);
+    const { states, revision } = await studyAt(routes, request, moment, { participants });
+    return listed(request, wanted, states.participants, revision);
   });
+}
+
+function listed(
+  { view, study, accepted }: StudyRequest,
+  wanted: Filter,
+  { inOrder, byId }: Participants,
+  revision: number,
+): StudyReply {
+  const candidates = wanted.id === undefined ? inOrder : [byId.get(wanted.id)].flatMap((one) => one ?? []);
+  const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
+  const shown = unfiltered
+    ? candidates
+    : candidates.filter(
+        ({ levels }) =>
+          wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
+          withinLimits(accepted.key, study, levels),
+      );
+  return {
+    status: 200,
+    message: SUCCESS,
+    results: view.records(shown, accepted.key.scopes),
+    revision,
+  };
 }
 
 export function randomizeParticipant(routes: StudyRoutes) {

@@ -145,7 +145,7 @@ describe('GET /checkpoint', () => {
     [{ size: '01' }, /^size is "01"/],
     [{ size: '-1' }, /^size is "-1"/],
     [{ size: '' }, /^size is ""/],
-    [{ sise: '1' }, /^sise is no parameter here \(there are: study, size\)$/],
+    [{ sise: '1' }, /^sise is not a parameter of checkpoint$/],
   ])('refuses %o', async (parameters, message) => {
     const { status, message: said, results } = await get('/checkpoint', keys.read, parameters);
     expect([status, results]).toEqual([400, {}]);
