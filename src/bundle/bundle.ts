@@ -1,0 +1,161 @@
+/**
+ * One file to hand over: a study's records, what belongs to them, a report, and a verifier that needs nothing of ours.
+ * docs/bundle.md describes the format. Every record passes once, from the store through the archive: what is in memory
+ * is a page of the store, the tree's O(log n) hashes, the study's keys and what the report tells.
+ */
+import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { checkpointOrigin, signCheckpoint } from '../ledger/checkpoint.ts';
+import { CompactRange } from '../ledger/compact-range.ts';
+import type { LogIdentity } from '../ledger/identity.ts';
+import type { EventStore, StoredRecord } from '../store/event-store.ts';
+import { type ArchiveFile, type WrittenFile, writeArchive } from './archive.ts';
+import { readme } from './readme.ts';
+import { type Content, otherLine, studyLine, withheldLine } from './record-lines.ts';
+import { reportHtml } from './report-html.ts';
+import { StudySummary } from './study-summary.ts';
+import { readVerifier } from './verifier.ts';
+
+export interface BundleRequest {
+  readonly store: EventStore;
+  readonly identity: LogIdentity;
+  /** Stream of the study. */
+  readonly stream: string;
+  readonly content: Content;
+  /** Signed notes that go along: what somebody kept, and this log's key need not have signed. */
+  readonly checkpoints: readonly string[];
+  /** Version of this software. */
+  readonly version: string;
+  readonly out: string;
+  /** Gets the number of records written so far. */
+  onProgress?(records: number): void;
+}
+
+export interface Bundle {
+  readonly study: string;
+  readonly participants: number;
+  /** By stream. */
+  readonly streams: readonly StreamSummary[];
+  readonly publicKey: string;
+  /** SHA-256, lower-case hex. */
+  readonly sha256: string;
+  readonly verifierSha256: string;
+}
+
+export interface StreamSummary {
+  readonly stream: string;
+  readonly records: number;
+  /** Records of which only the leaf hash is in the bundle. */
+  readonly withheld: number;
+  /** Base64. */
+  readonly root: string;
+}
+
+/**
+ * Writes the bundle of a study that has records.
+ * @throws RecordError when a record is not what it should be; StoreError; Error with code `EEXIST` when the file exists
+ */
+export async function writeBundle(request: BundleRequest): Promise<Bundle> {
+  const { identity, stream, content, version, out } = request;
+  const summary = new StudySummary();
+  const keyIds = new Set<string>();
+  const streams: StreamSummary[] = [];
+  const written: WrittenFile[] = [];
+  const fresh: string[] = [];
+  const verifier = readVerifier();
+  let records = 0;
+
+  /** The records of a stream, its checkpoint signed when all are read. */
+  async function* lines(
+    name: string,
+    lineOf: (stored: StoredRecord, event: LogEvent) => { readonly text: Buffer; readonly isWithheld?: boolean },
+  ): AsyncGenerator<Buffer> {
+    const tree = new CompactRange();
+    let withheld = 0;
+    for await (const page of request.store.readStream(name, 0)) {
+      const texts: Buffer[] = [];
+      for (const stored of page) {
+        const { text, isWithheld = false } = lineOf(stored, decodeRecord(stored));
+        tree.append(stored.leaf);
+        texts.push(text);
+        if (isWithheld) withheld++;
+      }
+      records += page.length;
+      request.onProgress?.(records);
+      yield Buffer.concat(texts);
+    }
+    // The log's key signs only what the store has acknowledged, and what is read from it is.
+    if (tree.size > 0)
+      fresh.push(
+        signCheckpoint(
+          checkpointOrigin(identity.logName, name),
+          tree.size,
+          tree.root(),
+          identity.signingKey,
+        ),
+      );
+    streams.push({ stream: name, records: tree.size, withheld, root: tree.root().toString('base64') });
+  }
+
+  const files: ArchiveFile[] = [
+    // The study first: then every key that it names is in what is read of `access` afterwards.
+    {
+      path: `records/${stream}.txt`,
+      parts: () =>
+        lines(stream, (stored, event) => {
+          summary.take(event);
+          if ('keyId' in event.actor) keyIds.add(event.actor.keyId);
+          return { text: studyLine(stored, content) };
+        }),
+    },
+    {
+      path: 'records/access.txt',
+      parts: () =>
+        lines('access', (stored, event) =>
+          concernsKey(event, keyIds)
+            ? { text: otherLine(stored) }
+            : { text: withheldLine(stored), isWithheld: true },
+        ),
+    },
+    { path: 'records/log.txt', parts: () => lines('log', (stored) => ({ text: otherLine(stored) })) },
+    { path: 'checkpoints.txt', parts: () => [[...fresh, ...request.checkpoints].join('\n')] },
+    { path: 'public-key.txt', parts: () => [`${identity.signingKey.publicKey}\n`] },
+    { path: 'configuration.json', parts: () => [json(summary.configuration)] },
+    {
+      path: 'report.html',
+      parts: () => reportHtml({ summary, content, identity, streams, version, verifierSha256: verifier.sha256 }),
+    },
+    { path: 'README.txt', parts: () => [readme(content, verifier.sha256)] },
+    { path: 'verify_bundle.py', parts: () => [verifier.source] },
+    {
+      path: 'manifest.json',
+      parts: () => [
+        json({
+          format: 'urn-bundle@1',
+          software: `urn ${version}`,
+          content,
+          log: { id: identity.logId, name: identity.logName },
+          study: { id: summary.studyId, name: summary.configuration?.name, stream },
+          streams,
+          files: written.slice(),
+        }),
+      ],
+    },
+  ];
+  const sha256 = await writeArchive(out, files, (file) => written.push(file));
+  return {
+    study: summary.configuration?.name ?? '',
+    participants: summary.participants,
+    streams,
+    publicKey: identity.signingKey.publicKey,
+    sha256,
+    verifierSha256: verifier.sha256,
+  };
+}
+
+function concernsKey(event: LogEvent, keyIds: ReadonlySet<string>): boolean {
+  return (event.type === 'ApiKeyIssued' || event.type === 'ApiKeyRevoked') && keyIds.has(event.data.keyId);
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

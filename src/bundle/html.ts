@@ -1,0 +1,20 @@
+/** Text for HTML. Everything that a person typed goes through it. */
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+export function escapeHtml(text: string | number): string {
+  return String(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}
+
+/** A table whose first row is its head. Cells are HTML; numbers are set to the right. */
+export function htmlTable(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  className = '',
+): string {
+  const cell = (text: string | number) =>
+    typeof text === 'number' ? `<td class="number">${text}</td>` : `<td>${text}</td>`;
+  return `<table class="${className}"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
+<tbody>
+${rows.map((row) => `<tr>${row.map(cell).join('')}</tr>`).join('\n')}
+</tbody></table>`;
+}

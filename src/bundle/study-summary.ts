@@ -1,0 +1,91 @@
+/**
+ * What the report of a bundle tells of a study, gathered record by record. What is kept does not grow with the number
+ * of participants, but for a list of limited length.
+ */
+import type { LogEvent } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+
+/** So many participants are listed one by one; a bundle's records have them all. */
+export const MAX_LISTED = 2000;
+/** Points of the picture of the enrolment: more could not be told apart on paper. */
+const MAX_POINTS = 400;
+
+export interface Listed {
+  readonly revision: number;
+  readonly at: string;
+  readonly what: string;
+  readonly participant?: { readonly id: string; readonly levels: readonly string[]; readonly treatment: string };
+}
+
+export class StudySummary {
+  configuration: StudyConfiguration | undefined;
+  studyId = '';
+  seedSource = '';
+  seedWeak = false;
+  registeredAt = '';
+  lastAt = '';
+  participants = 0;
+  /** Participants that the list leaves out. */
+  unlisted = 0;
+  readonly listed: Listed[] = [];
+  /** Participants on each treatment, in the order of the treatments. */
+  totals: number[] = [];
+  /** Of each factor, of each level: participants on each treatment. */
+  counts: number[][][] = [];
+  /** Enrolment over time: instants, and how many participants there were then. */
+  readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
+  #stride = 1;
+
+  take(event: LogEvent): void {
+    const { revision, at } = event;
+    this.lastAt = at;
+    switch (event.type) {
+      case 'StudyRegistered': {
+        const { configuration, studyId, seedSource, seedWeak } = event.data;
+        const zeros = () => configuration.treatments.map(() => 0);
+        Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
+        this.totals = zeros();
+        this.counts = configuration.factors.map(({ levels }) => levels.map(zeros));
+        this.#note({ revision, at, what: 'registered' });
+        break;
+      }
+      case 'ParticipantRandomized':
+        this.#enrol(event);
+        break;
+      case 'StudyPaused':
+      case 'StudyResumed': {
+        const verb = event.type === 'StudyPaused' ? 'paused' : 'resumed';
+        this.#note({ revision, at, what: `${verb}: ${event.data.reason}` });
+      }
+    }
+  }
+
+  #enrol({ revision, at, data, sections }: Extract<LogEvent, { type: 'ParticipantRandomized' }>): void {
+    const { treatment } = sections.allocation;
+    const levels = data.levels.map(({ level }) => level);
+    const arm = this.configuration?.treatments.indexOf(treatment) ?? -1;
+    this.participants++;
+    increment(this.totals, arm);
+    levels.forEach((level, i) => {
+      const index = this.configuration?.factors[i]?.levels.indexOf(level) ?? -1;
+      increment(this.counts[i]?.[index] ?? [], arm);
+    });
+    this.#note({ revision, at, what: 'randomized', participant: { id: data.participantId, levels, treatment } });
+    if (this.participants % this.#stride === 0)
+      this.enrolment.push({ at: Date.parse(at), participants: this.participants });
+    if (this.enrolment.length >= MAX_POINTS) {
+      this.#stride *= 2;
+      const kept = this.enrolment.filter(({ participants }) => participants % this.#stride === 0);
+      this.enrolment.splice(0, this.enrolment.length, ...kept);
+    }
+  }
+
+  #note(listed: Listed): void {
+    if (listed.participant && this.participants > MAX_LISTED) this.unlisted++;
+    else this.listed.push(listed);
+  }
+}
+
+function increment(counts: number[], index: number): void {
+  if (index >= 0) counts[index] = (counts[index] ?? 0) + 1;
+}

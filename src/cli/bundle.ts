@@ -1,0 +1,80 @@
+/** urn bundle: one file to hand over, which anyone can verify without this software. */
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { logExists, openLog } from '../app.ts';
+import { type Bundle, writeBundle } from '../bundle/bundle.ts';
+import { CONTENTS, type Content } from '../bundle/record-lines.ts';
+import {
+  cliActor,
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  logSettings,
+  option,
+  repeatedOption,
+  UsageError,
+  unknownStudy,
+} from './options.ts';
+import { note, progress, result, table } from './output.ts';
+import { VERSION } from './version.ts';
+
+interface Options extends LogOptions {
+  study: string;
+  content: Content;
+  out?: string;
+  checkpoint?: string[];
+  json?: boolean;
+}
+
+const HELP = `
+A zip archive: records, signed checkpoints, the configuration, a report to read and print, and a verifier in Python.
+  full     every sealed section: each allocation can be drawn again (unblinding material)
+  open     the treatments, without the generator's states (unblinding material)
+  blinded  neither
+All three prove the same records. The service may run meanwhile.`;
+
+const WARNINGS: Partial<Record<Content, string>> = {
+  full: 'this bundle is UNBLINDING MATERIAL: it holds every treatment, and the seed and states from which every later assignment can be computed',
+  open: 'this bundle is UNBLINDING MATERIAL: it holds the treatment of every participant',
+};
+
+export function bundleCommand(): Command {
+  return logCommand('bundle')
+    .description('one file about a study to hand over, which can be verified without this software')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(
+      new Option('--content <what>', 'what it discloses of the sealed sections')
+        .choices(CONTENTS)
+        .default('full'),
+    )
+    .addOption(option('--out <file>', 'the file to write (default: <study>-<content>.zip)'))
+    .addOption(repeatedOption('--checkpoint <file>', 'put the checkpoints in this file into it (repeatable)'))
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run({ study, content, checkpoint = [], json, ...options }: Options): Promise<void> {
+  const out = resolve(options.out ?? `${fileNameOf(study)}-${content}.zip`);
+  if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
+  const checkpoints = checkpoint.map(keptNotes);
+  const settings = logSettings(options);
+  if (!logExists(settings)) throw unknownStudy(study);
+  const log = await openLog(settings, cliActor());
+  try {
+    const { store, identity, studies } = log;
+    const stream = studies.streamOf(study);
+    if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
+    const shown = progress('records written');
+    const { show: onProgress } = shown;
+    const parts = { store, identity, stream, content, checkpoints, version: VERSION, out, onProgress };
+    const bundle = await writeBundle(parts);
+    shown.end();
+    const warning = WARNINGS[content];
+    if (warning !== undefined) note(`warning: ${warning}`);
+    result(json ? JSON.stringify({ file: out, content, ...bundle }, null, 2) : described(out, content, bundle));
+  } finally {
+    await log.close();
+  }
+}
