@@ -78,3 +78,42 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
     await log.close();
   }
 }
+
+/**
+ * The notes in a file of checkpoints.
+ * @throws UsageError
+ */
+function keptNotes(file: string): KeptCheckpoint[] {
+  try {
+    return parseCheckpointFile(readFileSync(file), file);
+  } catch (error) {
+    if (error instanceof CheckpointFileError) throw new UsageError(error.message);
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+  for await (const page of pages) if (page.length > 0) return false;
+  return true;
+}
+
+/** The name of a study as part of a file's name. */
+function fileNameOf(study: string): string {
+  return study.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+/, '').slice(0, 60) || 'study';
+}
+
+function described(file: string, content: Content, { streams, ...bundle }: Bundle): string {
+  const sizes = streams.map(
+    ({ stream, records, withheld }) =>
+      `${stream}: ${records} records${withheld > 0 ? `, ${withheld} withheld` : ''}`,
+  );
+  return table([
+    ['bundle', file],
+    ['content', content],
+    ['study', `${bundle.study}, ${bundle.participants} participants`],
+    ...sizes.map((size, i) => [i === 0 ? 'records' : '', size]),
+    ['public key', bundle.publicKey],
+    ['sha-256', bundle.sha256],
+    ['verifier', `verify_bundle.py, sha-256 ${bundle.verifierSha256}`],
+  ]);
+}
