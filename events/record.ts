@@ -177,7 +177,7 @@ export function decodeRecord(
   const text = utf8(stored.record) ?? fail('malformed', 'the record is not UTF-8');
   const json = parseJson(text) ?? fail('malformed', 'the record is not JSON');
   // Where a key stood twice, two readers could read two things in one record.
-  if (JSON.stringify(json) !== text) fail('malformed', 'the record is not canonical JSON');
+  if (!isCanonical(json, text)) fail('malformed', 'the record is not canonical JSON');
   const parsed = parseRecord(json);
   if (!parsed.success) return fail('malformed', `the record has no valid ${paths(parsed.error)}`);
   const record = parsed.data;
@@ -222,9 +222,8 @@ function checkSeals(
   fail: (fault: RecordFault, why: string) => never,
 ): void {
   const sections = Object.entries(seals).map(([name, seal]) => {
-    // JSON.stringify gives a section's canonical bytes back: it was parsed from sorted keys, none of them a number.
-    const text =
-      JSON.stringify(sealed[name]) ?? fail('seal-mismatch', `section "${name}" is sealed, but missing`);
+    const section = sealed[name] ?? fail('seal-mismatch', `section "${name}" is sealed, but missing`);
+    const text = canonicalOr(section, () => fail('seal-mismatch', `section "${name}" is no canonical JSON`));
     if (hash('sha256', text) !== seal)
       fail('seal-mismatch', `section "${name}" does not match its seal: it was changed after it was written`);
     return { name, text };
@@ -234,6 +233,19 @@ function checkSeals(
       'seal-mismatch',
       'the sealed part is more than its sealed sections: it was changed after it was written',
     );
+}
+
+function isCanonical(json: unknown, text: string): boolean {
+  return canonicalOr(json, () => undefined) === text;
+}
+
+/** The canonical form; what `otherwise` gives where there is none, as of text with half a surrogate pair. */
+function canonicalOr<T>(json: unknown, otherwise: () => T): string | T {
+  try {
+    return canonicalJson(json);
+  } catch {
+    return otherwise();
+  }
 }
 
 function utf8(bytes: Uint8Array): string | undefined {

@@ -77,6 +77,7 @@ export async function startService(
       throw error;
     }
     notReady = undefined;
+    tellFirstCheckpoints(log, logger);
     void log.ledger.warmUp();
     const witness =
       settings.witness === undefined
@@ -97,9 +98,19 @@ export async function startService(
   }
 }
 
+/** Of the studies without a participant: later ones prove less. */
+function tellFirstCheckpoints({ studies, ledger }: OpenLog, logger: Logger): void {
+  for (const { stream, registered } of studies.list())
+    if (ledger.tree(stream).size === 1)
+      logger.info(
+        { study: registered.configuration.name, checkpoint: ledger.checkpoint(stream, 1).note },
+        'first checkpoint of a study: archive it outside this machine before the first participant',
+      );
+}
+
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */
 async function registerStudies(
-  { studies, runner, ledger }: OpenLog,
+  { studies, runner }: OpenLog,
   configured: readonly ConfiguredStudy[],
   actor: Actor,
   logger: Logger,
@@ -114,8 +125,7 @@ async function registerStudies(
     const differences = configurationDifferences(study.registered, { configuration, seed });
     if (outcome === 'registered') {
       const { studyId } = study.registered;
-      const firstCheckpoint = ledger.checkpoint(study.stream, 1).note;
-      logger.info({ study: name, mode, studyId, firstCheckpoint }, 'study registered');
+      logger.info({ study: name, mode, studyId }, 'study registered');
     } else if (differences.length > 0) {
       studies.suspend(study.stream);
       const lines = describeDifferences(differences, { secrets: 'withhold' });

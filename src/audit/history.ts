@@ -2,7 +2,7 @@
 import { type LogEvent, RecordError } from '../../events/record.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { DomainError } from '../errors.ts';
-import { StoreError } from '../store/event-store.ts';
+import { type StoredRecord, StoreError } from '../store/event-store.ts';
 import { foldUntil, type LogSource, type Past } from './past.ts';
 
 /** Questions that may wait, the one being answered included. More are refused. */
@@ -22,15 +22,30 @@ export class History {
    * @throws DomainError `overloaded` when too many others wait, `unavailable` when the store does not answer, `halted`
    *   when a record cannot be understood
    */
-  async foldUntil<P extends Readonly<Record<string, Projection<unknown>>>>(
+  foldUntil<P extends Readonly<Record<string, Projection<unknown>>>>(
     stream: string,
     projections: P,
     isBeyond: (event: LogEvent) => boolean,
   ): Promise<Past<P>> {
+    return this.#ask(() => foldUntil(this.#source, stream, projections, isBeyond));
+  }
+
+  /**
+   * A stream's records from a revision on, one page of them.
+   * @throws DomainError as above
+   */
+  page(stream: string, fromRevision: number): Promise<readonly StoredRecord[]> {
+    return this.#ask(async () => {
+      for await (const page of this.#source.store.readStream(stream, fromRevision)) return page;
+      return [];
+    });
+  }
+
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
     if (this.#questions >= MOST_QUESTIONS)
       throw new DomainError('overloaded', 'too many others ask about the past just now; ask again');
     this.#questions++;
-    const answer = this.#lastAnswered.then(() => foldUntil(this.#source, stream, projections, isBeyond));
+    const answer = this.#lastAnswered.then(question);
     this.#lastAnswered = answer.catch(() => undefined);
     try {
       return await answer;

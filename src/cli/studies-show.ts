@@ -68,6 +68,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
         configuration,
         balance: counts,
         firstCheckpoint,
+        verifierKey: log.identity.signingKey.publicKey,
       };
       result(JSON.stringify({ ...overview, asOf, ...more }, null, 2));
       return;
@@ -90,6 +91,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       ['registered', registeredAt],
       ['study id', studyId],
       ['revision', String(study.revision)],
+      ['verifier key', log.identity.signingKey.publicKey],
       ['seed', seed],
       ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
       ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),

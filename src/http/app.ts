@@ -10,6 +10,7 @@ import { API_HEADERS, SUCCESS, send } from './reply.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
 import { getExplanation } from './routes/explanation.ts';
+import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
 import { type Locals, ready, type StudyRoutes } from './study-request.ts';
@@ -36,6 +37,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/explanation', '[]', { GET: getExplanation(parts) });
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
+  route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });

@@ -9,6 +9,7 @@ import {
   InclusionProofResult,
   ParticipantId,
   ParticipantRecord,
+  RecordsResult,
   StudyConfigurationResult,
 } from './schemas.ts';
 
@@ -69,6 +70,21 @@ export function openApiDocument(version: string): Json {
             409: 'The study is paused',
             422: 'The Idempotency-Key was used for another request',
           },
+        }),
+      },
+      '/records': {
+        get: operation('The records of a study as they are stored, a page at a time', 'records', ['audit'], {
+          parameters: [
+            study,
+            numberParameter(
+              'from',
+              false,
+              'First revision; without it 0. The next page begins behind the last revision of this one; Urn-Revision tells where the study ends.',
+            ),
+          ],
+          result: ref('Records'),
+          empty: [],
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
         }),
       },
       '/checkpoint': {
@@ -154,6 +170,7 @@ export function openApiDocument(version: string): Json {
       schemas: {
         StudyConfiguration: jsonSchema(StudyConfigurationResult),
         ParticipantRecord: jsonSchema(ParticipantRecord),
+        Records: jsonSchema(RecordsResult),
         Checkpoint: jsonSchema(CheckpointResult),
         InclusionProof: jsonSchema(InclusionProofResult),
         ConsistencyProof: jsonSchema(ConsistencyProofResult),

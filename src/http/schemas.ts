@@ -74,6 +74,17 @@ export const ConsistencyProofResult = z.strictObject({
   proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.2' }),
 });
 
+export const RecordsResult = z.array(
+  z.strictObject({
+    revision: z.int().nonnegative(),
+    record: z
+      .string()
+      .meta({ description: 'The record, canonical JSON: its UTF-8 bytes are what the leaf is of' }),
+    sealed: z.string().meta({ description: 'Its sealed sections, canonical JSON' }),
+    leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record), as it is stored' }),
+  }),
+);
+
 /** JSON of a result, checked before it leaves. */
 export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
   return JSON.stringify(checked(schema, result));

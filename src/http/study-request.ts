@@ -104,7 +104,9 @@ export function studyHandler(
       participants: routes.runner.state(participants, study.stream),
     });
     locals.revision = reply.revision;
-    send(response, { ...reply, headers: { ...reply.headers, 'Urn-Revision': String(reply.revision) } });
+    const { status, message, results, revision, headers = {} } = reply;
+    const shownRevision = { 'Urn-Revision': String(revision) };
+    send(response, { status, message, results, headers: Object.assign(shownRevision, headers) });
   };
 }
 

@@ -188,8 +188,10 @@ export class SqliteStore implements EventStore {
     if (reply.type === 'written' && reply.lastPosition > 0) {
       this.#asFound?.close();
       const first = reply.lastPosition - request.records.length + 1;
-      const records = request.records.map((bytes, i) => ({
-        ...bytes,
+      const records = request.records.map(({ record, sealed, leaf }, i) => ({
+        record,
+        sealed,
+        leaf,
         stream: request.stream,
         revision: request.expectedRevision + 1 + i,
         position: String(first + i),

@@ -240,7 +240,10 @@ export class Writer<State, Command, F extends Fact, Outcome> {
           const record = encodeRecord(header, fact, this.#tools.newSalt);
           bytes += record.record.length + record.sealed.length;
           if (bytes > this.#limits.batchBytes && batch.records.length > 0) break;
-          const event = { ...header, ...fact } as LogEvent;
+          const { id, log, stream, at, actor } = header;
+          const { type, data, sections } = fact;
+          // Member by member: spreading both takes longer than all the rest of this loop's own work.
+          const event = { id, log, stream, revision, at, actor, type, data, sections } as LogEvent;
           state = this.#decider.evolve(state, event);
           batch.records.push(record);
           batch.events.push(event);

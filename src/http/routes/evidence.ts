@@ -1,9 +1,6 @@
 /** GET /checkpoint, /inclusion_proof and /consistency_proof: what a study's ledger says, for those who keep it or check it. */
-import { z } from 'zod';
 import type { MerkleTree } from '../../ledger/merkle-tree.ts';
-import { refuseProblems, unknownParameters } from '../parameters.ts';
-import { HttpProblem } from '../problem.ts';
-import type { Query } from '../query.ts';
+import { numberOf, refuseProblems, unknownParameters } from '../parameters.ts';
 import { SUCCESS } from '../reply.ts';
 import { CheckpointResult, ConsistencyProofResult, InclusionProofResult, resultJson } from '../schemas.ts';
 import { type StudyReply, type StudyRequest, type StudyRoutes, studyHandler } from '../study-request.ts';
@@ -53,20 +50,6 @@ function treeOf(
 ): MerkleTree {
   refuseProblems(unknownParameters(query, new Set(['api_key', 'study', ...parameters]), route));
   return ledger.tree(study.stream);
-}
-
-const Decimal = z.string().regex(/^(?:0|[1-9]\d{0,15})$/);
-
-/** @throws HttpProblem 400 */
-function numberOf(query: Query, name: string, least: number, most: number, otherwise?: number): number {
-  const text = query.get(name);
-  if (text === undefined && otherwise !== undefined) return otherwise;
-  const value = Decimal.safeParse(text).success ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new HttpProblem(
-    400,
-    `${name} ${text === undefined ? 'is missing' : `is ${JSON.stringify(text)}`} (there is ${least} to ${most})`,
-  );
 }
 
 function reply({ study }: StudyRequest, results: string): StudyReply {

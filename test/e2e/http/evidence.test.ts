@@ -201,6 +201,31 @@ describe('proofs, for audit keys', () => {
   });
 });
 
+describe('GET /records', () => {
+  it('gives the records as they are stored, page by page, to audit keys', async () => {
+    const { results: now } = await get('/checkpoint', keys.read);
+    const stored = recordsOf(streamOf(opened(now.checkpoint)));
+    const read: { revision: number; record: string; sealed: string; leaf: string }[] = [];
+    while (read.length < stored.length) {
+      const { results, headers } = await get('/records', keys.audit, { from: String(read.length) });
+      expect(headers.get('urn-revision')).toBe(String(stored.length - 1));
+      expect(results.length).toBeGreaterThan(0);
+      read.push(...results);
+    }
+    expect(read.map(({ revision }) => revision)).toEqual(stored.map((_, i) => i));
+    expect(read.map(({ record }) => record)).toEqual(stored.map(({ record }) => record));
+    expect(read.map(({ leaf }) => leaf)).toEqual(stored.map(({ leaf }) => leaf.toString('base64')));
+    const [, first] = read;
+    expect(JSON.parse(first?.sealed ?? '')).toMatchObject({ allocation: {}, draw: {} });
+    expect((await get('/records', keys.audit, { from: String(stored.length) })).status).toBe(400);
+  });
+
+  it('refuses every other key', async () => {
+    for (const key of [keys.read, keys.blind, keys.enrol])
+      expect((await get('/records', key)).status).toBe(403);
+  });
+});
+
 describe('checkpoints for a witness', () => {
   it('are appended, the newest of every stream that grew, and hold against the log', async () => {
     await clientOf(service.url, keys.enrol).randomize('Sleep', 'witnessed', COOK);

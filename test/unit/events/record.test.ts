@@ -346,6 +346,21 @@ describe('a stored record with a leaf that fits is refused:', () => {
       (record) => record.replace('"data":{', '"data":{"participantId":"001-0009",'),
       'malformed',
     ],
+    [
+      'members in another order',
+      (record) => record.replace(/("id":"[^"]*"),("log":"[^"]*")/, '$2,$1'),
+      'malformed',
+    ],
+    [
+      'members of a member in another order',
+      (record) => record.replace(/("factor":"[^"]*"),("level":"[^"]*")/, '$2,$1'),
+      'malformed',
+    ],
+    [
+      'half a surrogate pair',
+      (record) => record.replace(/"participantId":"[^"]*"/, '"participantId":"\\ud800"'),
+      'malformed',
+    ],
     ['a member missing', (record) => record.replace(/"at":"[^"]*",/, ''), 'malformed'],
     ['a member too many', (record) => record.replace(/}$/, ',"zone":"x"}'), 'malformed'],
     ['an id that is no UUID', (record) => record.replace(/"id":"[^"]*"/, '"id":"1"'), 'malformed'],
@@ -403,6 +418,20 @@ describe('a stored record with a leaf that fits is refused:', () => {
       sealed: Buffer.from(`{"allocation":${section}}`),
     };
     expect(faultOf(() => decodeRecord(forged))).toBe('malformed');
+  });
+
+  it('a section with its members in another order, and the seal of that (seal-mismatch)', () => {
+    const [sealed = '', before = '', section = '', after = ''] =
+      /^(.*"allocation":)({[^}]*})(.*)$/.exec(text(good.sealed)) ?? [];
+    expect(sealed).toBe(text(good.sealed));
+    const turned = section.replace(/^{(.*),(.*)}$/, '{$2,$1}');
+    const record = text(good.record).replace(sha256(section), sha256(turned));
+    expect(record).toContain(sha256(turned));
+    const forged = {
+      ...withLeaf(good, Buffer.from(record)),
+      sealed: Buffer.from(`${before}${turned}${after}`),
+    };
+    expect(faultOf(() => decodeRecord(forged))).toBe('seal-mismatch');
   });
 
   it('a section and its seal both missing (malformed)', () => {
