@@ -67,7 +67,10 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
   /** The records of a stream, its checkpoint signed when all are read. */
   async function* lines(
     name: string,
-    lineOf: (stored: StoredRecord, event: LogEvent) => { readonly text: Buffer; readonly isWithheld?: boolean },
+    lineOf: (
+      stored: StoredRecord,
+      event: LogEvent,
+    ) => { readonly text: Buffer; readonly isWithheld?: boolean },
   ): AsyncGenerator<Buffer> {
     const tree = new CompactRange();
     let withheld = 0;
@@ -86,12 +89,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
     // The log's key signs only what the store has acknowledged, and what is read from it is.
     if (tree.size > 0)
       fresh.push(
-        signCheckpoint(
-          checkpointOrigin(identity.logName, name),
-          tree.size,
-          tree.root(),
-          identity.signingKey,
-        ),
+        signCheckpoint(checkpointOrigin(identity.logName, name), tree.size, tree.root(), identity.signingKey),
       );
     streams.push({ stream: name, records: tree.size, withheld, root: tree.root().toString('base64') });
   }
@@ -122,7 +120,8 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
     { path: 'configuration.json', parts: () => [json(summary.configuration)] },
     {
       path: 'report.html',
-      parts: () => reportHtml({ summary, content, identity, streams, version, verifierSha256: verifier.sha256 }),
+      parts: () =>
+        reportHtml({ summary, content, identity, streams, version, verifierSha256: verifier.sha256 }),
     },
     { path: 'README.txt', parts: () => [readme(content, verifier.sha256)] },
     { path: 'verify_bundle.py', parts: () => [verifier.source] },

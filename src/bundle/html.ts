@@ -1,5 +1,11 @@
 /** Text for HTML. Everything that a person typed goes through it. */
-const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ESCAPES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 export function escapeHtml(text: string | number): string {
   return String(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');

@@ -142,7 +142,13 @@ function* events(
   { factors }: StudyConfiguration,
   isOpen: boolean,
 ): Generator<string> {
-  const head = ['Revision', 'Time (UTC)', 'Event', ...factors.map(({ name }) => e(name)), ...(isOpen ? ['Treatment'] : [])];
+  const head = [
+    'Revision',
+    'Time (UTC)',
+    'Event',
+    ...factors.map(({ name }) => e(name)),
+    ...(isOpen ? ['Treatment'] : []),
+  ];
   const columns = head.length - 3;
   yield `<h2>Events</h2>
 <table class="events"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
@@ -171,7 +177,11 @@ be verified without that software:</p>
 one of this release has the SHA-256 <code>${verifierSha256}</code>.</p>
 ${htmlTable(
   ['Stream', 'Records', 'Root of its Merkle tree (RFC 6962)'],
-  streams.map(({ stream, records, root }) => [`<code>${e(stream)}</code>`, records, `<code>${e(root)}</code>`]),
+  streams.map(({ stream, records, root }) => [
+    `<code>${e(stream)}</code>`,
+    records,
+    `<code>${e(root)}</code>`,
+  ]),
 )}
 ${htmlTable(
   ['', ''],

@@ -50,7 +50,9 @@ export function enrolmentPicture(
   const at = (value: number) => value.toFixed(1);
 
   const lines = Array.from({ length: Math.round(highest / step) + 1 }, (_, i) => i * step).map(
-    (count) => `<line class="grid" x1="${left}" x2="${WIDTH - right}" y1="${at(y(count))}" y2="${at(y(count))}"/>
+    (
+      count,
+    ) => `<line class="grid" x1="${left}" x2="${WIDTH - right}" y1="${at(y(count))}" y2="${at(y(count))}"/>
 <text x="${left - 6}" y="${at(y(count) + 4)}" text-anchor="end">${count}</text>`,
   );
   const stair = points.map((point) => `H${at(x(point.at))}V${at(y(point.participants))}`).join('');

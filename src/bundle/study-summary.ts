@@ -14,7 +14,11 @@ export interface Listed {
   readonly revision: number;
   readonly at: string;
   readonly what: string;
-  readonly participant?: { readonly id: string; readonly levels: readonly string[]; readonly treatment: string };
+  readonly participant?: {
+    readonly id: string;
+    readonly levels: readonly string[];
+    readonly treatment: string;
+  };
 }
 
 export class StudySummary {
@@ -70,7 +74,12 @@ export class StudySummary {
       const index = this.configuration?.factors[i]?.levels.indexOf(level) ?? -1;
       increment(this.counts[i]?.[index] ?? [], arm);
     });
-    this.#note({ revision, at, what: 'randomized', participant: { id: data.participantId, levels, treatment } });
+    this.#note({
+      revision,
+      at,
+      what: 'randomized',
+      participant: { id: data.participantId, levels, treatment },
+    });
     if (this.participants % this.#stride === 0)
       this.enrolment.push({ at: Date.parse(at), participants: this.participants });
     if (this.enrolment.length >= MAX_POINTS) {

@@ -1,10 +1,12 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
-import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { logExists, openLog } from '../app.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../audit/checkpoint-file.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import { CONTENTS, type Content } from '../bundle/record-lines.ts';
+import { checkpointOrigin } from '../ledger/checkpoint.ts';
 import {
   cliActor,
   jsonOption,
@@ -44,7 +46,7 @@ export function bundleCommand(): Command {
     .description('one file about a study to hand over, which can be verified without this software')
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
     .addOption(
-      new Option('--content <what>', 'what it discloses of the sealed sections')
+      option('--content <what>', 'what it discloses of the sealed sections')
         .choices(CONTENTS)
         .default('full'),
     )
@@ -58,7 +60,7 @@ export function bundleCommand(): Command {
 async function run({ study, content, checkpoint = [], json, ...options }: Options): Promise<void> {
   const out = resolve(options.out ?? `${fileNameOf(study)}-${content}.zip`);
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
-  const checkpoints = checkpoint.map(keptNotes);
+  const kept = checkpoint.flatMap(keptNotes);
   const settings = logSettings(options);
   if (!logExists(settings)) throw unknownStudy(study);
   const log = await openLog(settings, cliActor());
@@ -68,12 +70,23 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
     if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
     const shown = progress('records written');
     const { show: onProgress } = shown;
+    // Of this study alone: the sizes of others are nobody's business.
+    const origins = new Set(
+      ['log', 'access', stream].map((name) => checkpointOrigin(identity.logName, name)),
+    );
+    const checkpoints = kept.filter(({ claims }) => origins.has(claims.origin)).map((one) => one.note);
+    if (checkpoints.length < kept.length)
+      note(
+        `${kept.length - checkpoints.length} of ${kept.length} checkpoints are of other streams and were left out`,
+      );
     const parts = { store, identity, stream, content, checkpoints, version: VERSION, out, onProgress };
     const bundle = await writeBundle(parts);
     shown.end();
     const warning = WARNINGS[content];
     if (warning !== undefined) note(`warning: ${warning}`);
-    result(json ? JSON.stringify({ file: out, content, ...bundle }, null, 2) : described(out, content, bundle));
+    result(
+      json ? JSON.stringify({ file: out, content, ...bundle }, null, 2) : described(out, content, bundle),
+    );
   } finally {
     await log.close();
   }
@@ -99,7 +112,12 @@ async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolea
 
 /** The name of a study as part of a file's name. */
 function fileNameOf(study: string): string {
-  return study.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+/, '').slice(0, 60) || 'study';
+  return (
+    study
+      .replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
+      .replace(/^[-.]+/, '')
+      .slice(0, 60) || 'study'
+  );
 }
 
 function described(file: string, content: Content, { streams, ...bundle }: Bundle): string {
