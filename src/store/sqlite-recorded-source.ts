@@ -3,7 +3,12 @@ import { Worker } from 'node:worker_threads';
 import type { RecordSource, SourceRecord } from '../audit/source.ts';
 import { StoreError, type StoreFailure } from './event-store.ts';
 import { recordedFile } from './sqlite-recorded.ts';
-import type { PackedPage, RecordedReply, RecordedRequest } from './sqlite-recorded-thread.ts';
+import type {
+  PackedPage,
+  RecordedReply,
+  RecordedRequest,
+  RecordedThreadData,
+} from './sqlite-recorded-thread.ts';
 import { threadFile } from './thread-file.ts';
 
 /** Pages that the thread prepares in advance. */
@@ -21,7 +26,9 @@ export interface OpenSource extends RecordSource {
  */
 export function openRecordedSource(path: string): OpenSource {
   const { file, use, copy, close } = recordedFile(path);
-  const thread = new Worker(threadFile('sqlite-recorded-thread'), { workerData: { file, use } });
+  const isWaitedFor = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const workerData: RecordedThreadData = { file, use, isWaitedFor };
+  const thread = new Worker(threadFile('sqlite-recorded-thread'), { workerData });
   const replies: RecordedReply[] = [];
   let wake: (() => void) | undefined;
   let failure: Error | undefined;
@@ -46,16 +53,18 @@ export function openRecordedSource(path: string): OpenSource {
       const reply = replies.shift();
       if (reply) return reply;
       if (failure) throw failure;
+      Atomics.store(isWaitedFor, 0, 1);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
+      Atomics.store(isWaitedFor, 0, 0);
     }
   };
 
   async function* read(stream: string): AsyncIterable<readonly SourceRecord[]> {
     let asked = 0;
-    const askNext = () => {
-      ask({ type: 'next' });
+    const askNext = (memory?: SharedArrayBuffer) => {
+      ask({ type: 'next', memory });
       asked++;
     };
     ask({ type: 'read', stream });
@@ -65,8 +74,8 @@ export function openRecordedSource(path: string): OpenSource {
         const reply = await answer();
         asked--;
         if (reply.type !== 'page') return;
-        askNext();
         yield unpack(stream, reply.page);
+        askNext(reply.page.memory);
       }
     } finally {
       // What was asked in advance is not the next stream's.
@@ -93,21 +102,22 @@ export function openRecordedSource(path: string): OpenSource {
   };
 }
 
-function unpack(stream: string, { bytes, lengths, revisions, isChecked }: PackedPage): SourceRecord[] {
+function unpack(stream: string, page: PackedPage): SourceRecord[] {
+  const { memory, lengths, leafLengths, recordLengths, revisions, isChecked } = page;
   let at = 0;
-  const part = (i: number) => {
-    const length = lengths[i] ?? 0;
+  return revisions.map((revision, i) => {
+    const [length = 0, leafLength = 0, recordLength = 0] = [lengths[i], leafLengths[i], recordLengths[i]];
+    const [leafAt, recordAt, sealedAt] = [at, at + leafLength, at + leafLength + recordLength];
     at += length;
-    return Buffer.from(bytes, at - length, length);
-  };
-  return revisions.map((revision, i) => ({
-    stream,
-    revision,
-    record: part(3 * i),
-    sealed: part(3 * i + 1),
-    leaf: part(3 * i + 2),
-    isChecked: isChecked[i] === true,
-  }));
+    return {
+      stream,
+      revision,
+      record: Buffer.from(memory, recordAt, recordLength),
+      sealed: Buffer.from(memory, sealedAt, at - sealedAt),
+      leaf: Buffer.from(memory, leafAt, leafLength),
+      isChecked: isChecked[i] === true,
+    };
+  });
 }
 
 /** A thread's error comes without its class. */

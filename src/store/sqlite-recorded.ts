@@ -68,31 +68,42 @@ function mayWrite(path: string): boolean {
   }
 }
 
+/** A record as it is read here: one sequence of bytes, because each costs the reader as much as all that is in them. */
+export interface RecordedRow {
+  readonly position: number;
+  readonly revision: number;
+  /** Leaf, record and sealed part, one behind the other; null when one is missing, in a table that was made anew. */
+  readonly bytes: Buffer | null;
+  readonly leafLength: number;
+  readonly recordLength: number;
+}
+
 /** The records of a file, as far as they stood there when it was opened. */
 export class RecordedLog {
   readonly #db: Database.Database;
   /** What is appended later is left out, of all streams alike. */
   readonly #last: number;
-  readonly #page: Database.Statement<[string, number, number, number, number, number], Row>;
+  readonly #page: Database.Statement<[string, number, number, number, number, number], RecordedRow>;
 
   /** @throws StoreError */
   constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {
     this.#db = openForReading(file, use === 'at-rest');
     const last = this.#db.prepare<[], number>('SELECT coalesce(max(position), 0) FROM records').pluck();
     this.#last = last.get() ?? 0;
-    // By position as well: in a table that was tampered with, a revision can stand twice.
+    // By position as well: in a table that was tampered with, a revision can stand twice. The plus keeps SQLite from
+    // going by position, which would be to read the whole table.
     this.#page = this.#db.prepare(
-      `SELECT position, stream, revision, CAST(record AS BLOB) AS record, CAST(sealed AS BLOB) AS sealed,
-              CAST(leaf AS BLOB) AS leaf
+      `SELECT position, revision, CAST(leaf || record || sealed AS BLOB) AS bytes,
+              length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength
        FROM records
-       WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND position <= ?
+       WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND +position <= ?
        ORDER BY revision, position LIMIT ?`,
     );
   }
 
   /** The names of all streams, in the order of their first records. One look-up a stream, however long they are. */
   streams(): string[] {
-    const at = 'position <= ? ORDER BY stream, revision LIMIT 1';
+    const at = '+position <= ? ORDER BY stream, revision LIMIT 1';
     const first = this.#db.prepare<[number], Row>(`SELECT stream, position FROM records WHERE ${at}`);
     const next = this.#db.prepare<[string, number], Row>(
       `SELECT stream, position FROM records WHERE stream > ? AND ${at}`,
@@ -103,7 +114,7 @@ export class RecordedLog {
   }
 
   /** A stream's records in the order of their revisions, in pages of so many. */
-  *read(stream: string, pageRecords: number): Iterable<Row[]> {
+  *read(stream: string, pageRecords: number): Iterable<RecordedRow[]> {
     let [revision, position] = [Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
     for (;;) {
       const page = this.#page.all(stream, revision, revision, position, this.#last, pageRecords);
