@@ -49,6 +49,7 @@ export class StudyReplay implements Replay {
   readonly #warnings: Warnings;
   #state: StudyState = { status: 'unregistered' };
   #idPattern: RegExp | undefined;
+  #name: string | undefined;
   participants = 0;
 
   constructor(keys: KeyHistory, warnings: Warnings) {
@@ -56,13 +57,14 @@ export class StudyReplay implements Replay {
     this.#warnings = warnings;
   }
 
-  /** As the registration says; undefined before it. */
+  /** As the registration says, also when it diverges. */
   get name(): string | undefined {
-    return this.#state.status === 'unregistered' ? undefined : this.#state.configuration.name;
+    return this.#name;
   }
 
   take(event: LogEvent): readonly Problem[] {
     const state = this.#state;
+    if (event.type === 'StudyRegistered') this.#name ??= event.data.configuration.name;
     const problems = this.#problems(state, event as StudyEvent);
     if (problems.length > 0) return problems;
     const next = evolve(state, event);

@@ -6,6 +6,7 @@
  * replay-study.ts for what is.
  */
 import { v5 } from 'uuid';
+import { streamKind } from '../../events/catalogue.ts';
 import type { LogEvent } from '../../events/record.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import type { KeptCheckpoint } from './checkpoint-file.ts';
@@ -83,9 +84,15 @@ export async function verifyLog(verification: Verification): Promise<Report> {
   }
   for (const stream of chosen.filter((name) => name !== 'log' && name !== 'access')) {
     const warnings = new Warnings();
-    const replay = new StudyReplay(history, warnings);
-    const records = await audit(stream, warnings, replay);
-    streams.push(records.finish({ study: replay.name, participants: replay.participants }));
+    if (streamKind(stream) === 'study') {
+      const replay = new StudyReplay(history, warnings);
+      const records = await audit(stream, warnings, replay);
+      streams.push(records.finish({ study: replay.name, participants: replay.participants }));
+    } else {
+      // Of a stream that this build does not know no record can be read; of one whose events follow from nothing
+      // there is nothing to decide again.
+      streams.push((await audit(stream, warnings, { take: () => [] })).finish({}));
+    }
   }
 
   const { unused } = evidence;

@@ -306,6 +306,14 @@ describe('the streams log and access', () => {
     expect(streamOf(await verify(log), 'log').divergence).toMatchObject({ revision: 1, field: 'type' });
   });
 
+  it('a stream of a kind that this build does not know', async () => {
+    const log = logOf(HISTORY);
+    log.byStream.set('later', [{ ...log.of('access')[0], stream: 'later' } as never]);
+    const report = await verify(log);
+    expect(report.ok).toBe(false);
+    expect(streamOf(report, 'later').divergence).toMatchObject({ revision: 0, field: 'revision' });
+  });
+
   it('a log without its first record', async () => {
     const log = logOf(HISTORY);
     log.byStream.delete('log');
