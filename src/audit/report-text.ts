@@ -16,7 +16,7 @@ export function reportText(report: Report): string {
       : 'log: its first record cannot be read, so it does not say which log it is',
     ...(log ? [`  signing key ${log.publicKey}`] : []),
     ...trust(report),
-    ...streams.flatMap((stream) => ['', ...streamLines(stream)]),
+    ...streams.flatMap((stream) => ['', ...streamLines(stream, report.trusted.length > 0)]),
     ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
     '',
     ...verdict(report),
@@ -33,7 +33,10 @@ function trust({ trusted, untrustedKey }: Report): string[] {
     : ['  as you trust it'];
 }
 
-function streamLines({ stream, study, sound, divergence, evidence, ...report }: StreamReport): string[] {
+function streamLines(
+  { stream, study, sound, divergence, evidence, ...report }: StreamReport,
+  isTrusted: boolean,
+): string[] {
   const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
   const { records, participants } = report;
   const counted = participants === undefined ? '' : `, ${count(participants, 'participant')} decided again`;
@@ -41,7 +44,7 @@ function streamLines({ stream, study, sound, divergence, evidence, ...report }: 
     `${name}: ${sound ? 'sound' : 'FAILED'}`,
     `  ${count(records, 'record')}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
     ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
-    ...evidenceLines(evidence, records, divergence !== undefined),
+    ...evidenceLines(evidence, records, divergence !== undefined, isTrusted),
     ...report.warnings.map(({ text, count: times, revision }) => {
       const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
       return `  warning${where}: ${text}${times > 1 ? ` (and ${times - 1} times more)` : ''}`;
@@ -68,12 +71,18 @@ function divergenceLines(divergence: Divergence, stream: string, notReplayed: nu
   ];
 }
 
-function evidenceLines(evidence: StreamEvidence, records: number, diverges: boolean): string[] {
-  const { matching, provenSize, failing, failed, rewritten, tailCutOff, uncovered } = evidence;
+/** @param isTrusted whether the key that signed was given as trusted: the log's own one proves nothing */
+function evidenceLines(
+  evidence: StreamEvidence,
+  records: number,
+  diverges: boolean,
+  isTrusted: boolean,
+): string[] {
+  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, uncovered } = evidence;
   const lines: string[] = [];
   if (matching > 0)
     lines.push(
-      `  ${count(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${provenSize}${provenSize > 0 ? ` (revisions 0 to ${provenSize - 1})` : ''} is as it was signed`,
+      `  ${count(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${matchingSize}${matchingSize > 0 ? ` (revisions 0 to ${matchingSize - 1})` : ''} is as it was signed`,
     );
   if (failing > 0)
     lines.push(`  FAILED: ${count(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
@@ -83,22 +92,25 @@ function evidenceLines(evidence: StreamEvidence, records: number, diverges: bool
     lines.push(
       `  CHANGED SINCE IT WAS SIGNED: ${
         rewritten.afterSize > 0
-          ? `the history up to size ${rewritten.afterSize} is proven unchanged; between size ${rewritten.afterSize + 1} and ${rewritten.upToSize}`
+          ? `the history up to size ${rewritten.afterSize} ${isTrusted ? 'is proven unchanged' : "is as the log's own key signed it"}; between size ${rewritten.afterSize + 1} and ${rewritten.upToSize}`
           : `no smaller checkpoint matches; up to size ${rewritten.upToSize}`
       } it is not what was signed${diverges ? '' : ', although it agrees with itself'}`,
     );
   if (tailCutOff)
     lines.push(
-      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} removed at the end`,
+      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} that stood at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
     );
+  const none = failing > 0 ? 'no checkpoint that matches' : 'no given checkpoint';
   if (uncovered)
     lines.push(
       uncovered.from === 0
-        ? '  no given checkpoint covers any revision: that nothing was rewritten or removed is not proven'
-        : `  no given checkpoint covers revisions ${uncovered.from} to ${uncovered.to}: that they were not rewritten, or others removed behind them, is not proven`,
+        ? `  ${none} covers any revision: that nothing was rewritten or removed is not proven`
+        : `  ${none} covers revisions ${uncovered.from} to ${uncovered.to}: that they were not rewritten, or others removed behind them, is not proven`,
     );
   else if (records > 0)
-    lines.push('  every revision is covered; what may have been removed behind the last one cannot be known');
+    lines.push(
+      `  every revision is covered${isTrusted ? '' : ", by the log's own key"}; what may have been removed behind the last one cannot be known`,
+    );
   return lines;
 }
 

@@ -62,7 +62,7 @@ export interface FailedCheckpoint extends CheckpointName {
 export interface StreamEvidence {
   readonly matching: number;
   /** The largest size at which a checkpoint matches; 0: none does. */
-  readonly provenSize: number;
+  readonly matchingSize: number;
   readonly failing: number;
   /** Those of the smallest sizes, in ascending order. */
   readonly failed: readonly FailedCheckpoint[];

@@ -13,7 +13,7 @@ export class StreamTree {
   readonly #failed: FailedCheckpoint[] = [];
   #next = 0;
   #matching = 0;
-  #provenSize = 0;
+  #matchingSize = 0;
   #failing = 0;
   #smallestOther: number | undefined;
   #isBroken = false;
@@ -46,11 +46,11 @@ export class StreamTree {
     const beyond = this.#checkpoints.slice(this.#next);
     for (const checkpoint of beyond) this.#fail(checkpoint, this.#isBroken ? 'gap' : 'missing-tail');
     const signedSize = this.#isBroken ? undefined : beyond.at(-1)?.size;
-    const proven = this.#provenSize;
+    const proven = this.#matchingSize;
     const rewrittenBy = this.#smallestOther;
     return {
       matching: this.#matching,
-      provenSize: proven,
+      matchingSize: proven,
       failing: this.#failing,
       failed: this.#failed,
       ...(rewrittenBy !== undefined &&
@@ -63,7 +63,7 @@ export class StreamTree {
   /** One history cannot both match a checkpoint and fail an earlier one, nor two of one size with different roots. */
   get twoHistoriesSigned(): boolean {
     return (
-      (this.#smallestOther !== undefined && this.#smallestOther <= this.#provenSize) ||
+      (this.#smallestOther !== undefined && this.#smallestOther <= this.#matchingSize) ||
       this.#checkpoints.some((checkpoint, i) => {
         const before = this.#checkpoints[i - 1];
         return before?.size === checkpoint.size && Buffer.compare(before.root, checkpoint.root) !== 0;
@@ -78,7 +78,7 @@ export class StreamTree {
       root ??= this.#range.root();
       if (Buffer.compare(root, next.root) === 0) {
         this.#matching++;
-        this.#provenSize = next.size;
+        this.#matchingSize = next.size;
       } else {
         this.#smallestOther ??= next.size;
         this.#fail(next, 'other-root', root);

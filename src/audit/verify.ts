@@ -96,7 +96,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
   }
 
   const { unused } = evidence;
-  const proven = streams.some(({ evidence: { provenSize } }) => provenSize > 0);
+  const proven = streams.some(({ evidence: { matchingSize } }) => matchingSize > 0);
   return {
     ok: streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for'),
     selfConsistentOnly: trusted.length === 0 || !proven,

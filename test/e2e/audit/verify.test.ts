@@ -103,7 +103,7 @@ describe('a sound history', () => {
     expect(proven.report).toMatchObject({ ok: true, selfConsistentOnly: false, trusted: [trusted] });
     expect(proven.study.evidence).toMatchObject({
       matching: 3,
-      provenSize: 12,
+      matchingSize: 12,
       uncovered: { from: 12, to: 14 },
     });
   });
@@ -280,7 +280,7 @@ describe.concurrent('records moved about are named:', () => {
     atTables(data, (db) => db.prepare('DELETE FROM records WHERE stream = ? AND revision = 6').run(stream));
     const { study } = await verified(data, '--trust', trusted, '--checkpoint', receipts(5, 15));
     expect(study.divergence).toMatchObject({ revision: 7, why: 'revision 6 is missing' });
-    expect(study.evidence).toMatchObject({ provenSize: 5, failed: [{ size: 15, because: 'gap' }] });
+    expect(study.evidence).toMatchObject({ matchingSize: 5, failed: [{ size: 15, because: 'gap' }] });
   });
 
   it('one deleted in the middle, and the others moved up, numbered and hashed again', async () => {
@@ -369,7 +369,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
     });
     const earlier = await verified(data, '--trust', trusted, '--checkpoint', receipts(before));
     expect(earlier.report).toMatchObject({ ok: true, selfConsistentOnly: false });
-    expect(earlier.study.evidence).toMatchObject({ provenSize: before, uncovered: { from: before } });
+    expect(earlier.study.evidence).toMatchObject({ matchingSize: before, uncovered: { from: before } });
     const found = await verified(data, '--trust', trusted, '--checkpoint', receipts(before, covering));
     expect(found.report.ok).toBe(false);
     expect(found.study.divergence).toBeUndefined();

@@ -36,7 +36,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     expect(divergence).toBeUndefined();
     expect(evidence).toMatchObject({
       matching: 2,
-      provenSize: 4,
+      matchingSize: 4,
       failing: 2,
       failed: [
         { size: 7, because: 'other-root' },
@@ -65,12 +65,12 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     expect(report.ok).toBe(false);
     expect(streamOf(report).evidence).toEqual({
       matching: 1,
-      provenSize: 6,
+      matchingSize: 6,
       failing: 1,
       failed: [{ where: `${STUDY}-9:1`, size: 9, because: 'missing-tail', signedRoot: expect.any(String) }],
       tailCutOff: { size: 6, signedSize: 9 },
     });
-    expect(reportText(report)).toContain('at least 3 removed at the end');
+    expect(reportText(report)).toContain('at least 3 that stood at the end are gone');
   });
 
   it('are compared with nothing behind a gap', async () => {
@@ -80,7 +80,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     const { evidence, root } = streamOf(await verify(log, { checkpoints }));
     expect(root).toBeUndefined();
     expect(evidence).toMatchObject({
-      provenSize: 2,
+      matchingSize: 2,
       failed: [{ size: 5, because: 'gap' }, { because: 'gap' }],
     });
     expect(evidence).not.toHaveProperty('rewritten');
@@ -93,7 +93,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
       checkpoints: [two.checkpoint(STUDY, 7), one.checkpoint(STUDY, 7), one.checkpoint(STUDY, 9)],
     });
     expect(report.ok).toBe(false);
-    expect(streamOf(report).evidence).toMatchObject({ provenSize: 9, failing: 1 });
+    expect(streamOf(report).evidence).toMatchObject({ matchingSize: 9, failing: 1 });
     expect(streamOf(report).evidence).not.toHaveProperty('rewritten');
     expect(streamOf(report).warnings).toMatchObject([{ code: 'two-histories-signed' }]);
   });
@@ -156,7 +156,14 @@ describe('the report for people', () => {
     const untrusted = reportText(await verify(log, { trusted: [], checkpoints: [log.checkpoint(STUDY, 9)] }));
     expect(untrusted).toContain('SELF-CONSISTENT ONLY');
     expect(untrusted).toContain('no trusted key was given');
-    expect(untrusted).not.toMatch(/^OK/m);
+    expect(untrusted).not.toMatch(/^OK|proven unchanged/m);
+    const [before, after] = [logOf(HISTORY), rewrittenFrom(5)];
+    const kept = [4, 7].map((size) => before.checkpoint(STUDY, size));
+    const doubted = reportText(await verify(after, { trusted: [], checkpoints: kept }));
+    expect(doubted).toContain(
+      "the history up to size 4 is as the log's own key signed it; between size 5 and 7",
+    );
+    expect(doubted).not.toContain('proven unchanged');
     const trusted = reportText(await verify(log));
     expect(trusted).toContain('SELF-CONSISTENT ONLY');
     const part = reportText(await verify(log, { checkpoints: [log.checkpoint(STUDY, 9)] }));

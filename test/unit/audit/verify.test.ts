@@ -51,7 +51,7 @@ describe('a sound log', () => {
     expect(report).toMatchObject({ ok: true, selfConsistentOnly: false });
     expect(streamOf(report).evidence).toEqual({
       matching: 3,
-      provenSize: 7,
+      matchingSize: 7,
       failing: 0,
       failed: [],
       uncovered: { from: 7, to: 8 },
