@@ -2,7 +2,12 @@
  * The first yardstick of POST: what every request goes through, in the project's own parts (application, log line,
  * metrics, limit of the body, strict query, API key, security headers), and then a constant answer. What a POST of the
  * service takes beyond this is the randomization itself: checks of the input, decision, record, seals, log, flush.
+ *
+ * With the argument `plain` on Node's own server, which makes requests and responses without Express's prototypes.
  */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 
 import { openLog } from '../src/app.ts';
 import { cliActor } from '../src/cli/options.ts';
@@ -33,5 +38,14 @@ route(app, '/study_participants', '[]', {
     send(response, { status: 200, message: SUCCESS, results, headers: { 'Urn-Revision': '1' } });
   },
 });
-const address = await new HttpServer(app, undefined).listen('127.0.0.1', 0);
+const address =
+  process.argv[2] === 'plain'
+    ? await plainServer()
+    : await new HttpServer(app, undefined).listen('127.0.0.1', 0);
 process.stdout.write(`${JSON.stringify({ address, apiKey: issued.apiKey })}\n`);
+
+async function plainServer(): Promise<string> {
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

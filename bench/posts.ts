@@ -1,7 +1,7 @@
 /**
- * Durable POSTs beside two routes that answer a constant, and beside one bare flush to the disk.
+ * Durable POSTs beside routes that answer a constant, and beside one bare flush to the disk.
  *
- * The three servers run all the time and are loaded in turn, round by round, so that each ratio is between
+ * The servers run all the time and are loaded in turn, round by round, so that each ratio is between
  * neighbours in time.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface PostsPlan {
   readonly measuredMs: number;
 }
 
-const CONTENDERS = ['service', 'middleware', 'express'] as const;
+const CONTENDERS = ['service', 'middleware', 'plain', 'express'] as const;
 type Contender = (typeof CONTENDERS)[number];
 type Servers = Readonly<Record<Contender, { readonly port: number; readonly apiKey: string }>>;
 type Reports = Readonly<Record<Contender, LoadReport[]>>;
@@ -28,6 +28,7 @@ const COMPILED_MS = 2000;
 const LABELS: Readonly<Record<Contender, string>> = {
   service: 'the service, durable',
   middleware: '(a) constant behind the same middleware',
+  plain: '(a) on a plain server of Node',
   express: '(b) constant on bare Express',
 };
 
@@ -37,6 +38,7 @@ export async function measurePosts(processes: Processes, plan: PostsPlan): Promi
   const servers: Servers = {
     service: { ...(await processes.startService()), apiKey },
     middleware: await processes.startConstant('middleware'),
+    plain: await processes.startConstant('middleware', 'plain'),
     express: await processes.startConstant('express'),
   };
   const load = processes.startLoadGenerator();
@@ -55,7 +57,7 @@ async function rounds(
   plan: PostsPlan & { readonly connections: number },
   eachRound: () => void = () => undefined,
 ): Promise<Reports> {
-  const reports: Reports = { service: [], middleware: [], express: [] };
+  const reports: Reports = { service: [], middleware: [], plain: [], express: [] };
   for (let round = 0; round < plan.rounds; round++) {
     eachRound();
     // Each comes first in its turn.
@@ -96,6 +98,11 @@ function ratios(reports: Reports): Figure[] {
     {
       name: 'POST, 64 connections, service / (a)',
       value: ratio('service', 'middleware'),
+      unit: '',
+    },
+    {
+      name: 'POST, 64 connections, service / (a) on a plain server of Node',
+      value: ratio('service', 'plain'),
       unit: '',
       target: { relation: 'at least', value: 0.85 },
     },

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LoadOrder, LoadReport } from './load.ts';
 
-/** How often a starting server is asked whether it is ready, in ms. */
-const ASK_MS = 5;
+/** How often a starting server is asked whether it is ready, in ms: each answer takes time from the start itself. */
+const ASK_MS = 20;
 const START_TIMEOUT_MS = 120_000;
 
 export interface Running {
@@ -46,8 +46,11 @@ export class Processes {
   }
 
   /** A server of constant-<name>.ts, which tells its port and a key on stdout when it listens. */
-  async startConstant(name: 'middleware' | 'express'): Promise<Running & { readonly apiKey: string }> {
-    const child = this.#spawn([built(`./constant-${name}.js`)], `${name}.log`, 'pipe');
+  async startConstant(
+    name: 'middleware' | 'express',
+    ...options: string[]
+  ): Promise<Running & { readonly apiKey: string }> {
+    const child = this.#spawn([built(`./constant-${name}.js`), ...options], `${name}.log`, 'pipe');
     const [line] = (await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'exit')])) as [
       unknown,
     ];

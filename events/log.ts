@@ -6,8 +6,11 @@ export const LogCreated = defineEvent('LogCreated', 1, {
   stream: 'log',
   data: z.strictObject({
     logId: z.uuid(),
-    /** Also the name of the signing key, so it holds no space and no `+` (C2SP signed-note). */
-    logName: z.string().regex(/^[^\s+\p{Cc}]+$/u),
+    /** Also the name of the signing key, so it holds no space and no `+` (C2SP signed-note). Short: each receipt holds it twice. */
+    logName: z
+      .string()
+      .max(64)
+      .regex(/^[^\s+\p{Cc}]+$/u),
     /** Ed25519 verifier key of C2SP signed-note: `name+hash+base64`. */
     publicKey: z.string().min(1),
   }),

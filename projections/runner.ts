@@ -5,7 +5,7 @@
  */
 
 import { streamKind } from '../events/catalogue.ts';
-import { decodeRecord, type LogEvent, RecordError, readCheckedRecord } from '../events/record.ts';
+import { decodeRecord, type LogEvent, type RecordBytes, readCheckedRecord } from '../events/record.ts';
 import type {
   EventStore,
   Position,
@@ -13,6 +13,7 @@ import type {
   StoreError,
   Subscription,
 } from '../src/store/event-store.ts';
+import { nextEvent } from './next-event.ts';
 import type { Projection } from './projection.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the runner holds states of many types and looks into none of them.
@@ -29,6 +30,8 @@ interface Stream {
 }
 
 export interface RunnerHooks {
+  /** A record was folded: the leaf of the stream's next record. */
+  onFolded?(stream: string, leaf: Uint8Array): void;
   /** A stream cannot be folded further; the others go on. */
   onHalted?(stream: string, error: Error): void;
   onStoreError?(error: StoreError): void;
@@ -103,9 +106,16 @@ export class Runner {
       this.#takeStored(page);
   }
 
-  /** Takes in events that this process has just written, so that the next read shows them. */
-  accept(events: readonly LogEvent[]): void {
-    for (const event of events) this.#take(event.stream, event.revision, () => event);
+  /**
+   * Takes in events that this process has just written, so that the next read shows them.
+   * @param records those of the events, in their order
+   */
+  accept(events: readonly LogEvent[], records: readonly Pick<RecordBytes, 'leaf'>[]): void {
+    events.forEach((event, i) => {
+      const leaf = records[i]?.leaf;
+      if (!leaf) throw new RangeError('an event without its record');
+      this.#take(event.stream, event.revision, leaf, () => event);
+    });
   }
 
   /** The state of a projection for a stream; its initial state for a stream that does not exist. */
@@ -150,28 +160,21 @@ export class Runner {
     isChecked: (position: Position) => boolean = () => false,
   ): void {
     for (const stored of records)
-      this.#take(stored.stream, stored.revision, () =>
+      this.#take(stored.stream, stored.revision, stored.leaf, () =>
         isChecked(stored.position) ? readCheckedRecord(stored) : decodeRecord(stored),
       );
   }
 
-  #take(name: string, revision: number, decode: () => LogEvent): void {
+  #take(name: string, revision: number, leaf: Uint8Array, decode: () => LogEvent): void {
     const stream = this.#streams.get(name) ?? this.#newStream(name);
     if (revision <= stream.revision || stream.halted) return;
     try {
-      if (revision !== stream.revision + 1)
-        throw new RecordError(
-          'misplaced',
-          `${name}/${revision}`,
-          `follows revision ${stream.revision}: records are missing`,
-        );
-      const event = decode();
-      if (event.log !== this.#logId)
-        throw new RecordError('misplaced', `${name}/${revision}`, 'belongs to another log');
+      const event = nextEvent(this.#logId, stream.revision, { stream: name, revision }, decode);
       for (const projection of stream.states.keys())
         stream.states.set(projection, projection.apply(stream.states.get(projection), event));
       stream.revision = revision;
       stream.lastAt = event.at;
+      this.#hooks.onFolded?.(name, leaf);
       for (const listener of this.#listeners.get(name) ?? []) listener(event);
     } catch (error) {
       stream.halted = error as Error;

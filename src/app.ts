@@ -10,6 +10,7 @@ import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import { DomainError } from './errors.ts';
 import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { Ledger } from './ledger/ledger.ts';
 import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
@@ -34,6 +35,7 @@ export interface OpenLog {
   readonly store: EventStore;
   readonly identity: LogIdentity;
   readonly runner: Runner;
+  readonly ledger: Ledger;
   readonly keys: Keys;
   readonly studies: Studies;
   /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
@@ -60,7 +62,11 @@ export async function openLog(
     const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
     const projections = [studyState, access, studyConfig, participants, balance];
-    const runner = new Runner(store, identity.logId, projections, hooks);
+    const ledger = new Ledger(identity);
+    const runner = new Runner(store, identity.logId, projections, {
+      ...hooks,
+      onFolded: (stream, leaf) => ledger.append(stream, leaf),
+    });
     const parts = { store, logId: identity.logId, runner, tools, hooks };
     const keys = new Keys(parts);
     const studies = new Studies(parts);
@@ -77,7 +83,7 @@ export async function openLog(
       runner.stop();
       await store.close();
     };
-    return { store, identity, runner, keys, studies, rebuild, close };
+    return { store, identity, runner, ledger, keys, studies, rebuild, close };
   } catch (error) {
     await store.close();
     throw error;

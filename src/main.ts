@@ -1,6 +1,7 @@
 /** argv -> command. */
 import { Command } from 'commander';
 import { RecordError } from '../events/record.ts';
+import { explainCommand } from './cli/explain.ts';
 import { keysCommand } from './cli/keys.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
@@ -33,6 +34,7 @@ for (const command of keysCommand()) add(keys, command);
 const studies = program.command('studies').description('studies: check, list, show, pause, resume');
 for (const command of studiesCommand()) add(studies, command);
 add(program, verifyCommand());
+add(program, explainCommand());
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
 function add(parent: Command, command: Command): void {

@@ -1,6 +1,7 @@
 /** The running service: listens, reads its log, registers the studies of its file, answers, and drains when told to. */
 import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
+import { History } from './audit/history.ts';
 import { configurationDifferences, describeDifferences } from './configuration/differences.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { httpApp } from './http/app.ts';
@@ -8,6 +9,7 @@ import { Authentication } from './http/credentials.ts';
 import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
+import { Witness } from './ledger/witness.ts';
 import type { Logger } from './logger.ts';
 import { makeMetrics } from './metrics.ts';
 
@@ -16,6 +18,8 @@ export interface ServiceSettings extends LogSettings, Listening {
   readonly datetimeFormat: DatetimeFormat;
   readonly trustProxy: number | string | undefined;
   readonly version: string;
+  /** Where the checkpoints are collected. */
+  readonly witness: string | undefined;
 }
 
 export interface Service {
@@ -51,6 +55,8 @@ export async function startService(
       authentication: new Authentication(log.keys),
       studies: log.studies,
       runner: log.runner,
+      ledger: log.ledger,
+      history: new History({ store: log.store, logId: log.identity.logId }),
       views: new StudyViews(settings.datetimeFormat),
       logger,
       metrics,
@@ -71,9 +77,17 @@ export async function startService(
       throw error;
     }
     notReady = undefined;
+    void log.ledger.warmUp();
+    const witness =
+      settings.witness === undefined
+        ? undefined
+        : new Witness(settings.witness, log.ledger, (error) =>
+            logger.error({ why: error.message }, 'the file of checkpoints cannot be written'),
+          );
     const stop = async () => {
       notReady = 'The service is shutting down';
       await server.drain();
+      await witness?.stop();
       await log.close();
     };
     return { log, address, stop };
@@ -85,7 +99,7 @@ export async function startService(
 
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */
 async function registerStudies(
-  { studies, runner }: OpenLog,
+  { studies, runner, ledger }: OpenLog,
   configured: readonly ConfiguredStudy[],
   actor: Actor,
   logger: Logger,
@@ -99,7 +113,9 @@ async function registerStudies(
     if (!study) throw new Error('a study that was registered is not in the projection');
     const differences = configurationDifferences(study.registered, { configuration, seed });
     if (outcome === 'registered') {
-      logger.info({ study: name, mode, studyId: study.registered.studyId }, 'study registered');
+      const { studyId } = study.registered;
+      const firstCheckpoint = ledger.checkpoint(study.stream, 1).note;
+      logger.info({ study: name, mode, studyId, firstCheckpoint }, 'study registered');
     } else if (differences.length > 0) {
       studies.suspend(study.stream);
       const lines = describeDifferences(differences, { secrets: 'withhold' });

@@ -30,7 +30,8 @@ Scopes (none implies another):
   read       configuration and participants, with treatments
   blinded    configuration and participants, without treatments
   randomize  randomize participants; alone, the arm is not shown
-  audit      generator states and seeds: whoever has it can predict, so give it to someone who does not enrol
+  audit      generator states and seeds, explanations, balances, the past: whoever has it can predict, so give it to
+             someone who does not enrol
 
 Examples:
   urn keys add edc                                          full access of the contract: read,randomize

@@ -65,3 +65,7 @@ export function cliActor(): Actor {
     return { cli: true, user: `uid ${process.getuid?.() ?? 'unknown'}` };
   }
 }
+
+export function unknownStudy(name: string): UsageError {
+  return new UsageError(`no study "${name}" is registered (hint: urn studies list)`);
+}

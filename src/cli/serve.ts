@@ -1,4 +1,5 @@
 /** urn serve */
+import { appendFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { participants } from '../../projections/participants.ts';
@@ -20,6 +21,7 @@ interface ServeOptions extends LogOptions {
   trustProxy?: string | true;
   datetimeFormat: 'http-date' | 'sql';
   logLevel: string;
+  witness?: string;
 }
 
 export function serveCommand(): Command {
@@ -53,6 +55,12 @@ export function serveCommand(): Command {
         .default('http-date'),
     )
     .addOption(
+      option(
+        '--witness <file>',
+        'append the newest checkpoint of every stream that grew, at most once a second; keep the file, or copies of it, where the operator of the service cannot change them',
+      ),
+    )
+    .addOption(
       option('--log-level <level>', 'least important lines to log')
         .choices([...LOG_LEVELS])
         .default('info'),
@@ -67,6 +75,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const tls = tlsOf(options);
   const { studies, warnings } = readStudiesFile(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
+  checkWitness(options.witness);
   const out = logDestination();
   const logger = makeLogger(options.logLevel, out);
   const trustProxy = trustOf(options.trustProxy);
@@ -82,6 +91,7 @@ async function serve(options: ServeOptions): Promise<void> {
       trustProxy,
       datetimeFormat: options.datetimeFormat,
       version: VERSION,
+      witness: options.witness,
     },
     cliActor(),
     logger,
@@ -113,6 +123,17 @@ async function serve(options: ServeOptions): Promise<void> {
     'ready',
   );
   if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
+}
+
+function checkWitness(file: string | undefined): void {
+  if (file === undefined) return;
+  try {
+    appendFileSync(file, '', { mode: 0o600 });
+  } catch (error) {
+    throw new UsageError(
+      `--witness ${file} cannot be written: ${(error as Error).message} (hint: its folder must exist, and this user be able to write to it)`,
+    );
+  }
 }
 
 function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: string } | undefined {
@@ -157,11 +178,25 @@ async function issueFirstKey({ log, address }: Service): Promise<void> {
     `  ${apiKey}`,
     '',
     ...tryIt(log, address, apiKey),
+    ...firstCheckpoints(log),
     'More keys:             npx urn keys add USER',
     'A key for an auditor:  npx urn keys add USER --scope read,audit',
     '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
   ];
   result(lines.join('\n'));
+}
+
+/** Of the studies that have no participant yet. */
+function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
+  return studies
+    .list()
+    .filter(({ stream }) => ledger.tree(stream).size === 1)
+    .flatMap(({ stream, registered }) => [
+      `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
+      'participant: it proves the configuration that was registered (urn studies show prints it again).',
+      '',
+      ledger.checkpoint(stream, 1).note,
+    ]);
 }
 
 /** A curl line that works as it is printed: it randomizes into the first study that takes any id. */

@@ -7,6 +7,10 @@ import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
 import { HttpProblem, problemOf } from './problem.ts';
 import { API_HEADERS, SUCCESS, send } from './reply.ts';
+import { getBalance } from './routes/balance.ts';
+import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
+import { getExplanation } from './routes/explanation.ts';
+import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
 import { type Locals, ready, type StudyRoutes } from './study-request.ts';
@@ -30,6 +34,13 @@ export function httpApp(parts: HttpParts): Express {
     POST: randomizeParticipant(parts),
   });
   route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
+  route(app, '/explanation', '[]', { GET: getExplanation(parts) });
+  route(app, '/balance', '[]', { GET: getBalance(parts) });
+
+  route(app, '/records', '[]', { GET: getRecords(parts) });
+  route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
+  route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
+  route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });
 
   const ok: Handler = (_, response) => send(response, { status: 200, message: SUCCESS, results: '{}' });
   route(app, '/healthz', '[]', { GET: ok });

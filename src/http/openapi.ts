@@ -1,6 +1,17 @@
 /** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
 import { z } from 'zod';
-import { BareUint128, ParticipantId, ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
+import { ExplanationResult } from './explanation-result.ts';
+import {
+  BalanceResult,
+  BareUint128,
+  CheckpointResult,
+  ConsistencyProofResult,
+  InclusionProofResult,
+  ParticipantId,
+  ParticipantRecord,
+  RecordsResult,
+  StudyConfigurationResult,
+} from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -21,7 +32,7 @@ export function openApiDocument(version: string): Json {
     paths: {
       '/study_config': {
         get: operation('Read the configuration of a study', 'studyConfig', ['read', 'blinded'], {
-          parameters: [study],
+          parameters: [study, ...MOMENT],
           result: ref('StudyConfiguration'),
           example: EXAMPLE_CONFIGURATION,
           empty: {},
@@ -34,7 +45,7 @@ export function openApiDocument(version: string): Json {
           'listParticipants',
           ['read', 'blinded'],
           {
-            parameters: [study, idParameter(false), levels('Only participants of these levels')],
+            parameters: [study, idParameter(false), levels('Only participants of these levels'), ...MOMENT],
             result: records,
             example: [EXAMPLE_RECORD],
             empty: [],
@@ -46,12 +57,103 @@ export function openApiDocument(version: string): Json {
           result: records,
           example: [EXAMPLE_RECORD],
           empty: [],
+          headers: {
+            'Urn-Receipt': {
+              description:
+                'A signed checkpoint that includes the new allocation: the whole note (as in /checkpoint) in base64, at most 1000 characters. Keep it: what it covers cannot be changed unnoticed.',
+              schema: { type: 'string', maxLength: 1000 },
+            },
+          },
           errors: {
             400: `${BAD_REQUEST} Also when the id is already assigned; \`results\` then holds the existing record if its levels are the same and the key may read it.`,
             ...READ_ERRORS,
             409: 'The study is paused',
             422: 'The Idempotency-Key was used for another request',
           },
+        }),
+      },
+      '/records': {
+        get: operation('The records of a study as they are stored, a page at a time', 'records', ['audit'], {
+          parameters: [
+            study,
+            numberParameter(
+              'from',
+              false,
+              'First revision; without it 0. The next page begins behind the last revision of this one; Urn-Revision tells where the study ends.',
+            ),
+          ],
+          result: ref('Records'),
+          empty: [],
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+        }),
+      },
+      '/checkpoint': {
+        get: operation(
+          "A signed checkpoint of the study's ledger",
+          'checkpoint',
+          ['read', 'blinded', 'randomize', 'audit'],
+          {
+            parameters: [
+              study,
+              numberParameter('size', false, 'Of an earlier state: 1 is the registration alone'),
+            ],
+            result: ref('Checkpoint'),
+            example: EXAMPLE_CHECKPOINT,
+            empty: {},
+            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+          },
+        ),
+      },
+      '/inclusion_proof': {
+        get: operation("That a record stands in the study's ledger", 'inclusionProof', ['audit'], {
+          parameters: [
+            study,
+            numberParameter('revision', true, 'The record'),
+            numberParameter('size', false, 'The tree; without it the present one'),
+          ],
+          result: ref('InclusionProof'),
+          example: { revision: 0, size: 1, leaf: EXAMPLE_CHECKPOINT.root, proof: [] },
+          empty: {},
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+        }),
+      },
+      '/consistency_proof': {
+        get: operation(
+          "That an earlier state of the study's ledger is the beginning of a later one",
+          'consistencyProof',
+          ['audit'],
+          {
+            parameters: [
+              study,
+              numberParameter('first', true, 'Size of the earlier tree'),
+              numberParameter('second', false, 'Size of the later one; without it the present one'),
+            ],
+            result: ref('ConsistencyProof'),
+            example: { first: 1, second: 1, proof: [] },
+            empty: {},
+            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+          },
+        ),
+      },
+      '/explanation': {
+        get: operation('Why a participant got this arm', 'explanation', ['audit'], {
+          parameters: [study, idParameter(true)],
+          result: ref('Explanation'),
+          empty: [],
+          errors: {
+            400: BAD_REQUEST,
+            ...READ_ERRORS,
+            404: `${READ_ERRORS[404]}; or it has no such participant, or none within the limits of the key`,
+          },
+        }),
+      },
+      '/balance': {
+        get: operation('Participants of each level on each treatment', 'balance', ['audit'], {
+          parameters: [study, ...MOMENT],
+          result: ref('Balance'),
+          example: EXAMPLE_BALANCE,
+          empty: [],
+          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
         }),
       },
       '/healthz': { get: operational('The process is alive', 'health') },
@@ -68,6 +170,12 @@ export function openApiDocument(version: string): Json {
       schemas: {
         StudyConfiguration: jsonSchema(StudyConfigurationResult),
         ParticipantRecord: jsonSchema(ParticipantRecord),
+        Records: jsonSchema(RecordsResult),
+        Checkpoint: jsonSchema(CheckpointResult),
+        InclusionProof: jsonSchema(InclusionProofResult),
+        ConsistencyProof: jsonSchema(ConsistencyProofResult),
+        Explanation: jsonSchema(ExplanationResult),
+        Balance: jsonSchema(BalanceResult),
         Error: envelopeOf({ description: 'Empty, but for a participant that is already assigned' }),
       },
     },
@@ -103,6 +211,28 @@ const EXAMPLE_RECORD = {
   user: 'site-30',
 };
 
+const EXAMPLE_CHECKPOINT = {
+  origin: 'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2',
+  size: 1,
+  root: 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=',
+  checkpoint:
+    'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn <base64 of key id and signature>\n',
+};
+
+const EXAMPLE_BALANCE = {
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  totals: [2, 2, 1],
+  factors: [
+    {
+      factor: 'sex',
+      levels: [
+        { level: 'Male', counts: [1, 1, 1] },
+        { level: 'Female', counts: [1, 1, 0] },
+      ],
+    },
+  ],
+};
+
 const study = {
   name: 'study',
   in: 'query',
@@ -110,6 +240,24 @@ const study = {
   description: "The study's name",
   schema: { type: 'string' },
 };
+
+/** A factor's name never begins with `urn.`. */
+const MOMENT = [
+  {
+    name: 'urn.revision',
+    in: 'query',
+    description: 'As it stood at this revision. Needs the scope `audit` besides; excludes urn.at.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.at',
+    in: 'query',
+    description:
+      'As it stood at this instant: up to the first event, in the order of revisions, that is later. The header Urn-Revision says which revision that is. Needs the scope `audit` besides; excludes urn.revision.',
+    schema: { type: 'string', format: 'date-time' },
+    example: '2027-06-30T12:00:00Z',
+  },
+];
 
 const POST_HEADERS = [
   {
@@ -131,6 +279,10 @@ function idParameter(required: boolean): Json {
   return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
 }
 
+function numberParameter(name: string, required: boolean, description: string): Json {
+  return { name, in: 'query', required, description, schema: { type: 'integer', minimum: 0 } };
+}
+
 /** Factors are bare parameters, whose names the study decides. */
 function levels(description: string): Json {
   return {
@@ -150,14 +302,16 @@ interface Operation {
   parameters: readonly Json[];
   result: Json;
   /** An example of `results`. */
-  example: unknown;
+  example?: unknown;
   /** `results` on an error. */
   empty: unknown;
   errors: Readonly<Record<number, string>>;
+  /** Headers of a success besides those that all have. */
+  headers?: Json;
 }
 
 function operation(summary: string, operationId: string, scopes: readonly string[], parts: Operation): Json {
-  const { parameters, result, example, empty, errors } = parts;
+  const { parameters, result, example, empty, errors, headers } = parts;
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
     response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
@@ -170,12 +324,17 @@ function operation(summary: string, operationId: string, scopes: readonly string
     parameters,
     responses: {
       200: {
-        ...response('Success', envelopeOf(result), { message: 'Success', results: example, status: 200 }),
+        ...response(
+          'Success',
+          envelopeOf(result),
+          example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
+        ),
         headers: {
           'Urn-Revision': {
             description: 'Revision of the study that the answer shows',
             schema: { type: 'integer' },
           },
+          ...headers,
         },
       },
       ...Object.fromEntries(failures),
@@ -212,8 +371,9 @@ function envelopeOf(results: Json): Json {
   };
 }
 
-function response(description: string, schema: Json, example: Json): Json {
-  return { description, content: { 'application/json': { schema, example } } };
+function response(description: string, schema: Json, example: Json | undefined): Json {
+  const content = { schema, ...(example && { example }) };
+  return { description, content: { 'application/json': content } };
 }
 
 function ref(name: string): Json {

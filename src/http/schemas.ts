@@ -48,6 +48,72 @@ export const StudyConfigurationResult = z.strictObject({
   urn_selection: z.literal('method1'),
 });
 
+const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
+const Size = z
+  .int()
+  .positive()
+  .meta({ description: 'Records in the tree: the revision of the last one, and one' });
+
+export const CheckpointResult = z.strictObject({
+  origin: z.string().meta({ description: '`<log name>/<stream>`' }),
+  size: Size,
+  root: Hash,
+  checkpoint: z.string().meta({ description: 'The signed note (C2SP tlog-checkpoint); keep it as it is' }),
+});
+
+export const InclusionProofResult = z.strictObject({
+  revision: z.int().nonnegative(),
+  size: Size,
+  leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record)' }),
+  proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.1, from the leaf to the root' }),
+});
+
+export const ConsistencyProofResult = z.strictObject({
+  first: Size,
+  second: Size,
+  proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.2' }),
+});
+
+export const RecordsResult = z.array(
+  z.strictObject({
+    revision: z.int().nonnegative(),
+    record: z
+      .string()
+      .meta({ description: 'The record, canonical JSON: its UTF-8 bytes are what the leaf is of' }),
+    sealed: z.string().meta({ description: 'Its sealed sections, canonical JSON' }),
+    leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record), as it is stored' }),
+  }),
+);
+
+/** JSON of a result, checked before it leaves. */
+export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
+  return JSON.stringify(checked(schema, result));
+}
+
+const Counts = z
+  .array(z.int())
+  .meta({ description: 'Participants on each treatment, in the order of the treatments' });
+
+/** Lists, since a reader of JSON may reorder members that are named like numbers. */
+export const BalanceResult = z.strictObject({
+  treatments: z.array(z.string()),
+  totals: Counts,
+  factors: z.array(
+    z.strictObject({
+      factor: z.string(),
+      levels: z.array(z.strictObject({ level: z.string(), counts: Counts })),
+    }),
+  ),
+});
+
+/** Throws, without quoting it, when a result does not fit its schema: then a bug would send what must not be sent. */
+export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
+  const parsed = schema.safeParse(result);
+  if (parsed.success) return parsed.data;
+  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
+  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
+}
+
 /** 1 to 128 code points, no control characters, no leading or trailing white space. */
 export const ParticipantId = z
   .string({ error: () => 'id is missing' })

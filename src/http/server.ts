@@ -169,7 +169,11 @@ function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket
   const { status, message } =
     RAW_PROBLEMS[error.code ?? ''] ?? new HttpProblem(400, 'The request is not valid HTTP');
   const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
-  const body = envelope({ status, message, results: /^[A-Z]+ \/study_config\b/.test(start) ? '{}' : '[]' });
+  const body = envelope({
+    status,
+    message,
+    results: /^[A-Z]+ \/(study_config|checkpoint|(inclusion|consistency)_proof)\b/.test(start) ? '{}' : '[]',
+  });
   const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'];
   let head = `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}\r\n`;
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;

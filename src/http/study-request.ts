@@ -5,6 +5,8 @@ import type { ApiKey } from '../../projections/access.ts';
 import { type Participant, type Participants, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import type { Accepted } from '../access/keys.ts';
+import type { History } from '../audit/history.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Authentication, apiKeyOf } from './credentials.ts';
 import { HttpProblem } from './problem.ts';
@@ -17,6 +19,8 @@ export interface StudyRoutes {
   readonly authentication: Authentication;
   readonly studies: Studies;
   readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly history: History;
   readonly views: StudyViews;
   /** Why the service is not ready, or undefined when it is. */
   readonly notReady: () => string | undefined;

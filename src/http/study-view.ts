@@ -5,14 +5,21 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import type { Participant } from '../../projections/participants.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { toJson } from './json.ts';
+import { MOMENT_PARAMETERS } from './moment.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
-import { type BgStateResult, ParticipantId, recordMembers, StudyConfigurationResult } from './schemas.ts';
+import {
+  type BgStateResult,
+  checked,
+  ParticipantId,
+  recordMembers,
+  StudyConfigurationResult,
+} from './schemas.ts';
 
 export type DatetimeFormat = 'http-date' | 'sql';
 
 /** Parameters that name no factor. */
-const OWN_PARAMETERS = new Set(['api_key', 'study', 'id']);
+const OWN_PARAMETERS = new Set(['api_key', 'study', 'id', ...MOMENT_PARAMETERS]);
 
 export interface NewParticipant {
   readonly id: string;
@@ -35,6 +42,8 @@ interface Rendering {
 export class StudyView {
   readonly #configuration: StudyConfiguration;
   readonly #factorNames: readonly string[];
+  /** What they are called in a record. */
+  readonly #memberNames: readonly string[];
   readonly #id: z.ZodType<string>;
   /** Per factor. */
   readonly #levels: readonly z.ZodType<string>[];
@@ -44,16 +53,14 @@ export class StudyView {
   constructor(configuration: StudyConfiguration, datetimeFormat: DatetimeFormat) {
     this.#configuration = configuration;
     this.#factorNames = configuration.factors.map(({ name }) => name);
+    this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
     const { idPattern } = configuration;
     const pattern = idPattern === undefined ? undefined : new RegExp(`^(?:${idPattern})$`, 'u');
     this.#id = ParticipantId.refine((id) => id === '' || !pattern || pattern.test(id), {
       error: `id does not match this study's pattern ${idPattern}`,
     });
     this.#levels = configuration.factors.map(levelSchema);
-    this.#datetime =
-      datetimeFormat === 'sql'
-        ? (at) => at.slice(0, 19).replace('T', ' ')
-        : (at) => new Date(at).toUTCString();
+    this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
   /** @throws HttpProblem 400 naming every problem at once */
@@ -67,9 +74,12 @@ export class StudyView {
     return { id: ownText(id), levels };
   }
 
-  /** @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody */
-  filter(query: Query): Filter {
-    const problems = [...prefixedParameters(query), ...this.#unknownParameters(query)];
+  /**
+   * @param found problems that the request was found to have before
+   * @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody
+   */
+  filter(query: Query, found: readonly string[] = []): Filter {
+    const problems = [...found, ...prefixedParameters(query), ...this.#unknownParameters(query)];
     const id = query.get('id');
     if (id !== undefined) check(ParticipantId, id, problems);
     const levels = this.#levels.map((level, i) => {
@@ -114,8 +124,8 @@ export class StudyView {
 
   #record(participant: Participant, { schema, treatment, bgState }: Rendering): object {
     const record: Record<string, unknown> = { id: participant.participantId };
-    this.#factorNames.forEach((name, i) => {
-      record[`f_${name}`] = participant.levels[i];
+    this.#memberNames.forEach((name, i) => {
+      record[name] = participant.levels[i];
     });
     if (treatment) record['trt'] = participant.treatment;
     record['datetime'] = this.#datetime(participant.at);
@@ -145,6 +155,19 @@ export class StudyView {
     this.#renderings.set(cacheKey, rendering);
     return rendering;
   }
+}
+
+/** HTTP dates. The day is worked out once for all participants of that day, which halves the time of a long list. */
+function httpDate(): (at: string) => string {
+  let day = '';
+  let shownDay = '';
+  return (at) => {
+    if (!at.startsWith(day) || day === '') {
+      day = at.slice(0, 'YYYY-MM-DD'.length);
+      shownDay = new Date(at).toUTCString().slice(0, 'Wed, 10 Feb 2021'.length);
+    }
+    return `${shownDay} ${at.slice('YYYY-MM-DDT'.length, 'YYYY-MM-DDTHH:MM:SS'.length)} GMT`;
+  };
 }
 
 /** JSON.stringify cannot write the integers of a generator's state bare. */
@@ -196,12 +219,4 @@ function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T |
   if (parsed.success) return parsed.data;
   for (const { message } of parsed.error.issues) problems.push(message);
   return undefined;
-}
-
-/** Throws, without quoting it, when a result does not fit its schema: then a bug would send what must not be sent. */
-function checked(schema: z.ZodType, result: unknown): unknown {
-  const parsed = schema.safeParse(result);
-  if (parsed.success) return parsed.data;
-  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
-  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
 }

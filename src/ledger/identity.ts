@@ -73,7 +73,7 @@ async function begin(
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
     throw new DomainError(
       'identity',
-      `"${logName}" cannot name a log: a name has no white space, no control characters and no "+"`,
+      `"${logName}" cannot name a log: a name has 1 to 64 characters, no white space, no control characters and no "+"`,
     );
   const key = keys.loadOrMake(logName);
   // A start that broke off, or another process just now, can have made the key under another name.

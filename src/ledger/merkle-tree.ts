@@ -2,8 +2,9 @@
  * The Merkle tree of RFC 6962 §2.1 over the leaf hashes of one stream, with the audit paths of §2.1.1 and the
  * consistency proofs of §2.1.2, for its present size and for every earlier one.
  *
- * The hash of every complete subtree is kept, about two per leaf and so 64 bytes. An append costs one hash on average; a
- * root and a proof cost O(log n). Who needs roots alone takes a CompactRange.
+ * The hash of every complete subtree is kept, about two per leaf and so 64 bytes. A root and a proof cost O(log n), and
+ * one hash for each leaf that was appended since the last time: appending itself hashes nothing, so that reading in a long
+ * stream stays cheap. Who needs roots alone takes a CompactRange.
  */
 import { HashList } from './hash-list.ts';
 import { type Hash, isHash, nodeHash, rootOverPeaks } from './merkle-hash.ts';
@@ -23,13 +24,36 @@ export class MerkleTree {
    */
   append(leaf: Hash): void {
     if (!isHash(leaf)) throw new RangeError(`a leaf hash has 32 bytes, not ${leaf.length}`);
-    let node = leaf;
+    this.#levels[0]?.push(leaf);
+  }
+
+  /**
+   * The leaf of a record, 32 bytes.
+   * @throws RangeError when there is none at that index
+   */
+  leaf(index: number): Buffer {
+    const leaf = this.#levels[0]?.at(index);
+    if (leaf === undefined) throw new RangeError(`no leaf ${index}`);
+    return Buffer.from(leaf);
+  }
+
+  /**
+   * Works out inner nodes that are not known yet, `hashes` at the most. Whoever asks for a root or a proof need not; it
+   * spares them the wait.
+   * @returns whether all are known now
+   */
+  grow(hashes: number = Number.POSITIVE_INFINITY): boolean {
+    let left = hashes;
     for (let level = 0; ; level++) {
-      const list = this.#levels[level] ?? new HashList();
-      this.#levels[level] = list;
-      list.push(node);
-      if (list.length % 2 === 1) return;
-      node = nodeHash(list.at(list.length - 2), list.at(list.length - 1));
+      const below = this.#levels[level];
+      if (below === undefined || below.length < 2) return true;
+      const list = this.#levels[level + 1] ?? new HashList();
+      this.#levels[level + 1] = list;
+      while (2 * list.length + 1 < below.length) {
+        if (left-- <= 0) return false;
+        const first = 2 * list.length;
+        list.push(nodeHash(below.at(first), below.at(first + 1)));
+      }
     }
   }
 
@@ -39,6 +63,7 @@ export class MerkleTree {
    */
   root(size: number = this.size): Buffer {
     this.#checkSize(size);
+    this.grow();
     return this.#range(0, size);
   }
 
@@ -50,6 +75,7 @@ export class MerkleTree {
     this.#checkSize(size);
     if (!Number.isSafeInteger(index) || index < 0 || index >= size)
       throw new RangeError(`no leaf ${index} among the first ${size}`);
+    this.grow();
     const path: Buffer[] = [];
     let [from, to] = [0, size];
     while (to - from > 1) {
@@ -74,6 +100,7 @@ export class MerkleTree {
     this.#checkSize(second);
     if (!Number.isSafeInteger(first) || first < 1 || first > second)
       throw new RangeError(`no proof from ${first} leaves to ${second}`);
+    this.grow();
     const proof: Buffer[] = [];
     let [from, to] = [0, second];
     while (first < to) {

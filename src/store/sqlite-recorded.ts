@@ -5,7 +5,7 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type Database from 'better-sqlite3';
+import type { Database, Statement } from './sqlite-library.ts';
 import { checkDatabase, openForReading, type Row } from './sqlite-schema.ts';
 
 /** How a database file is read, and what to remove afterwards. */
@@ -80,10 +80,10 @@ export interface RecordedRow {
 
 /** The records of a file, as far as they stood there when it was opened. */
 export class RecordedLog {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   /** What is appended later is left out, of all streams alike. */
   readonly #last: number;
-  readonly #page: Database.Statement<[string, number, number, number, number, number], RecordedRow>;
+  readonly #page: Statement<[string, number, number, number, number, number], RecordedRow>;
 
   /** @throws StoreError */
   constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {

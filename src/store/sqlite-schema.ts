@@ -5,10 +5,10 @@
  * says, for the index, and are checked against it at every read. `position` is the order of arrival.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import type { RecordBytes } from '../../events/record.ts';
 import { createOnce } from '../create-once.ts';
 import { StoreError } from './event-store.ts';
+import { Database } from './sqlite-library.ts';
 
 /** "urn1" in ASCII, in SQLite's application_id: tells our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
@@ -76,7 +76,7 @@ export interface Row extends RecordBytes {
 export const COLUMNS = 'position, stream, revision, record, sealed, leaf';
 
 /** Opens an existing database file; the one place that sets what durability rests on. */
-export function openDatabase(file: string, use: 'append' | 'read'): Database.Database {
+export function openDatabase(file: string, use: 'append' | 'read'): Database {
   try {
     const db = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
     try {
@@ -101,7 +101,7 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database.Dat
  *   leaves behind. Otherwise it makes, changes and removes nothing.
  * @throws StoreError
  */
-export function openForReading(file: string, isAlone: boolean): Database.Database {
+export function openForReading(file: string, isAlone: boolean): Database {
   try {
     const db = new Database(file, { readonly: !isAlone, fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
     try {
@@ -123,7 +123,7 @@ export function openForReading(file: string, isAlone: boolean): Database.Databas
  * left into the database when the last connection closes, but not while this one is open: files that turn out to be
  * damaged, or not to belong together, stay as they were found.
  */
-export function holdAsFound(file: string): Database.Database | undefined {
+export function holdAsFound(file: string): Database | undefined {
   if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
   try {
     const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS });
@@ -177,7 +177,7 @@ function checkHeader(file: string, use: 'append' | 'read'): void {
     throw foreign(file, `its schema has version ${version}, and this build knows ${SCHEMA_VERSION}`);
 }
 
-function setDurability(db: Database.Database): void {
+function setDurability(db: Database): void {
   // WAL with FULL: every commit is flushed. A reopened WAL database of this build of SQLite would otherwise run NORMAL,
   // which loses acknowledged commits with the power.
   if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal')

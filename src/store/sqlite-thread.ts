@@ -3,10 +3,10 @@
  * another process's transaction holds up the event loop.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type Database from 'better-sqlite3';
 import type { RecordBytes } from '../../events/record.ts';
 import type { StoreFailure } from './event-store.ts';
 import { sameRecords } from './same-records.ts';
+import type { Database } from './sqlite-library.ts';
 import { openDatabase } from './sqlite-schema.ts';
 
 /** One append. */
@@ -89,7 +89,7 @@ function append({ stream, expectedRevision, records }: AppendRequest): AppendRep
   return { type: 'written', lastPosition };
 }
 
-function rollback(database: Database.Database): void {
+function rollback(database: Database): void {
   if (database.inTransaction) database.exec('ROLLBACK');
 }
 

@@ -7,7 +7,6 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type Database from 'better-sqlite3';
 import type { RecordBytes } from '../../events/record.ts';
 import {
   type AppendResult,
@@ -20,6 +19,7 @@ import {
   type Subscription,
 } from './event-store.ts';
 import { Follower } from './sqlite-follower.ts';
+import type { Database, Statement } from './sqlite-library.ts';
 import {
   COLUMNS,
   checkDatabase,
@@ -43,10 +43,10 @@ interface Pending {
 }
 
 export class SqliteStore implements EventStore {
-  readonly #reader: Database.Database;
+  readonly #reader: Database;
   readonly #file: string;
   /** Until the first append or subscription: by then the log has been taken for what it should be. */
-  readonly #asFound: Database.Database | undefined;
+  readonly #asFound: Database | undefined;
   /** Undefined between the loss of the thread and the start of the next. */
   #thread: Worker | undefined;
   readonly #waiting: Pending[] = [];
@@ -54,8 +54,8 @@ export class SqliteStore implements EventStore {
   #ready = false;
   #closing: Promise<void> | undefined;
   readonly #followers = new Set<Follower>();
-  readonly #streamPage: Database.Statement<[string, number, number], Row>;
-  readonly #allPage: Database.Statement<[number, number], Row>;
+  readonly #streamPage: Statement<[string, number, number], Row>;
+  readonly #allPage: Statement<[number, number], Row>;
   #idle: (() => void) | undefined;
 
   /** Opens the file, made first if there is none, readable and writable by its owner alone. Throws StoreError. */

@@ -32,8 +32,39 @@ export interface Allocation {
   };
 }
 
+/** One urn of the participant's, and how far it is from holding equally many balls for every treatment. */
+export interface Urn {
+  /** n_k of the participant's level before this participant, in the order of the treatments. */
+  readonly counts: readonly number[];
+  /** b_k, in the same order. */
+  readonly balls: number[];
+  /** d, by the study's measure. */
+  readonly imbalance: number;
+}
+
+/** Every number on the way to an allocation. Indexes are those of the configuration's factors and treatments. */
+export interface Working {
+  /** One per factor. */
+  readonly urns: readonly Urn[];
+  /** Indexes of the factors whose urns are most imbalanced, sorted by name by code point. */
+  readonly candidates: readonly number[];
+  /** Place among the candidates that the lot fell on; 0, and no draw, when there is one candidate. */
+  readonly lot: number;
+  /** Index of the factor whose urn is drawn from. */
+  readonly selected: number;
+  /** The uniform is u = uniform53 * 2^-53. */
+  readonly uniform53: number;
+  /** p_k of the selected urn. */
+  readonly probabilities: readonly number[];
+  /** cdf_k of the selected urn; the last is 1. */
+  readonly cumulative: readonly number[];
+  /** Index of the first treatment whose cdf_k is above u. */
+  readonly treatment: number;
+  readonly bgStateAfter: BgState;
+}
+
 /**
- * A pure function of its arguments; `counts` is only read. The caller adds the participant to it.
+ * The method, step by step. A pure function of its arguments; `counts` is only read.
  *
  * @param counts of the participants before this one, made for the same configuration
  * @param levelIndexes the participant's level of each factor, in the order of the configuration's factors
@@ -41,51 +72,88 @@ export interface Allocation {
  * @throws RangeError when an index is out of range, the counts are another configuration's, the state is malformed,
  *   or an urn would hold more than 2^53 - 1 balls
  */
+export function workOut(
+  configuration: StudyConfiguration,
+  counts: Counts,
+  levelIndexes: readonly number[],
+  bgStateBefore: BgState,
+): Working {
+  const { factors, treatments, D } = configuration;
+  if (levelIndexes.length !== factors.length) {
+    throw new RangeError(`${levelIndexes.length} levels given for ${factors.length} factors`);
+  }
+  // 1. and 2. The urns of the participant's levels, and how imbalanced they are.
+  const urns = levelIndexes.map((level, factor) => {
+    const row = counts.of(factor, level);
+    if (row.length !== treatments.length) throw new RangeError('counts of another configuration');
+    const held = balls(configuration, row);
+    return { counts: row, balls: held, imbalance: imbalance(D, held) };
+  });
+
+  // 3. The most imbalanced of them.
+  const candidates = mostImbalanced(
+    factors.map(({ name }) => name),
+    urns.map((urn) => urn.imbalance),
+  );
+
+  // 4. One of those, by lot if there are several.
+  const generator = Pcg64.restore(bgStateBefore);
+  const lot = boundedInteger(generator, candidates.length);
+  const selected = at(candidates, lot);
+
+  // 5. A ball from it, and the state for the next participant.
+  const uniform53 = generator.nextUniform53();
+  const weights = probabilities(at(urns, selected).balls);
+  const cdf = cumulative(weights);
+  return {
+    urns,
+    candidates,
+    lot,
+    selected,
+    uniform53,
+    probabilities: weights,
+    cumulative: cdf,
+    treatment: indexAt(cdf, uniform53),
+    bgStateAfter: generator.snapshot(),
+  };
+}
+
+/**
+ * Allocates a participant: what `workOut` finds, as far as it is recorded. The caller adds the participant to `counts`.
+ *
+ * Parameters and errors are those of `workOut`.
+ */
 export function allocate(
   configuration: StudyConfiguration,
   counts: Counts,
   levelIndexes: readonly number[],
   bgStateBefore: BgState,
 ): Allocation {
-  const { factors, treatments } = configuration;
-  if (levelIndexes.length !== factors.length) {
-    throw new RangeError(`${levelIndexes.length} levels given for ${factors.length} factors`);
-  }
-  // 1. The urns of the participant's levels.
-  const urns = levelIndexes.map((level, factor) => {
-    const row = counts.of(factor, level);
-    if (row.length !== treatments.length) throw new RangeError('counts of another configuration');
-    return { counts: row, balls: balls(configuration, row) };
-  });
-
-  // 2. and 3. The most imbalanced of them.
-  const names = factors.map(({ name }) => name);
-  const candidates = mostImbalanced(
-    names,
-    urns.map((urn) => imbalance(configuration.D, urn.balls)),
+  return allocationOf(
+    configuration,
+    workOut(configuration, counts, levelIndexes, bgStateBefore),
+    bgStateBefore,
   );
+}
 
-  // 4. One of those, by lot if there are several.
-  const generator = Pcg64.restore(bgStateBefore);
-  const selected = at(candidates, boundedInteger(generator, candidates.length));
-  const urn = at(urns, selected);
-
-  // 5. A ball from it.
-  const uniform53 = generator.nextUniform53();
-  const treatmentIndex = indexAt(cumulative(probabilities(urn.balls)), uniform53);
-
-  // 6. The treatment, and the state for the next participant.
+/** The treatment and the evidence to record, from the working. */
+export function allocationOf(
+  { factors, treatments }: StudyConfiguration,
+  working: Working,
+  bgStateBefore: BgState,
+): Allocation {
+  const urn = at(working.urns, working.selected);
   return {
-    treatmentIndex,
-    treatment: at(treatments, treatmentIndex),
+    treatmentIndex: working.treatment,
+    treatment: at(treatments, working.treatment),
     draw: {
       balls: urn.balls,
-      bgStateAfter: generator.snapshot(),
+      bgStateAfter: working.bgStateAfter,
       bgStateBefore,
-      candidates: candidates.map((factor) => at(names, factor)),
+      candidates: working.candidates.map((factor) => at(factors, factor).name),
       counts: [...urn.counts],
-      selectedFactor: at(names, selected),
-      uniform53,
+      selectedFactor: at(factors, working.selected).name,
+      uniform53: working.uniform53,
     },
   };
 }

@@ -22,7 +22,7 @@ export function foldedStream<State>(
       return runner.halted(stream);
     },
     catchUp: () => runner.catchUp(stream),
-    accept: (events) => runner.accept(events),
+    accept: (events, records) => runner.accept(events, records),
     listen: (listener) => runner.listen(stream, listener),
   };
 }

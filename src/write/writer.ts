@@ -29,7 +29,7 @@ export interface FoldedStream<State> {
   /** Set when the stream cannot be understood: nothing may be decided then. */
   readonly halted: Error | undefined;
   catchUp(): Promise<void>;
-  accept(events: readonly LogEvent[]): void;
+  accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
   listen(listener: (event: LogEvent) => void): () => void;
 }
 
@@ -201,7 +201,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);
       if (type === 'written') {
         this.#watchClock(batch.events);
-        this.#folded.accept(batch.events);
+        this.#folded.accept(batch.events, batch.records);
         // A turn later, when the next batch is on its way: answering takes time that its flush can use.
         setImmediate(() => {
           for (const { item, answer } of batch.answers) this.#settle(item, answer);

@@ -44,13 +44,17 @@ export function checked(status: number, headers: Headers, text: string): Answer 
   return { status, headers, text, message: body.message, results: body.results };
 }
 
-/** The operations of the contract, asked with one key. */
+/** The operations about a study, asked with one key. */
 export function clientOf(url: string, key: string) {
   return {
     config: (study: string, parameters: Readonly<Record<string, string>> = {}) =>
       ask(url, '/study_config', { key, parameters: { study, ...parameters } }),
     list: (study: string, filter: Readonly<Record<string, string>> = {}) =>
       ask(url, '/study_participants', { key, parameters: { study, ...filter } }),
+    explain: (study: string, id: string, parameters: Readonly<Record<string, string>> = {}) =>
+      ask(url, '/explanation', { key, parameters: { study, id, ...parameters } }),
+    balance: (study: string, parameters: Readonly<Record<string, string>> = {}) =>
+      ask(url, '/balance', { key, parameters: { study, ...parameters } }),
     randomize: (
       study: string,
       id: string,

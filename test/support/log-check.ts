@@ -5,10 +5,10 @@
 import { strict as assert } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { decodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
+import { Database } from '../../src/store/sqlite-library.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
 

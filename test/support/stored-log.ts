@@ -1,6 +1,6 @@
 /** The log as it lies on the disk, read past the program. */
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { Database } from '../../src/store/sqlite-library.ts';
 
 export interface StoredText {
   readonly stream: string;
@@ -33,7 +33,7 @@ export function storedLog(data: string): StoredText[] {
 export function damageLastRecord(data: string, stream: string): void {
   const db = new Database(join(data, 'urn.sqlite'));
   try {
-    db.exec('DROP TRIGGER records_are_not_changed');
+    db.exec('DROP TRIGGER IF EXISTS records_are_not_changed');
     db.prepare(
       `UPDATE records SET record = CAST(replace(CAST(record AS TEXT), '"at":"2', '"at":"3') AS BLOB)
        WHERE position = (SELECT max(position) FROM records WHERE stream = ?)`,

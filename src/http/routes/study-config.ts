@@ -1,20 +1,25 @@
 /** GET /study_config */
-
-import { HttpProblem } from '../problem.ts';
+import { studyConfig } from '../../../projections/study-config.ts';
+import { MOMENT_PARAMETERS, momentOf, studyAt } from '../moment.ts';
+import { refuseProblems, unknownParameters } from '../parameters.ts';
 import { SUCCESS } from '../reply.ts';
 import { type StudyRoutes, studyHandler } from '../study-request.ts';
 
-const PARAMETERS = new Set(['api_key', 'study']);
+const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
 export function getStudyConfig(routes: StudyRoutes) {
-  return studyHandler(routes, ['read', 'blinded'], ({ query, view, study, accepted }) => {
-    const unknown = [...query.keys()].filter((name) => !PARAMETERS.has(name));
-    if (unknown.length > 0)
-      throw new HttpProblem(
-        400,
-        unknown.map((name) => `${name} is not a parameter of study_config`).join('; '),
-      );
-    const results = view.configuration(study.registered, accepted.key.scopes);
-    return { status: 200, message: SUCCESS, results, revision: study.revision };
+  return studyHandler(routes, ['read', 'blinded'], async (request) => {
+    const { query, view, study, accepted } = request;
+    const problems = unknownParameters(query, PARAMETERS, 'study_config');
+    const moment = momentOf(request, problems);
+    refuseProblems(problems);
+    if (!moment) {
+      const results = view.configuration(study.registered, accepted.key.scopes);
+      return { status: 200, message: SUCCESS, results, revision: study.revision };
+    }
+    const { states, revision } = await studyAt(routes, request, moment, { studyConfig });
+    if (!states.studyConfig) throw new Error('a moment of a study that is before its registration');
+    const results = view.configuration(states.studyConfig, accepted.key.scopes);
+    return { status: 200, message: SUCCESS, results, revision };
   });
 }

@@ -2,8 +2,11 @@
 
 import type { Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
+import { type Participants, participants } from '../../../projections/participants.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
+import { momentOf, studyAt } from '../moment.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
 import {
@@ -13,29 +16,40 @@ import {
   studyHandler,
   withinLimits,
 } from '../study-request.ts';
+import type { Filter } from '../study-view.ts';
 
 export function listParticipants(routes: StudyRoutes) {
-  return studyHandler(routes, ['read', 'blinded'], ({ query, view, study, accepted, participants }) => {
-    const wanted = view.filter(query);
-    const candidates =
-      wanted.id === undefined
-        ? participants.inOrder
-        : [participants.byId.get(wanted.id)].flatMap((one) => one ?? []);
-    const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
-    const shown = unfiltered
-      ? candidates
-      : candidates.filter(
-          ({ levels }) =>
-            wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
-            withinLimits(accepted.key, study, levels),
-        );
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: view.records(shown, accepted.key.scopes),
-      revision: study.revision,
-    };
+  return studyHandler(routes, ['read', 'blinded'], async (request) => {
+    const problems: string[] = [];
+    const moment = momentOf(request, problems);
+    const wanted = request.view.filter(request.query, problems);
+    if (!moment) return listed(request, wanted, request.participants, request.study.revision);
+    const { states, revision } = await studyAt(routes, request, moment, { participants });
+    return listed(request, wanted, states.participants, revision);
   });
+}
+
+function listed(
+  { view, study, accepted }: StudyRequest,
+  wanted: Filter,
+  { inOrder, byId }: Participants,
+  revision: number,
+): StudyReply {
+  const candidates = wanted.id === undefined ? inOrder : [byId.get(wanted.id)].flatMap((one) => one ?? []);
+  const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
+  const shown = unfiltered
+    ? candidates
+    : candidates.filter(
+        ({ levels }) =>
+          wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
+          withinLimits(accepted.key, study, levels),
+      );
+  return {
+    status: 200,
+    message: SUCCESS,
+    results: view.records(shown, accepted.key.scopes),
+    revision,
+  };
 }
 
 export function randomizeParticipant(routes: StudyRoutes) {
@@ -70,18 +84,24 @@ export function randomizeParticipant(routes: StudyRoutes) {
         },
         actor,
       );
-      return answer(request, outcome, revision);
+      return answer(request, routes.ledger, outcome, revision);
     },
     headersAreSound,
   );
 }
 
-function answer(request: StudyRequest, outcome: StudyOutcome, revision: number): StudyReply {
+function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, revision: number): StudyReply {
   const { scopes } = request.accepted.key;
   switch (outcome.type) {
     case 'randomized':
     case 'repeated':
-      return { status: 200, message: SUCCESS, results: record(request, outcome.participantId), revision };
+      return {
+        status: 200,
+        message: SUCCESS,
+        results: record(request, outcome.participantId),
+        revision,
+        headers: { 'Urn-Receipt': receipt(request, ledger, revision) },
+      };
     case 'duplicate': {
       const mayRead = scopes.includes('read') || scopes.includes('blinded');
       const differ = outcome.differingFactors;
@@ -117,6 +137,16 @@ function answer(request: StudyRequest, outcome: StudyOutcome, revision: number):
     default:
       throw new Error(`unexpected outcome ${outcome.type}`);
   }
+}
+
+/**
+ * A signed checkpoint of the study that includes the record at this revision, in base64. All answers of a batch carry the
+ * same, so that it is signed once.
+ */
+function receipt({ study }: StudyRequest, ledger: Ledger, revision: number): string {
+  const { size, base64 } = ledger.checkpoint(study.stream);
+  if (size <= revision) throw new Error('a participant that was decided is not in the ledger');
+  return base64;
 }
 
 function record({ view, participants, accepted }: StudyRequest, participantId: string): string {

@@ -1,7 +1,6 @@
 /** The database of a data folder, read and changed past the program, as somebody who owns the file could. */
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import {
   canonicalJson,
   decodeRecord,
@@ -12,6 +11,7 @@ import {
 import { checkpointOrigin, signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import { loadSigningKey } from '../../../src/ledger/signing-key.ts';
+import { Database } from '../../../src/store/sqlite-library.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import type { StudyState } from '../../../src/study/state.ts';
@@ -30,7 +30,7 @@ type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 type Json = any;
 
 /** Lets somebody at the tables, with what guards them out of the way. */
-export function atTables<T>(data: string, use: (db: Database.Database) => T): T {
+export function atTables<T>(data: string, use: (db: Database) => T): T {
   const db = new Database(join(data, 'urn.sqlite'));
   try {
     const triggers = db.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'trigger'").pluck();

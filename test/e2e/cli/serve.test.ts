@@ -3,8 +3,8 @@ import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { get } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { Database } from '../../../src/store/sqlite-library.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { issueKey, PROGRAM, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';

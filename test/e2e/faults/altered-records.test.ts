@@ -1,9 +1,9 @@
 /** Records changed inside the database, past its triggers: the study concerned stops, and nothing else does. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, leafHash } from '../../../events/record.ts';
+import { Database } from '../../../src/store/sqlite-library.ts';
 import { type Answer, clientOf } from '../../support/client.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -15,9 +15,7 @@ interface Row {
 }
 
 /** What is done to a study, by its name, and how the service's log names it. */
-const DAMAGE: Readonly<
-  Record<string, { alter: (db: Database.Database, stream: string) => void; why: RegExp }>
-> = {
+const DAMAGE: Readonly<Record<string, { alter: (db: Database, stream: string) => void; why: RegExp }>> = {
   'a byte of a record': {
     alter: (db, stream) => replace(db, stream, 2, (row) => ({ ...row, record: flipLevel(row.record) })),
     why: /\/2: the record does not match the leaf hash/,
@@ -195,7 +193,7 @@ describe('altered records', () => {
   );
 });
 
-function withDatabase(use: (db: Database.Database) => void): void {
+function withDatabase(use: (db: Database) => void): void {
   const db = new Database(join(data, 'urn.sqlite'));
   use(db);
   db.close();
@@ -208,7 +206,7 @@ function rows(): Row[] {
   return all;
 }
 
-function read(db: Database.Database, stream: string, revision: number): Row {
+function read(db: Database, stream: string, revision: number): Row {
   const row = db
     .prepare<[string, number], Row>(
       'SELECT record, sealed, leaf FROM records WHERE stream = ? AND revision = ?',
@@ -218,7 +216,7 @@ function read(db: Database.Database, stream: string, revision: number): Row {
   return row;
 }
 
-function replace(db: Database.Database, stream: string, revision: number, change: (row: Row) => Row): void {
+function replace(db: Database, stream: string, revision: number, change: (row: Row) => Row): void {
   const { record, sealed, leaf } = change(read(db, stream, revision));
   db.prepare('UPDATE records SET record = ?, sealed = ?, leaf = ? WHERE stream = ? AND revision = ?').run(
     record,

@@ -19,8 +19,8 @@ import {
 } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Database } from '../../../src/store/sqlite-library.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';

@@ -1,10 +1,10 @@
 /** A long log is checked by a second thread from its end, and what that finds or misses changes nothing. */
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { participants } from '../../../projections/participants.ts';
 import { type OpenLog, openLog } from '../../../src/app.ts';
 import { BackwardChecks } from '../../../src/store/sqlite-checks.ts';
+import { Database } from '../../../src/store/sqlite-library.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize } from '../../support/facts.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -13,7 +13,7 @@ const newFolder = temporaryFolders();
 const PARTICIPANTS = 6000;
 const data = newFolder();
 const file = join(data, 'urn.sqlite');
-const database = <T>(use: (db: Database.Database) => T): T => {
+const database = <T>(use: (db: Database) => T): T => {
   const db = new Database(file);
   try {
     return use(db);

@@ -1,9 +1,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
 import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { Database } from '../../../src/store/sqlite-library.ts';
 import { openDatabase } from '../../../src/store/sqlite-schema.ts';
 import { otherProcess } from '../../support/other-process.ts';
 import { readAll, records, storeContract, texts } from '../../support/store-contract.ts';
@@ -73,7 +73,7 @@ describe('the database refuses', () => {
   const COLUMNS = 'stream, revision, record, sealed, leaf';
   const VALUES = "x'00', x'00', zeroblob(32)";
 
-  let db: Database.Database;
+  let db: Database;
   beforeAll(async () => {
     db = new Database(await writtenFile());
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
-import { decodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
+import { decodeRecord, type LogEvent, leafHash, type RecordBytes } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { balance } from '../../../projections/balance.ts';
 import { participants } from '../../../projections/participants.ts';
@@ -70,11 +70,15 @@ function factOf(stream: string, revision: number): Fact {
   return revision % 5 === 3 ? paused : revision % 5 === 4 ? resumed : randomized(`${revision}`);
 }
 
-/** Writes the next record of a stream, as whatever process; returns the event. */
-async function write(store: MemoryStore, stream: string, revision: number): Promise<LogEvent> {
+/** Writes the next record of a stream, as whatever process; returns the event and its record. */
+async function write(store: MemoryStore, stream: string, revision: number): Promise<[LogEvent, RecordBytes]> {
   const record = stored(factOf(stream, revision), revision, { stream, actor: OPERATOR });
   expect(await store.append(stream, revision - 1, [record])).toEqual({ type: 'written' });
-  return decodeRecord(record);
+  return [decodeRecord(record), record];
+}
+
+function accept(runner: Runner, [event, record]: [LogEvent, RecordBytes]): void {
+  runner.accept([event], [record]);
 }
 
 async function written(revisions: Partial<Record<string, number>>): Promise<SteppedStore> {
@@ -186,9 +190,9 @@ describe('a runner', () => {
   it('takes in what this process has written, once', async () => {
     const store = await written({ [STREAM]: 1 });
     const runner = await rebuilt(store);
-    const event = await write(store, STREAM, 1);
-    runner.accept([event]);
-    runner.accept([event]);
+    const next = await write(store, STREAM, 1);
+    accept(runner, next);
+    accept(runner, next);
     await runner.catchUp(STREAM);
     expect(runner.state(participants, STREAM).inOrder).toHaveLength(1);
     expect(shown(runner)).toEqual(shown(await rebuilt(store)));
@@ -200,11 +204,11 @@ describe('a runner', () => {
     const heard: string[] = [];
     const stop = runner.listen(STREAM, ({ type, revision }) => heard.push(`${revision} ${type}`));
     await runner.rebuild();
-    runner.accept([await write(store, STREAM, 2)]);
+    accept(runner, await write(store, STREAM, 2));
     await runner.catchUp(STREAM);
     expect(heard).toEqual(['0 StudyRegistered', '1 ParticipantRandomized', '2 ParticipantRandomized']);
     stop();
-    runner.accept([await write(store, STREAM, 3)]);
+    accept(runner, await write(store, STREAM, 3));
     expect(heard).toHaveLength(3);
   });
 });
@@ -240,11 +244,11 @@ describe('however events come in,', () => {
               else if (current.do === 'catch up') await runner.catchUp(current.stream);
               else {
                 const revision = next.get(current.stream) ?? 0;
-                const event = await write(store, current.stream, revision);
+                const one = await write(store, current.stream, revision);
                 next.set(current.stream, revision + 1);
                 // A writer knows all that stands before what it has written.
                 if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
-                  runner.accept([event]);
+                  accept(runner, one);
               }
             }
           };
@@ -329,7 +333,7 @@ describe('a stream is halted, and no other, by', () => {
     const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 2 });
     const runner = await rebuilt(store);
     await write(store, STREAM, 2);
-    runner.accept([await write(store, STREAM, 3)]);
+    accept(runner, await write(store, STREAM, 3));
     expect(runner.halted(STREAM)?.message).toContain(`${STREAM}/3: follows revision 1: records are missing`);
     expect(runner.revision(STREAM)).toBe(1);
     expect(runner.halted(OTHER_STUDY)).toBeUndefined();

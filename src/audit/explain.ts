@@ -1,0 +1,163 @@
+/**
+ * Why a participant got this arm: the allocation worked out again, step by step, from what the log held before it, and
+ * compared with what the log says of it.
+ *
+ * The working is the one that the service itself allocates with (src/urn/allocate.ts). Nothing is taken from the event
+ * but the participant's levels; what the event records is only compared.
+ */
+import { canonicalJson, type LogEvent, RecordError } from '../../events/record.ts';
+import type { BgState, ImbalanceMeasure, Level } from '../../events/study.ts';
+import { levelIndexes, type RegisteredState } from '../study/state.ts';
+import { allocationOf, type Urn, type Working, workOut } from '../urn/allocate.ts';
+
+export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
+
+/** Lists without another word are in the order of the study's treatments. 128-bit integers are decimal strings. */
+export interface Explanation {
+  readonly study: string;
+  readonly participantId: string;
+  /** Of the event. */
+  readonly revision: number;
+  /** When the event was written, as its writer's clock said. */
+  readonly at: string;
+  readonly user: string;
+  /** How many participants were randomized before. */
+  readonly earlierParticipants: number;
+  readonly D: ImbalanceMeasure;
+  readonly w: number;
+  readonly alpha: number;
+  readonly beta: number;
+  readonly treatments: readonly string[];
+  /** The urn of the participant's level of each factor, in the order of the factors. */
+  readonly urns: readonly ExplainedUrn[];
+  /** Factors whose urns are most imbalanced, sorted by code point. */
+  readonly candidates: readonly string[];
+  /**
+   * Factors whose urns are as imbalanced as the candidates' as a rational number, but not in the last bit of a double,
+   * and so are no candidates: the known hazard of docs/method.md.
+   */
+  readonly missedByRounding: readonly string[];
+  /** A uniform integer below `below`: the place among the candidates. Undefined when there was one candidate. */
+  readonly lot: { readonly below: number; readonly result: number } | undefined;
+  readonly selectedFactor: string;
+  /** The uniform is u = uniform53 * 2^-53. */
+  readonly uniform53: number;
+  readonly uniform: number;
+  /** Of the selected urn. */
+  readonly probabilities: readonly number[];
+  /** Of the selected urn; the first treatment whose sum is above u is assigned. */
+  readonly cumulative: readonly number[];
+  readonly treatment: string;
+  readonly bgStateBefore: BgState;
+  readonly bgStateAfter: BgState;
+  /** Where the record says something else; empty when it agrees in everything. */
+  readonly differences: readonly Difference[];
+}
+
+export interface ExplainedUrn extends Level, Urn {
+  readonly candidate: boolean;
+  readonly selected: boolean;
+}
+
+/** One thing that the record says otherwise. The values are JSON text. */
+export interface Difference {
+  /** A member of the event's sections or data, as docs/event-log.md names them. */
+  readonly field: string;
+  readonly recorded: string;
+  readonly recomputed: string;
+}
+
+/**
+ * A pure function of its arguments, which it only reads.
+ *
+ * @param before the study as the events before this one made it
+ * @throws RecordError when the event names a level that the study does not have: then there is nothing to work out
+ */
+export function explain(before: RegisteredState, event: RandomizedEvent): Explanation {
+  const { configuration, counts, bgState } = before;
+  const { name: study, D, w, alpha, beta, treatments, factors } = configuration;
+  const levels = event.data.levels.map(({ level }) => level);
+  const working = worked(before, levels, event);
+  const { treatment, draw } = allocationOf(configuration, working, bgState);
+  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const urns = working.urns.map((urn, i) => ({
+    ...(named[i] ?? { factor: '', level: '' }),
+    ...urn,
+    candidate: working.candidates.includes(i),
+    selected: working.selected === i,
+  }));
+  const firstFactor = factors[0]?.levels.flatMap((_, level) => counts.of(0, level)) ?? [];
+  const several = working.candidates.length > 1;
+  return {
+    study,
+    participantId: event.data.participantId,
+    revision: event.revision,
+    at: event.at,
+    user: event.actor.user,
+    earlierParticipants: firstFactor.reduce((sum, n) => sum + n, 0),
+    ...{ D, w, alpha, beta, treatments, urns },
+    candidates: draw.candidates,
+    missedByRounding: missedByRounding(D, urns),
+    lot: several ? { below: working.candidates.length, result: working.lot } : undefined,
+    selectedFactor: draw.selectedFactor,
+    uniform53: draw.uniform53,
+    uniform: draw.uniform53 * 2 ** -53,
+    probabilities: working.probabilities,
+    cumulative: working.cumulative,
+    treatment,
+    bgStateBefore: draw.bgStateBefore,
+    bgStateAfter: draw.bgStateAfter,
+    differences: differences(event, { levels: named, treatment, ...draw }),
+  };
+}
+
+function worked(before: RegisteredState, levels: readonly string[], event: RandomizedEvent): Working {
+  try {
+    return workOut(before.configuration, before.counts, levelIndexes(before, levels), before.bgState);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);
+  }
+}
+
+function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>): Difference[] {
+  const { allocation, draw } = event.sections;
+  const recorded: Readonly<Record<string, unknown>> = {
+    levels: event.data.levels,
+    treatment: allocation.treatment,
+    ...draw,
+  };
+  return Object.entries(recomputed)
+    .map(([field, value]) => ({
+      field,
+      recorded: canonicalJson(recorded[field]),
+      recomputed: canonicalJson(value),
+    }))
+    .filter((difference) => difference.recorded !== difference.recomputed);
+}
+
+/** A range is one rounded division: what is equal there is equal as a double, too. */
+function missedByRounding(D: ImbalanceMeasure, urns: readonly ExplainedUrn[]): string[] {
+  const selected = urns.find((urn) => urn.selected);
+  if (D === 'range' || !selected) return [];
+  return urns
+    .filter((urn) => !urn.candidate && equallyImbalanced(urn.balls, selected.balls))
+    .map(({ factor }) => factor);
+}
+
+/**
+ * Whether variance and chisquare of two urns of one study are equal as rational numbers: both are, but for a factor
+ * that depends on the number of treatments alone, sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
+ */
+function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean {
+  const [one, other] = [a, b].map((balls) => {
+    const exact = balls.map(BigInt);
+    const total = exact.reduce((sum, held) => sum + held, 0n);
+    return { squares: exact.reduce((sum, held) => sum + held * held, 0n), total };
+  });
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    one.squares * other.total ** 2n === other.squares * one.total ** 2n
+  );
+}

@@ -1,0 +1,76 @@
+/**
+ * The past of one stream: its events folded from the first one up to a moment, by the same projections that show the
+ * present. Nothing is kept between two questions, so an answer costs as much as reading that part of the stream.
+ */
+import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
+import { nextEvent } from '../../projections/next-event.ts';
+import type { Projection } from '../../projections/projection.ts';
+import type { EventStore, StoredRecord } from '../store/event-store.ts';
+
+/** Where to read. */
+export interface LogSource {
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly logId: string;
+}
+
+type Projections = Readonly<Record<string, Projection<unknown>>>;
+type StateOf<P> = P extends Projection<infer State> ? State : never;
+
+export interface Past<P extends Projections> {
+  /** Revision of the last event that is folded in, -1 when there is none. */
+  readonly revision: number;
+  /** `at` of that event. */
+  readonly at: string | undefined;
+  /** By the names under which the projections were given. */
+  readonly states: { readonly [Name in keyof P]: StateOf<P[Name]> };
+  /** The first event that is not folded in; undefined when the stream ends before. */
+  readonly next: LogEvent | undefined;
+}
+
+/**
+ * Folds a stream from its beginning up to the first event that is beyond the moment; that one and all behind it are
+ * left out. Every record is checked. Other work gets its turn after each page.
+ *
+ * @param isBeyond is asked about each event in the order of revisions
+ * @param onProgress gets the number of records read so far
+ * @throws StoreError, and RecordError for a record that cannot be taken for what it claims to be
+ */
+export async function foldUntil<P extends Projections>(
+  { store, logId }: LogSource,
+  stream: string,
+  projections: P,
+  isBeyond: (event: LogEvent) => boolean,
+  onProgress: (records: number) => void = () => undefined,
+): Promise<Past<P>> {
+  const states = new Map(
+    Object.entries(projections).map(([name, projection]) => [name, projection.initial()]),
+  );
+  let last: { revision: number; at?: string } = { revision: -1 };
+  const past = (next: LogEvent | undefined): Past<P> => ({
+    revision: last.revision,
+    at: last.at,
+    states: Object.fromEntries(states) as Past<P>['states'],
+    next,
+  });
+  for await (const page of store.readStream(stream, 0)) {
+    for (const stored of page) {
+      const event = nextEvent(logId, last.revision, stored, () => decodeRecord(stored));
+      if (isBeyond(event)) return past(event);
+      for (const [name, projection] of Object.entries(projections))
+        states.set(name, applied(projection, states.get(name), event, stored));
+      last = event;
+    }
+    onProgress(last.revision + 1);
+    await new Promise(setImmediate);
+  }
+  return past(undefined);
+}
+
+function applied<S>(projection: Projection<S>, state: S, event: LogEvent, stored: StoredRecord): S {
+  try {
+    return projection.apply(state, event);
+  } catch (error) {
+    // A fold refuses what contradicts the events before; its words name no arm.
+    throw new RecordError('malformed', `${stored.stream}/${stored.revision}`, (error as Error).message);
+  }
+}

@@ -1,0 +1,77 @@
+/** urn explain: why a participant got this arm, worked out again from the log. */
+import type { Command } from 'commander';
+import { RecordError } from '../../events/record.ts';
+import { logExists, type OpenLog, openLog } from '../app.ts';
+import { type Explanation, explain } from '../audit/explain.ts';
+import { explanationText } from '../audit/explanation-text.ts';
+import { foldUntil } from '../audit/past.ts';
+import { studyState } from '../study/state.ts';
+import {
+  cliActor,
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  logSettings,
+  option,
+  UsageError,
+  unknownStudy,
+} from './options.ts';
+import { note, progress, result } from './output.ts';
+
+interface Options extends LogOptions {
+  study: string;
+  id: string;
+  json?: boolean;
+}
+
+const HELP = `
+It tells the arm and the states of the generator: not for blinded eyes.
+Exit code 1: the record is not what follows from the history before it.`;
+
+export function explainCommand(): Command {
+  return logCommand('explain')
+    .description('why a participant got this arm: every step, worked out again and compared with the record')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(option('--id <id>', 'id of the participant').makeOptionMandatory())
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const settings = logSettings(options);
+  if (!logExists(settings)) throw unknownStudy(options.study);
+  const log = await openLog(settings, cliActor());
+  try {
+    const explanation = await explained(log, options);
+    result(options.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
+    if (explanation.differences.length === 0) return;
+    note(`urn: the record of ${options.id} is not what follows from the history before it`);
+    process.exitCode = 1;
+  } catch (error) {
+    if (!(error instanceof RecordError) || error.fault === 'unknown-type') throw error;
+    note(`urn: it cannot be explained: ${error.message}`);
+    process.exitCode = 1;
+  } finally {
+    await log.close();
+  }
+}
+
+async function explained(
+  { store, identity, studies }: OpenLog,
+  { study, id }: Options,
+): Promise<Explanation> {
+  const shown = progress('records read');
+  const { states, next } = await foldUntil(
+    { store, logId: identity.logId },
+    studies.streamOf(study),
+    { before: studyState },
+    (event) => event.type === 'ParticipantRandomized' && event.data.participantId === id,
+    shown.show,
+  );
+  shown.end();
+  if (states.before.status === 'unregistered') throw unknownStudy(study);
+  if (next?.type !== 'ParticipantRandomized')
+    throw new UsageError(`study ${JSON.stringify(study)} has no participant ${JSON.stringify(id)}`);
+  return explain(states.before, next);
+}

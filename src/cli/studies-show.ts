@@ -1,0 +1,169 @@
+/** urn studies show: a study as it stands, or as it stood at a revision or instant. */
+import type { Command } from 'commander';
+import { type Balance, balance } from '../../projections/balance.ts';
+import { participants } from '../../projections/participants.ts';
+import { studyConfig } from '../../projections/study-config.ts';
+import type { OpenLog } from '../app.ts';
+import {
+  INSTANT_FORM,
+  isBeyond,
+  type Moment,
+  parseInstant,
+  parseRevision,
+  REVISION_FORM,
+} from '../audit/moment.ts';
+import { foldUntil } from '../audit/past.ts';
+import type { Study } from '../study/studies.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { result, table } from './output.ts';
+import { enrolled, summary, withStudies } from './studies-log.ts';
+
+interface ShowOptions extends LogOptions {
+  json?: boolean;
+  revision?: string;
+  at?: string;
+}
+
+export function showCommand(): Command {
+  return logCommand('show')
+    .argument('<name>', 'name of a study')
+    .description(
+      'configuration, state and balance of a study; the balance tells arms in sum, so it is not for blinded eyes',
+    )
+    .addOption(option('--revision <n>', 'as it stood at this revision').conflicts('at'))
+    .addOption(
+      option(
+        '--at <instant>',
+        'as it stood at this instant in UTC, such as 2027-06-30T12:00:00Z: up to the first event that is later',
+      ),
+    )
+    .addOption(jsonOption())
+    .action(show);
+}
+
+async function show(name: string, options: ShowOptions): Promise<void> {
+  const moment = momentOf(options);
+  await withStudies(options, async (log) => {
+    const now = log?.studies.find(name);
+    if (!log || !now) throw unknownStudy(name);
+    const {
+      study,
+      counts,
+      enrolled: count,
+      at,
+      nextAt,
+    } = moment ? await past(log, now, moment) : present(log, now);
+    if (!counts) throw unknownStudy(name);
+    const { configuration, registeredAt, seedSource, seedWeak, paused, studyId } = study.registered;
+    const overview = { ...summary(log, study), participants: count };
+    const firstCheckpoint = log.ledger.checkpoint(study.stream, 1).note;
+    const asOf = moment && { revision: study.revision, at, nextAt, lastRevision: now.revision };
+    if (options.json) {
+      const more = {
+        studyId,
+        registeredAt,
+        seedSource,
+        seedWeak,
+        paused,
+        configuration,
+        balance: counts,
+        firstCheckpoint,
+      };
+      result(JSON.stringify({ ...overview, asOf, ...more }, null, 2));
+      return;
+    }
+    const { D, w, alpha, beta, urnSelection, idPattern } = configuration;
+    const seed =
+      seedSource === 'drawn'
+        ? 'drawn from the operating system'
+        : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
+    const facts = [
+      ['study', name],
+      ...(asOf ? [['as of', `revision ${asOf.revision}, of ${asOf.at}`]] : []),
+      // A clock that ran ahead shows here.
+      ...(nextAt === undefined
+        ? []
+        : [['not shown', `${now.revision - study.revision} later events, the first of ${nextAt}`]]),
+      ['mode', overview.mode],
+      ['state', paused ? `${overview.state} since ${paused.at}: ${paused.reason}` : overview.state],
+      ['participants', enrolled(overview.participants, overview.target)],
+      ['registered', registeredAt],
+      ['study id', studyId],
+      ['revision', String(study.revision)],
+      ['seed', seed],
+      ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+      ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+    ];
+    const rows = counts.factors.flatMap(({ factor, levels }) =>
+      levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
+    );
+    const balanceTable = table([['', ...counts.treatments], ['all', ...counts.totals.map(String)], ...rows]);
+    result(
+      [
+        table(facts),
+        `participants by treatment\n${balanceTable}`,
+        `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
+      ].join('\n\n'),
+    );
+  });
+}
+
+/** @throws UsageError */
+function momentOf({ revision, at }: ShowOptions): Moment | undefined {
+  if (revision !== undefined) {
+    const wanted = parseRevision(revision);
+    if (wanted === undefined) throw new UsageError(`--revision "${revision}" is not ${REVISION_FORM}`);
+    return { type: 'revision', revision: wanted };
+  }
+  if (at === undefined) return undefined;
+  const instant = parseInstant(at);
+  if (instant === undefined) throw new UsageError(`--at "${at}" is not ${INSTANT_FORM}`);
+  return { type: 'instant', at: instant };
+}
+
+interface Shown {
+  readonly study: Study;
+  readonly counts: Balance | undefined;
+  readonly enrolled: number;
+  /** Of the last event that is shown. */
+  readonly at: string | undefined;
+  /** Of the first event that is not. */
+  readonly nextAt: string | undefined;
+}
+
+function present({ runner }: OpenLog, study: Study): Shown {
+  const { stream } = study;
+  const enrolledNow = runner.state(participants, stream).inOrder.length;
+  return {
+    study,
+    counts: runner.state(balance, stream),
+    enrolled: enrolledNow,
+    at: runner.lastAt(stream),
+    nextAt: undefined,
+  };
+}
+
+/** @throws UsageError for a moment that the study has not, or not yet */
+async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<Shown> {
+  const { stream, revision: last, registered } = study;
+  if (moment.type === 'revision' && moment.revision > last)
+    throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);
+  if (moment.type === 'instant' && moment.at < registered.registeredAt)
+    throw new UsageError(
+      `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
+    );
+  const { states, revision, at, next } = await foldUntil(
+    { store, logId: identity.logId },
+    stream,
+    { registered: studyConfig, balance, participants },
+    isBeyond(moment),
+  );
+  const { inOrder } = states.participants;
+  return {
+    study: { stream, registered: states.registered ?? registered, revision },
+    counts: states.balance,
+    enrolled: inOrder.length,
+    at,
+    nextAt: next?.at,
+  };
+}

@@ -1,0 +1,31 @@
+/** GET /balance: participants of each level on each treatment. It tells arms in sum: for `audit` alone. */
+import { type Balance, balance } from '../../../projections/balance.ts';
+import { MOMENT_PARAMETERS, momentOf, studyAt } from '../moment.ts';
+import { refuseProblems, unknownParameters } from '../parameters.ts';
+import { HttpProblem } from '../problem.ts';
+import { SUCCESS } from '../reply.ts';
+import { BalanceResult, checked } from '../schemas.ts';
+import { type StudyRoutes, studyHandler } from '../study-request.ts';
+
+const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
+
+export function getBalance(routes: StudyRoutes) {
+  return studyHandler(routes, ['audit'], async (request) => {
+    const { query, accepted, study } = request;
+    const problems = unknownParameters(query, PARAMETERS, 'balance');
+    const moment = momentOf(request, problems);
+    refuseProblems(problems);
+    if (accepted.key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and a balance tells of all');
+    if (!moment) {
+      const results = balanceJson(routes.runner.state(balance, study.stream));
+      return { status: 200, message: SUCCESS, results, revision: study.revision };
+    }
+    const { states, revision } = await studyAt(routes, request, moment, { balance });
+    return { status: 200, message: SUCCESS, results: balanceJson(states.balance), revision };
+  });
+}
+
+function balanceJson(shown: Balance | undefined): string {
+  return JSON.stringify(checked(BalanceResult, shown));
+}

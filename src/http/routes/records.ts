@@ -1,0 +1,32 @@
+/** GET /records: a study's records as they are stored, for auditors who check them with tools of their own. */
+
+import { numberOf, refuseProblems, unknownParameters } from '../parameters.ts';
+import { HttpProblem } from '../problem.ts';
+import { SUCCESS } from '../reply.ts';
+import { RecordsResult, resultJson } from '../schemas.ts';
+import { type StudyRoutes, studyHandler } from '../study-request.ts';
+
+const PARAMETERS = new Set(['api_key', 'study', 'from']);
+
+export function getRecords(routes: StudyRoutes) {
+  return studyHandler(routes, ['audit'], async ({ query, accepted, study }) => {
+    refuseProblems(unknownParameters(query, PARAMETERS, 'records'));
+    if (accepted.key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and the records are of all');
+    const from = numberOf(query, 'from', 0, study.revision, 0);
+    const page = await routes.history.page(study.stream, from);
+    const records = page.map(({ revision, record, sealed, leaf }) => ({
+      revision,
+      record: text(record),
+      sealed: text(sealed),
+      leaf: Buffer.from(leaf).toString('base64'),
+    }));
+    const results = resultJson(RecordsResult, records);
+    return { status: 200, message: SUCCESS, results, revision: study.revision };
+  });
+}
+
+/** Canonical JSON, so that its bytes in UTF-8 are those that were hashed. */
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}

@@ -1,0 +1,72 @@
+/**
+ * The ledger of a log: a Merkle tree for each stream over the leaves that were folded, and the checkpoints that the log's
+ * key signs of them. Only what the store has acknowledged is folded, and so nothing else is ever signed.
+ */
+import { checkpointOrigin, signCheckpoint } from './checkpoint.ts';
+import type { LogIdentity } from './identity.ts';
+import type { Hash } from './merkle-hash.ts';
+import { MerkleTree } from './merkle-tree.ts';
+
+/** Hashes that are worked out in one turn of the event loop, about 1 ms. */
+const HASHES_A_TURN = 1000;
+
+export interface SignedCheckpoint {
+  readonly origin: string;
+  /** Leaves: the revision of the last record, and one. */
+  readonly size: number;
+  /** The signed note. */
+  readonly note: string;
+  /** The same in base64, as it stands in a header. */
+  readonly base64: string;
+}
+
+export class Ledger {
+  readonly #identity: LogIdentity;
+  readonly #trees = new Map<string, MerkleTree>();
+  /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
+  readonly #signed = new Map<string, SignedCheckpoint>();
+
+  constructor(identity: LogIdentity) {
+    this.#identity = identity;
+  }
+
+  /** Takes the leaf of a stream's next record. */
+  append(stream: string, leaf: Hash): void {
+    const tree = this.#trees.get(stream) ?? new MerkleTree();
+    this.#trees.set(stream, tree);
+    tree.append(leaf);
+  }
+
+  /** The tree of a stream: empty for a stream that does not exist. */
+  tree(stream: string): MerkleTree {
+    return this.#trees.get(stream) ?? new MerkleTree();
+  }
+
+  streams(): string[] {
+    return [...this.#trees.keys()];
+  }
+
+  /**
+   * The signed checkpoint of a stream.
+   * @param size of an earlier state; without it the present one
+   * @throws RangeError when the stream has not so many records
+   */
+  checkpoint(stream: string, size?: number): SignedCheckpoint {
+    const tree = this.tree(stream);
+    const wanted = size ?? tree.size;
+    const last = this.#signed.get(stream);
+    if (last?.size === wanted) return last;
+    const { logName, signingKey } = this.#identity;
+    const origin = checkpointOrigin(logName, stream);
+    const note = signCheckpoint(origin, wanted, tree.root(wanted), signingKey);
+    const signed = { origin, size: wanted, note, base64: Buffer.from(note).toString('base64') };
+    if (size === undefined) this.#signed.set(stream, signed);
+    return signed;
+  }
+
+  /** Works out the inner nodes of all trees, in between other work, so that the first receipt need not wait for it. */
+  async warmUp(): Promise<void> {
+    for (const tree of this.#trees.values())
+      while (!tree.grow(HASHES_A_TURN)) await new Promise(setImmediate);
+  }
+}

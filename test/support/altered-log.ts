@@ -1,0 +1,73 @@
+/** A log changed as somebody who owns the file could: past its triggers, with seals and leaves that fit again. */
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Fact } from '../../events/catalogue.ts';
+import { canonicalJson, encodeRecord, leafHash } from '../../events/record.ts';
+import { Database } from '../../src/store/sqlite-library.ts';
+import { systemTools } from '../../src/write/tools.ts';
+import { OPERATOR } from './facts.ts';
+
+interface Row {
+  readonly record: Buffer;
+  readonly sealed: Buffer;
+}
+
+/** Changes the sealed sections of one record, and makes its seals and its leaf anew: every check of it alone passes. */
+export function resealRecord(
+  data: string,
+  stream: string,
+  revision: number,
+  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  change: (sections: any) => void,
+): void {
+  const db = new Database(join(data, 'urn.sqlite'));
+  try {
+    db.exec('DROP TRIGGER IF EXISTS records_are_not_changed');
+    const row = db
+      .prepare<[string, number], Row>('SELECT record, sealed FROM records WHERE stream = ? AND revision = ?')
+      .get(stream, revision);
+    if (!row) throw new Error(`there is no ${stream}/${revision}`);
+    const sections = JSON.parse(row.sealed.toString());
+    change(sections);
+    const seals = Object.fromEntries(
+      Object.entries(sections).map(([name, section]) => [name, hash('sha256', canonicalJson(section))]),
+    );
+    const record = Buffer.from(canonicalJson({ ...JSON.parse(row.record.toString()), seals }));
+    db.prepare('UPDATE records SET record = ?, sealed = ?, leaf = ? WHERE stream = ? AND revision = ?').run(
+      record,
+      Buffer.from(canonicalJson(sections)),
+      leafHash(record),
+      stream,
+      revision,
+    );
+  } finally {
+    db.close();
+  }
+}
+
+/** Appends a fact that this version decides never, but reads. */
+export function appendFact(data: string, stream: string, fact: Fact): void {
+  const db = new Database(join(data, 'urn.sqlite'));
+  try {
+    const last = db
+      .prepare<[string], { revision: number; record: Buffer }>(
+        'SELECT revision, record FROM records WHERE stream = ? ORDER BY revision DESC LIMIT 1',
+      )
+      .get(stream);
+    if (!last) throw new Error(`there is no stream ${stream}`);
+    const { newId, newSalt, now } = systemTools();
+    const revision = last.revision + 1;
+    const { log } = JSON.parse(last.record.toString());
+    const header = { id: newId(), log, stream, revision, at: now().toISOString(), actor: OPERATOR };
+    const { record, sealed, leaf } = encodeRecord(header, fact, newSalt);
+    db.prepare('INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, ?, ?, ?, ?)').run(
+      stream,
+      revision,
+      record,
+      sealed,
+      leaf,
+    );
+  } finally {
+    db.close();
+  }
+}
