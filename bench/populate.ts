@@ -2,12 +2,10 @@
 
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
-import { openLog } from '../src/app.ts';
+import { type OpenLog, openLog } from '../src/app.ts';
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };
-/** As of a participant who came over HTTP. */
-const HTTP: Actor = { keyId: 'k0123456789ab', user: 'bench', accessRevision: 0 };
 /** Commands submitted at once. */
 const SUBMITTED = 1000;
 
@@ -23,6 +21,8 @@ export async function populate(
     await log.studies.register(STUDY, undefined, CLI);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);
+    // As of participants who came over HTTP.
+    const actor = participants > 0 ? await randomizer(log) : CLI;
     for (let done = 0; done < participants; done += SUBMITTED) {
       const commands = Array.from({ length: Math.min(SUBMITTED, participants - done) }, (_, i) => ({
         type: 'randomize' as const,
@@ -30,7 +30,7 @@ export async function populate(
         levels: randomLevels(),
         user: 'bench',
       }));
-      await Promise.all(commands.map((command) => log.studies.submit(stream, command, HTTP)));
+      await Promise.all(commands.map((command) => log.studies.submit(stream, command, actor)));
     }
     const issued = await log.keys.issue({ user: 'bench', scopes }, CLI);
     if ('refused' in issued) throw new Error(issued.refused);
@@ -38,4 +38,10 @@ export async function populate(
   } finally {
     await log.close();
   }
+}
+
+async function randomizer({ keys, runner }: OpenLog): Promise<Actor> {
+  const issued = await keys.issue({ user: 'bench', scopes: ['randomize'] }, CLI);
+  if ('refused' in issued) throw new Error(issued.refused);
+  return { keyId: issued.keyId, user: 'bench', accessRevision: runner.revision('access') };
 }

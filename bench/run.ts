@@ -9,6 +9,7 @@ import { type Figure, isMet, table } from './figures.ts';
 import { measurePosts } from './posts.ts';
 import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
+import { measureVerifying } from './verifying.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -39,6 +40,8 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       rounds: quick ? 2 : 9,
       allocations: quick ? 3_200 : 12_800,
     }),
+  verifying: ({ folder }) =>
+    measureVerifying(folder, { participants: quick ? 20_000 : 100_000, rounds: quick ? 2 : 5 }),
 };
 
 const unknown = options.only?.find((name) => !(name in PARTS));

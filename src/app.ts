@@ -16,6 +16,7 @@ import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
 import { BackwardChecks } from './store/sqlite-checks.ts';
+import { type OpenSource, openRecordedSource } from './store/sqlite-recorded-source.ts';
 import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
 import { systemTools } from './write/tools.ts';
@@ -95,6 +96,19 @@ export async function openLog(
  */
 export function logExists(settings: LogSettings): boolean {
   return settings.store !== 'memory:' && existsSync(databaseFile(settings));
+}
+
+/**
+ * Opens an existing log for verification alone: nothing is written, and its signing key is not needed.
+ * @throws StoreError; DomainError `identity` when there is no such log
+ */
+export function openForVerification(settings: LogSettings): OpenSource {
+  if (settings.store === 'memory:')
+    throw new DomainError('identity', 'a log in memory is gone when it ends (hint: --store sqlite:<file>)');
+  const file = databaseFile(settings);
+  if (!existsSync(file))
+    throw new DomainError('identity', `there is no log ${file} (hint: name it with --data or --store)`);
+  return openRecordedSource(file);
 }
 
 interface OpenStore {

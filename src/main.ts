@@ -8,6 +8,7 @@ import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { serveCommand } from './cli/serve.ts';
 import { studiesCommand } from './cli/studies.ts';
+import { verifyCommand } from './cli/verify.ts';
 import { VERSION } from './cli/version.ts';
 import { DomainError } from './errors.ts';
 import { StoreError } from './store/event-store.ts';
@@ -33,6 +34,7 @@ const keys = program.command('keys').description('API keys: add, list, revoke');
 for (const command of keysCommand()) add(keys, command);
 const studies = program.command('studies').description('studies: check, list, show, pause, resume');
 for (const command of studiesCommand()) add(studies, command);
+add(program, verifyCommand());
 add(program, explainCommand());
 add(program, bundleCommand());
 

@@ -95,6 +95,30 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database {
 }
 
 /**
+ * A connection for reading alone, which sets nothing up.
+ * @param isAlone whether nobody else has the database open, and no write-ahead log lies beside it. Then the connection
+ *   removes the files that SQLite makes beside a database when it closes, which one that is opened for reading only
+ *   leaves behind. Otherwise it makes, changes and removes nothing.
+ * @throws StoreError
+ */
+export function openForReading(file: string, isAlone: boolean): Database {
+  try {
+    const db = new Database(file, { readonly: !isAlone, fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      db.pragma('query_only = ON');
+      // Reads the schema and the table's first page: damage there is met now and not in the middle of the work.
+      db.prepare('SELECT 1 FROM records LIMIT 1').get();
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  } catch (error) {
+    throw openError(file, error);
+  }
+}
+
+/**
  * A connection that cannot write; undefined where there is nothing to hold. SQLite folds a write-ahead log that a crash
  * left into the database when the last connection closes, but not while this one is open: files that turn out to be
  * damaged, or not to belong together, stay as they were found.
@@ -126,18 +150,18 @@ export function holdAsFound(file: string): Database | undefined {
  * program that only looks into the database would then take itself for the last one, delete the write-ahead log, and
  * what is appended after that would be lost.
  */
-export function checkDatabase(file: string): void {
+export function checkDatabase(file: string, use: 'append' | 'read' = 'append'): void {
   try {
-    checkHeader(file);
+    checkHeader(file, use);
   } catch (error) {
     throw openError(file, error);
   }
 }
 
-function checkHeader(file: string): void {
+function checkHeader(file: string, use: 'append' | 'read'): void {
   const header = Buffer.alloc(HEADER_BYTES);
   // For writing too: a file that cannot be written is refused now, not at the first participant.
-  const fd = openSync(file, 'r+');
+  const fd = openSync(file, use === 'append' ? 'r+' : 'r');
   try {
     if (readSync(fd, header, 0, HEADER_BYTES, 0) < HEADER_BYTES)
       throw foreign(file, 'it is too short to be a database: it was cut off, or another program made it');

@@ -8,6 +8,7 @@ const COMMANDS = [
   ['keys', 'add'],
   ['keys', 'list'],
   ['keys', 'revoke'],
+  ['verify'],
   ['studies'],
   ['studies', 'check'],
   ['studies', 'list'],

@@ -1,0 +1,23 @@
+/** Verifies the log in a folder and tells its parent what it took. */
+import { openForVerification } from '../src/app.ts';
+import { verifyLog } from '../src/audit/verify.ts';
+
+export interface Verified {
+  readonly ok: boolean;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  /** At the most. */
+  readonly residentMiB: number;
+}
+
+const source = openForVerification({ data: process.argv[2] ?? '' });
+const { ok, seconds } = await verifyLog({ source, trusted: [], checkpoints: [] });
+await source.close();
+const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+const verified: Verified = {
+  ok,
+  seconds,
+  cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
+  residentMiB: maxRSS / 1024,
+};
+process.send?.(verified);

@@ -1,0 +1,90 @@
+/** Verifying a log, beside reading the same bytes as JSON and hashing them: whoever verifies cannot do with less. */
+import { fork } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { RecordedLog } from '../src/store/sqlite-recorded.ts';
+import { type Figure, median, pairedRatio } from './figures.ts';
+import { populate } from './populate.ts';
+import type { Verified } from './verify-once.ts';
+
+export interface VerifyingPlan {
+  readonly participants: number;
+  readonly rounds: number;
+}
+
+export async function measureVerifying(folder: string, plan: VerifyingPlan): Promise<Figure[]> {
+  const { participants, rounds } = plan;
+  await populate(folder, participants / 10, ['read']);
+  const small = await verify(folder);
+  await populate(folder, participants - participants / 10, ['read']);
+  const verified: Verified[] = [];
+  const bare: number[] = [];
+  // Round 0 is for the optimizing compiler, and for the system's cache of the file.
+  for (let round = 0; round <= rounds; round++) {
+    const [one, seconds] = [await verify(folder), parseAndHash(folder)];
+    if (round === 0) continue;
+    verified.push(one);
+    bare.push(seconds);
+  }
+  const times = verified.map(({ seconds }) => seconds);
+  const on = `verify ${participants.toLocaleString('en-US')} allocations`;
+  return [
+    { name: on, value: participants / median(times), unit: 'per second' },
+    {
+      name: 'JSON.parse and SHA-256 of the same bytes',
+      value: participants / median(bare),
+      unit: 'per second',
+    },
+    {
+      name: `${on} / JSON.parse and SHA-256`,
+      value: pairedRatio(times, bare),
+      unit: '',
+      target: { relation: 'below', value: 3 },
+    },
+    {
+      name: `${on}: processor time, of all threads`,
+      value: median(verified.map(({ cpuSeconds }) => (cpuSeconds * 1e6) / participants)),
+      unit: 'µs each',
+    },
+    {
+      name: `${on}: resident memory`,
+      value: median(verified.map(({ residentMiB }) => residentMiB)),
+      unit: 'MiB',
+    },
+    { name: 'resident memory on a tenth of them', value: small.residentMiB, unit: 'MiB' },
+  ];
+}
+
+/** In a process of its own, as the command does it. */
+async function verify(folder: string): Promise<Verified> {
+  const child = fork(fileURLToPath(new URL('./verify-once.js', import.meta.url)), [folder]);
+  const [verified] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [
+    Verified | number,
+  ];
+  if (typeof verified === 'number' || !verified?.ok) throw new Error('the log could not be verified');
+  return verified;
+}
+
+/** Seconds, without those for reading the database. */
+function parseAndHash(folder: string): number {
+  const log = new RecordedLog({ file: join(folder, 'urn.sqlite'), use: 'at-rest' });
+  let ms = 0;
+  for (const stream of log.streams())
+    for (const page of log.read(stream, 1000)) {
+      const started = performance.now();
+      for (const { bytes, leafLength, recordLength } of page) {
+        if (!bytes) continue;
+        const record = bytes.subarray(leafLength, leafLength + recordLength);
+        const sealed = bytes.subarray(leafLength + recordLength);
+        for (const part of [record, sealed]) {
+          hash('sha256', part);
+          JSON.parse(part.toString());
+        }
+      }
+      ms += performance.now() - started;
+    }
+  log.close();
+  return ms / 1000;
+}

@@ -1,0 +1,84 @@
+/**
+ * Files of checkpoints, as they are kept: signed notes as they are written, one after another with an empty line
+ * between two, or a line of base64 for each whole note, as the response header `Urn-Receipt` carries it; both may
+ * stand in one file. Parsing is strict: a checkpoint that is silently left out proves nothing and looks as if it did.
+ */
+import { isUtf8 } from 'node:buffer';
+import { decodeBase64 } from '../ledger/base64.ts';
+import { type Checkpoint, parseCheckpoint } from '../ledger/checkpoint.ts';
+import { parseNote } from '../ledger/signed-note.ts';
+
+/** A checkpoint as it was kept. Nothing of it is true before its signature is checked. */
+export interface KeptCheckpoint {
+  /** `<file>:<line>` of its first line, lines counted from 1. */
+  readonly where: string;
+  readonly note: string;
+  /** What it says. */
+  readonly claims: Checkpoint;
+}
+
+/** A file that is not what this module's comment says. The message names file and line. */
+export class CheckpointFileError extends Error {
+  override readonly name = 'CheckpointFileError';
+}
+
+const SIGNATURE = '— ';
+const HINT =
+  '(hint: a file holds signed notes with an empty line between two, or one base64 line for each, as the header Urn-Receipt)';
+
+/**
+ * @param file what messages call it
+ * @throws CheckpointFileError
+ */
+export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckpoint[] {
+  if (!isUtf8(bytes)) throw new CheckpointFileError(`${file} is not UTF-8 ${HINT}`);
+  const lines = Buffer.from(bytes).toString('utf8').split('\n');
+  const kept: KeptCheckpoint[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at] ?? '';
+    const where = `${file}:${at + 1}`;
+    if (line === '') {
+      at++;
+      continue;
+    }
+    if (line.endsWith('\r'))
+      throw new CheckpointFileError(`${where}: the line ends with a carriage return ${HINT}`);
+    const decoded = noteInBase64(line);
+    if (decoded !== undefined) {
+      kept.push(checkpointAt(decoded, where));
+      at++;
+      continue;
+    }
+    const end = endOfNote(lines, at);
+    if (end === undefined)
+      throw new CheckpointFileError(`${where}: this is the beginning of no whole signed note ${HINT}`);
+    kept.push(checkpointAt(`${lines.slice(at, end).join('\n')}\n`, where));
+    at = end;
+  }
+  if (kept.length === 0) throw new CheckpointFileError(`${file} holds no checkpoint ${HINT}`);
+  return kept;
+}
+
+/** The note that a line holds in base64; undefined when it is another kind of line, such as a note's first one. */
+function noteInBase64(line: string): string | undefined {
+  const bytes = decodeBase64(line);
+  if (bytes === undefined || !isUtf8(bytes)) return undefined;
+  const text = bytes.toString('utf8');
+  return text.includes(`\n\n${SIGNATURE}`) ? text : undefined;
+}
+
+/** Index of the line behind the last signature of the note that begins at a line. */
+function endOfNote(lines: readonly string[], begin: number): number | undefined {
+  const empty = lines.indexOf('', begin);
+  let end = empty + 1;
+  while (empty > begin && lines[end]?.startsWith(SIGNATURE)) end++;
+  // Behind the last signature there is an empty line, if only the one that the file's last line break makes.
+  return end > empty + 1 && empty > begin && lines[end] === '' ? end : undefined;
+}
+
+function checkpointAt(note: string, where: string): KeptCheckpoint {
+  const parsed = parseNote(note);
+  const claims = parsed.type === 'note' ? parseCheckpoint(parsed.text) : parsed;
+  if (claims.type === 'malformed') throw new CheckpointFileError(`${where}: ${claims.why} ${HINT}`);
+  return { where, note, claims };
+}

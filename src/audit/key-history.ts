@@ -1,0 +1,133 @@
+/**
+ * The API keys as they stood at every revision of `access`, and whether one could do what an event says that it did.
+ *
+ * Streams share no order but this: an event names the revision of `access` at which the deciding process accepted the
+ * key. Whether a process had heard of a revocation in time can only be told by clocks, so that is a warning.
+ */
+import type { LogEvent } from '../../events/record.ts';
+import { type Access, type ApiKey, access } from '../../projections/access.ts';
+import { problem } from './differences.ts';
+import type { Problem } from './report.ts';
+import type { Warnings } from './warnings.ts';
+
+/** How much later than its revocation a key may have been used, in ms, before it is remarked upon. */
+const REVOKED_TOLERANCE_MS = 1000;
+/** How long a request can wait between the acceptance of its key and its event, in ms: the write path's deadline. */
+const REQUEST_MS = 15_000;
+
+interface Lifetime {
+  readonly issuedRevision: number;
+  revokedRevision?: number;
+}
+
+/** What a key was used for. */
+export interface KeyUse {
+  readonly study: string;
+  /** Levels by factor. */
+  readonly levels: readonly { readonly factor: string; readonly level: string }[];
+}
+
+export class KeyHistory {
+  readonly state: Access = access.initial();
+  readonly #lifetimes = new Map<string, Lifetime>();
+  /** Revision of the first record of `access` that is not what it should be. */
+  brokenAt: number | undefined;
+  /** Records in `access`, sound or not. */
+  records = 0;
+
+  take(event: LogEvent): void {
+    access.apply(this.state, event);
+    const { revision } = event;
+    if (event.type === 'ApiKeyIssued') this.#lifetimes.set(event.data.keyId, { issuedRevision: revision });
+    if (event.type === 'ApiKeyRevoked') {
+      const lifetime = this.#lifetimes.get(event.data.keyId);
+      if (lifetime) lifetime.revokedRevision ??= revision;
+    }
+  }
+
+  /** @returns why the actor could not randomize this participant, or undefined */
+  judge(event: LogEvent, use: KeyUse, warnings: Warnings): Problem | undefined {
+    const { actor } = event;
+    if ('cli' in actor) return undefined;
+    const { keyId, user, accessRevision } = actor;
+    if (accessRevision >= this.records)
+      return this.#problem(
+        'actor.accessRevision',
+        `at most ${this.records - 1}`,
+        accessRevision,
+        'it names a revision that the stream access does not have',
+      );
+    const key = this.state.byId.get(keyId);
+    const lifetime = this.#lifetimes.get(keyId);
+    if (!key || !lifetime)
+      return this.#problem('actor.keyId', 'a key of the stream access', keyId, 'no such key was ever issued');
+    const { issuedRevision, revokedRevision } = lifetime;
+    if (issuedRevision > accessRevision)
+      return this.#problem(
+        'actor.accessRevision',
+        `at least ${issuedRevision}`,
+        accessRevision,
+        'the key was issued later',
+      );
+    if (revokedRevision !== undefined && revokedRevision <= accessRevision)
+      return this.#problem(
+        'actor.accessRevision',
+        `below ${revokedRevision}`,
+        accessRevision,
+        'the key was revoked by then',
+      );
+    if (key.user !== user)
+      return this.#problem('actor.user', key.user, user, 'the key was issued to somebody else');
+    return limitProblem(key, use) ?? this.#lateness(key, event, warnings);
+  }
+
+  #lateness(key: ApiKey, { at, revision }: LogEvent, warnings: Warnings): Problem | undefined {
+    const { revoked, expiresAt } = key;
+    if (revoked && at > revoked.at && msBetween(revoked.at, at) > REVOKED_TOLERANCE_MS)
+      warnings.add(
+        'revoked-key-used',
+        `key ${key.keyId} was revoked at ${revoked.at} and used at ${at}, by the clocks of those who wrote it`,
+        revision,
+      );
+    if (expiresAt === undefined || at < expiresAt) return undefined;
+    if (msBetween(expiresAt, at) > REQUEST_MS)
+      return problem('at', `before ${expiresAt}`, at, 'the key had expired');
+    warnings.add(
+      'expired-key-used',
+      `key ${key.keyId} expired at ${expiresAt}, and an event of ${at} names it: its request can have waited so long`,
+      revision,
+    );
+    return undefined;
+  }
+
+  #problem(field: string, expected: unknown, found: unknown, why: string): Problem {
+    const doubt =
+      this.brokenAt === undefined
+        ? ''
+        : `; but the stream access itself diverges at revision ${this.brokenAt}`;
+    return problem(field, expected, found, `${why}${doubt}`);
+  }
+}
+
+/** Limits of a key never change. */
+function limitProblem({ scopes, studies, where }: ApiKey, { study, levels }: KeyUse): Problem | undefined {
+  if (!scopes.includes('randomize'))
+    return problem('actor.keyId', 'a key with the scope randomize', scopes, 'the key may not randomize');
+  if (studies && !studies.includes(study))
+    return problem('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
+  for (const limit of where ?? []) {
+    const level = levels.find(({ factor }) => factor === limit.factor)?.level;
+    if (level === undefined || !limit.levels.includes(level))
+      return problem(
+        'actor.keyId',
+        `a key for ${limit.factor} = ${level}`,
+        limit.levels,
+        'the key is limited to other levels',
+      );
+  }
+  return undefined;
+}
+
+function msBetween(earlier: string, later: string): number {
+  return Date.parse(later) - Date.parse(earlier);
+}

@@ -1,0 +1,214 @@
+/**
+ * The stream of a study: each event decided again, with the decider that the service uses, from the configuration, the
+ * participants before it and the state of the generator that the event before left behind.
+ *
+ * What is kept of the participants is their number by level and treatment, their ids, and idempotency keys: some 100
+ * bytes for each, and no event.
+ */
+import { v5 } from 'uuid';
+import type { LogEvent } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import type { StudyCommand, StudyOutcome } from '../study/commands.ts';
+import { decide } from '../study/decide.ts';
+import { ForkableMap } from '../study/forkable-map.ts';
+import { type Enrolled, evolve, type RegisteredState, type StudyState } from '../study/state.ts';
+import { type Difference, factDifferences, problem } from './differences.ts';
+import type { KeyHistory } from './key-history.ts';
+import { asProblems, mostTelling, type Replay } from './replay.ts';
+import type { Problem } from './report.ts';
+import type { Warnings } from './warnings.ts';
+
+type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
+type StudyEvent = Of<'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed'>;
+
+/** What was before the draw, the draw, what came of it. */
+const TELLING = [
+  'data.',
+  'draw.bgStateBefore',
+  'draw.candidates',
+  'draw.selectedFactor',
+  'draw.counts',
+  'draw.balls',
+  'draw.uniform53',
+  'allocation.',
+];
+
+const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
+  'already-registered': 'the study is registered already',
+  'not-registered': 'no study is registered in this stream before it',
+  'already-paused': 'the study is paused already',
+  'not-paused': 'the study is not paused',
+  duplicate: 'a participant of that id is randomized already',
+  repeated: 'its idempotency key belongs to an earlier request of the same user',
+  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
+  refused: 'the study is paused and takes no participants',
+};
+
+export class StudyReplay implements Replay {
+  readonly #keys: KeyHistory;
+  readonly #warnings: Warnings;
+  #state: StudyState = { status: 'unregistered' };
+  #idPattern: RegExp | undefined;
+  #name: string | undefined;
+  participants = 0;
+
+  constructor(keys: KeyHistory, warnings: Warnings) {
+    this.#keys = keys;
+    this.#warnings = warnings;
+  }
+
+  /** As the registration says, also when it diverges. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
+  take(event: LogEvent): readonly Problem[] {
+    const state = this.#state;
+    if (event.type === 'StudyRegistered') this.#name ??= event.data.configuration.name;
+    const problems = this.#problems(state, event as StudyEvent);
+    if (problems.length > 0) return problems;
+    const next = evolve(state, event);
+    if (event.type === 'StudyRegistered' && next.status !== 'unregistered') this.#begin(event, next);
+    else this.#state = next;
+    if (event.type === 'ParticipantRandomized') this.participants++;
+    return [];
+  }
+
+  #begin({ data, revision }: Of<'StudyRegistered'>, state: RegisteredState): void {
+    this.#state = { ...state, enrolled: new Known(), requests: new Known() };
+    const { idPattern } = data.configuration;
+    if (idPattern !== undefined) this.#idPattern = new RegExp(`^(?:${idPattern})$`, 'u');
+    if (data.seedWeak)
+      this.#warnings.add(
+        'weak-seed',
+        'the seed is below 2^96: it can be found by search from published allocations',
+        revision,
+      );
+  }
+
+  #problems(state: StudyState, event: StudyEvent): readonly Problem[] {
+    const cannotBe = this.#formProblem(state, event);
+    if (cannotBe) return [cannotBe];
+    const { fact, outcome } = decide(state, commandOf(event));
+    if (!fact)
+      return [
+        problem('type', undefined, event.type, UNDECIDED[outcome.type] ?? 'it would not have been decided'),
+      ];
+    const differences = factDifferences(fact, event);
+    if (differences.length > 0) return differenceProblems(differences);
+    return this.#actorProblem(event) ?? [];
+  }
+
+  /** What the decider relies on, because it was checked when the request came in. */
+  #formProblem(state: StudyState, event: StudyEvent): Problem | undefined {
+    if (event.type === 'StudyRegistered') return registrationProblem(event);
+    if (event.type !== 'ParticipantRandomized' || state.status === 'unregistered') return undefined;
+    const { participantId, levels } = event.data;
+    const { factors } = state.configuration;
+    if (levels.length !== factors.length)
+      return problem('data.levels', `${factors.length} levels`, levels.length, 'one of each factor');
+    for (const [i, { factor, level }] of levels.entries()) {
+      const { name, levels: known } = factors[i] ?? { name: '', levels: [] };
+      if (factor !== name)
+        return problem(`data.levels[${i}].factor`, name, factor, 'not as the configuration has it');
+      if (!state.levelIndexes[i]?.has(level))
+        return problem(`data.levels[${i}].level`, known, level, 'no such level in the configuration');
+    }
+    if (this.#idPattern?.test(participantId) === false)
+      return problem(
+        'data.participantId',
+        state.configuration.idPattern,
+        participantId,
+        'not an id of this study',
+      );
+    return undefined;
+  }
+
+  #actorProblem(event: StudyEvent): Problem[] | undefined {
+    const { actor } = event;
+    if ('cli' in actor) return undefined;
+    if (event.type !== 'ParticipantRandomized')
+      return [problem('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
+    const use = { study: this.name ?? '', levels: event.data.levels };
+    const found = this.#keys.judge(event, use, this.#warnings);
+    return found && [found];
+  }
+}
+
+function commandOf(event: StudyEvent): StudyCommand {
+  switch (event.type) {
+    case 'StudyRegistered': {
+      const { studyId, configuration, seedSource } = event.data;
+      const seed = BigInt(event.sections.generator.seed);
+      return { type: 'register', studyId, configuration, seed, seedSource };
+    }
+    case 'ParticipantRandomized':
+      return {
+        type: 'randomize',
+        participantId: event.data.participantId,
+        levels: event.data.levels.map(({ level }) => level),
+        user: event.actor.user,
+        idempotencyKey: event.sections.request?.idempotencyKey,
+      };
+    case 'StudyPaused':
+      return { type: 'pause', reason: event.data.reason };
+    case 'StudyResumed':
+      return { type: 'resume', reason: event.data.reason };
+  }
+}
+
+/** A study's name makes its id, and its id its stream; what is listed twice could be read in two ways. */
+function registrationProblem({ data, log, stream, sections }: Of<'StudyRegistered'>): Problem | undefined {
+  const { studyId, configuration, seedSource } = data;
+  const expected = v5(configuration.name, log);
+  if (studyId !== expected) return problem('data.studyId', expected, studyId, "not that of the study's name");
+  if (stream !== `study-${expected}`)
+    return problem('stream', `study-${expected}`, stream, "not that of the study's name");
+  if (seedSource === 'drawn' && BigInt(sections.generator.seed) >> 128n > 0n)
+    return problem('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
+  return configurationProblem(configuration);
+}
+
+function configurationProblem({ treatments, factors, idPattern }: StudyConfiguration): Problem | undefined {
+  const where = 'data.configuration';
+  const lists: [string, readonly string[]][] = [
+    [`${where}.treatments`, treatments],
+    [`${where}.factors`, factors.map(({ name }) => name)],
+    ...factors.map(({ levels }, i): [string, string[]] => [`${where}.factors[${i}].levels`, levels]),
+  ];
+  for (const [field, names] of lists)
+    if (new Set(names).size < names.length)
+      return problem(field, 'names that differ', names, 'a name stands there twice');
+  try {
+    if (idPattern !== undefined) new RegExp(`^(?:${idPattern})$`, 'u');
+    return undefined;
+  } catch {
+    return problem(`${where}.idPattern`, 'a regular expression', idPattern, 'it cannot be used');
+  }
+}
+
+function differenceProblems(differences: readonly Difference[]): Problem[] {
+  const sorted = mostTelling(differences, TELLING);
+  const first = sorted[0]?.field ?? '';
+  return asProblems(
+    sorted,
+    first.startsWith('draw.bgStateBefore')
+      ? 'it does not begin with the state that the event before left: an event was changed, removed or put in before it, or this one was'
+      : 'deciding it again from the configuration and the participants before gives something else',
+  );
+}
+
+const SOMEBODY: Enrolled = { participantId: '', levels: [] };
+
+/** Which participants, or requests, there were; not what they were, which a replay has no use for. */
+class Known extends ForkableMap<string, Enrolled> {
+  readonly #keys = new Set<string>();
+
+  override get(key: string): Enrolled | undefined {
+    return this.#keys.has(key) ? SOMEBODY : undefined;
+  }
+
+  override set(key: string): void {
+    this.#keys.add(key);
+  }
+}

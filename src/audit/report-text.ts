@@ -1,0 +1,169 @@
+/** The report for people. It says what was seen, and what that is worth, and never more. */
+import type {
+  Divergence,
+  FailedCheckpoint,
+  Report,
+  StreamEvidence,
+  StreamReport,
+  UnusedCheckpoint,
+} from './report.ts';
+
+export function reportText(report: Report): string {
+  const { log, streams, unusedCheckpoints } = report;
+  const lines = [
+    log
+      ? `log ${log.name} (${log.id})`
+      : 'log: its first record cannot be read, so it does not say which log it is',
+    ...(log ? [`  signing key ${log.publicKey}`] : []),
+    ...trust(report),
+    ...streams.flatMap((stream) => ['', ...streamLines(stream, report.trusted.length > 0)]),
+    ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
+    '',
+    ...verdict(report),
+  ];
+  // A name or a reason may hold what a terminal obeys.
+  return lines.map((line) => line.replaceAll(/\p{Cc}/gu, ' ')).join('\n');
+}
+
+function trust({ trusted, untrustedKey }: Report): string[] {
+  if (trusted.length === 0)
+    return ['  no trusted key was given (--trust): checkpoints are checked under that key'];
+  return untrustedKey
+    ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
+    : ['  as you trust it'];
+}
+
+function streamLines(
+  { stream, study, sound, divergence, evidence, ...report }: StreamReport,
+  isTrusted: boolean,
+): string[] {
+  const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
+  const { records, participants } = report;
+  const counted = participants === undefined ? '' : `, ${count(participants, 'participant')} decided again`;
+  return [
+    `${name}: ${sound ? 'sound' : 'FAILED'}`,
+    `  ${count(records, 'record')}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
+    ...evidenceLines(evidence, records, divergence !== undefined, isTrusted),
+    ...report.warnings.map(({ text, count: times, revision }) => {
+      const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
+      return `  warning${where}: ${text}${times > 1 ? ` (and ${times - 1} times more)` : ''}`;
+    }),
+  ];
+}
+
+function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {
+  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
+  const also = alsoDiffer.length > 0 ? [`    also    ${alsoDiffer.join(', ')}`] : [];
+  const says = [
+    ...(type === undefined ? [] : [type]),
+    ...(participant === undefined ? [] : [`participant ${JSON.stringify(participant)}`]),
+    ...(id === undefined ? [] : [`event ${id}`]),
+  ];
+  return [
+    `  FIRST DIVERGENCE at ${stream}/${revision}${says.length > 0 ? `: ${says.join(', ')}` : ''}`,
+    `    ${why}`,
+    `    field    ${field}`,
+    `    expected ${expected}`,
+    `    found    ${found}`,
+    ...also,
+    `    ${count(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
+  ];
+}
+
+/** @param isTrusted whether the key that signed was given as trusted: the log's own one proves nothing */
+function evidenceLines(
+  evidence: StreamEvidence,
+  records: number,
+  diverges: boolean,
+  isTrusted: boolean,
+): string[] {
+  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, uncovered } = evidence;
+  const lines: string[] = [];
+  if (matching > 0)
+    lines.push(
+      `  ${count(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${matchingSize}${matchingSize > 0 ? ` (revisions 0 to ${matchingSize - 1})` : ''} is as it was signed`,
+    );
+  if (failing > 0)
+    lines.push(`  FAILED: ${count(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
+  lines.push(...failed.map(failedLine));
+  if (failed.length < failing) lines.push(`    and ${failing - failed.length} more`);
+  if (rewritten)
+    lines.push(
+      `  CHANGED SINCE IT WAS SIGNED: ${
+        rewritten.afterSize > 0
+          ? `the history up to size ${rewritten.afterSize} ${isTrusted ? 'is proven unchanged' : "is as the log's own key signed it"}; between size ${rewritten.afterSize + 1} and ${rewritten.upToSize}`
+          : `no smaller checkpoint matches; up to size ${rewritten.upToSize}`
+      } it is not what was signed${diverges ? '' : ', although it agrees with itself'}`,
+    );
+  if (tailCutOff)
+    lines.push(
+      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} that stood at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
+    );
+  const none = failing > 0 ? 'no checkpoint that matches' : 'no given checkpoint';
+  if (uncovered)
+    lines.push(
+      uncovered.from === 0
+        ? `  ${none} covers any revision: that nothing was rewritten or removed is not proven`
+        : `  ${none} covers revisions ${uncovered.from} to ${uncovered.to}: that they were not rewritten, or others removed behind them, is not proven`,
+    );
+  else if (records > 0)
+    lines.push(
+      `  every revision is covered${isTrusted ? '' : ", by the log's own key"}; what may have been removed behind the last one cannot be known`,
+    );
+  return lines;
+}
+
+function failedLine({ where, size, because }: FailedCheckpoint): string {
+  const why = {
+    'other-root': 'these are not the records that were signed',
+    'missing-tail': 'there are fewer records than were signed',
+    gap: 'a record before that size is missing, so there is nothing to compare with',
+  };
+  return `    ${where}, size ${size}: ${why[because]}`;
+}
+
+const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
+  forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
+  'not-trusted': 'NOT SIGNED by any trusted key, so it proves nothing',
+  'other-log': 'of ANOTHER LOG',
+  'other-recovery': 'of A RECOVERY that this log does not record',
+  'no-such-stream':
+    'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
+  'not-asked-for': 'of a stream that was not to be verified',
+};
+/** Checkpoints listed one by one, of each kind. */
+const LISTED = 5;
+
+function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
+  return Object.entries(UNUSED).flatMap(([because, why]) => {
+    const these = unused.filter((one) => one.because === because);
+    const [first] = these;
+    if (!first) return [];
+    const listed = these
+      .slice(0, LISTED)
+      .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
+    const more = these.length > LISTED ? [`  and ${these.length - LISTED} more`] : [];
+    return [`${count(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
+  });
+}
+
+function verdict({ ok, selfConsistentOnly, trusted, streams }: Report): string[] {
+  if (!ok) return ['FAILED'];
+  if (!selfConsistentOnly)
+    return streams.some(({ evidence }) => evidence.uncovered)
+      ? [
+          'OK as far as the checkpoints reach; beyond them the history agrees with itself, which a rewritten one would too',
+        ]
+      : ['OK: every event follows from those before it, and every revision is covered by a checkpoint'];
+  return [
+    'SELF-CONSISTENT ONLY: every event follows from those before it, but nothing from outside vouches for them.',
+    trusted.length === 0
+      ? 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)'
+      : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)',
+  ];
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}

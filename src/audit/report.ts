@@ -1,0 +1,131 @@
+/** What a verification found. The report is for auditors: `expected` and `found` can name treatments and states. */
+
+/** Why a record is not what it should be. */
+export interface Problem {
+  /** Path in the record or its sealed sections, such as `allocation.treatment`, `seals.draw` or `revision`. */
+  readonly field: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly why: string;
+}
+
+/** Where a record stands. What the record says of itself is absent where it cannot be read. */
+export interface EventName {
+  readonly revision: number;
+  readonly id?: string;
+  readonly type?: string;
+  readonly participant?: string;
+}
+
+/** The first record of a stream that cannot stand there as it does. */
+export interface Divergence extends EventName, Problem {
+  /** Further fields of the same event that differ. */
+  readonly alsoDiffer: readonly string[];
+}
+
+export type WarningCode =
+  | 'clock-stepped-back'
+  | 'revoked-key-used'
+  | 'expired-key-used'
+  | 'weak-seed'
+  | 'two-histories-signed';
+
+export interface Warning {
+  readonly code: WarningCode;
+  /** How often. */
+  readonly count: number;
+  /** Of the first time. */
+  readonly revision?: number;
+  readonly text: string;
+}
+
+/** A checkpoint that was given, by the file and line that it begins on. */
+export interface CheckpointName {
+  readonly where: string;
+  readonly size: number;
+}
+
+/** A given checkpoint that the stream does not agree with. */
+export interface FailedCheckpoint extends CheckpointName {
+  /**
+   * `other-root`: so many records stand there, but they are not those that were signed. `missing-tail`: the stream is
+   * shorter. `gap`: a record before this size is missing, so that there is no tree to compare with.
+   */
+  readonly because: 'other-root' | 'missing-tail' | 'gap';
+  /** Base64. */
+  readonly signedRoot: string;
+  /** Base64; of `other-root` alone. */
+  readonly root?: string;
+}
+
+/** How a stream compares with the given checkpoints that are its own. Sizes and revisions: size n covers 0 to n - 1. */
+export interface StreamEvidence {
+  readonly matching: number;
+  /** The largest size at which a checkpoint matches; 0: none does. */
+  readonly matchingSize: number;
+  readonly failing: number;
+  /** Those of the smallest sizes, in ascending order. */
+  readonly failed: readonly FailedCheckpoint[];
+  /** Between which sizes the signed history and this one part. */
+  readonly rewritten?: { readonly afterSize: number; readonly upToSize: number };
+  /** The signer has signed more records than there are. */
+  readonly tailCutOff?: { readonly size: number; readonly signedSize: number };
+  /** Revisions that no matching checkpoint covers. */
+  readonly uncovered?: { readonly from: number; readonly to: number };
+}
+
+export interface StreamReport {
+  readonly stream: string;
+  /** Name of the study, as its registration says. */
+  readonly study?: string;
+  readonly sound: boolean;
+  readonly records: number;
+  /** Of a study. */
+  readonly participants?: number;
+  /** Base64 of the Merkle root over all records; absent where a revision is missing. */
+  readonly root?: string;
+  readonly divergence?: Divergence;
+  /** Records from the divergence on that were not decided again. */
+  readonly notReplayed: number;
+  readonly evidence: StreamEvidence;
+  readonly warnings: readonly Warning[];
+}
+
+/** A given checkpoint that could not be compared with any verified stream. */
+export interface UnusedCheckpoint {
+  readonly where: string;
+  /** As it says itself. */
+  readonly origin: string;
+  readonly size: number;
+  /**
+   * `forged`: it bears the name of a trusted key that did not sign it. `not-trusted`: no trusted key signed it.
+   * `other-log`: another log's. `other-recovery`: of a recovery that this log does not record. `no-such-stream`: of a
+   * stream that this log does not have. `not-asked-for`: of a stream that was not to be verified; no failure.
+   */
+  readonly because:
+    | 'forged'
+    | 'not-trusted'
+    | 'other-log'
+    | 'other-recovery'
+    | 'no-such-stream'
+    | 'not-asked-for';
+}
+
+export interface Report {
+  /** No failure. It says nothing about what no matching checkpoint under a trusted key covers. */
+  readonly ok: boolean;
+  /**
+   * True unless at least one given checkpoint, under a key that was given as trusted, matches: then the history agrees
+   * with itself and with nothing else, as would any history that was written anew.
+   */
+  readonly selfConsistentOnly: boolean;
+  readonly log: { readonly id: string; readonly name: string; readonly publicKey: string } | undefined;
+  /** Verifier keys that were given as trusted; empty: the log's own key stood in for them. */
+  readonly trusted: readonly string[];
+  /** The log's own key is none of the trusted ones. */
+  readonly untrustedKey: boolean;
+  /** `log`, `access`, then the studies. */
+  readonly streams: readonly StreamReport[];
+  readonly unusedCheckpoints: readonly UnusedCheckpoint[];
+  readonly seconds: number;
+}

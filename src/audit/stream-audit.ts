@@ -1,0 +1,132 @@
+/** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
+import type { LogEvent } from '../../events/record.ts';
+import { decode, nameOf } from './decoding.ts';
+import { problem } from './differences.ts';
+import type { SignedCheckpoint } from './evidence.ts';
+import type { Replay } from './replay.ts';
+import type { Divergence, Problem, StreamReport } from './report.ts';
+import type { SourceRecord } from './source.ts';
+import { StreamTree } from './stream-tree.ts';
+import type { Warnings } from './warnings.ts';
+
+/** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
+const CLOCKS_DIFFER_MS = 1000;
+
+export class StreamAudit {
+  readonly #stream: string;
+  readonly #logId: string | undefined;
+  readonly #replay: Replay;
+  readonly #warnings: Warnings;
+  readonly #tree: StreamTree;
+  #records = 0;
+  #replayed = 0;
+  #divergence: Divergence | undefined;
+  #lastAt: string | undefined;
+
+  /** @param logId undefined when the log does not tell its id: then a record may name any */
+  constructor(parts: {
+    stream: string;
+    logId: string | undefined;
+    replay: Replay;
+    warnings: Warnings;
+    checkpoints: readonly SignedCheckpoint[];
+  }) {
+    this.#stream = parts.stream;
+    this.#logId = parts.logId;
+    this.#replay = parts.replay;
+    this.#warnings = parts.warnings;
+    this.#tree = new StreamTree(parts.checkpoints);
+  }
+
+  /** Revision of the first record that diverges. */
+  get divergesAt(): number | undefined {
+    return this.#divergence?.revision;
+  }
+
+  /** How many there were so far. */
+  get records(): number {
+    return this.#records;
+  }
+
+  take(stored: SourceRecord): void {
+    const expected = this.#records++;
+    if (stored.revision !== expected) {
+      // Behind a gap there is nothing to go by: neither a tree that could have been signed, nor a state to decide from.
+      this.#tree.break();
+      this.#diverge(stored, [gap(expected, stored.revision)]);
+      return;
+    }
+    const decoded = decode(stored);
+    this.#tree.append(decoded.leaf);
+    if (this.#divergence) return;
+    const problems = 'problem' in decoded ? [decoded.problem] : this.#judge(decoded.event);
+    if (problems.length > 0) this.#diverge(stored, problems);
+    else this.#replayed++;
+  }
+
+  /** @param more what is known of the stream besides */
+  finish(more: { readonly study?: string | undefined; readonly participants?: number }): StreamReport {
+    if (this.#records === 0) {
+      const none = problem('revision', 0, undefined, 'the stream has no record');
+      this.#divergence ??= { revision: 0, alsoDiffer: [], ...none };
+    }
+    const evidence = this.#tree.finish(this.#records);
+    if (this.#tree.twoHistoriesSigned)
+      this.#warnings.add(
+        'two-histories-signed',
+        'the given checkpoints contradict one another: the signing key has signed two histories of this stream',
+      );
+    const root = this.#tree.root();
+    return {
+      stream: this.#stream,
+      ...(more.study !== undefined && { study: more.study }),
+      sound: this.#divergence === undefined && evidence.failing === 0,
+      records: this.#records,
+      ...(more.participants !== undefined && { participants: more.participants }),
+      ...(root !== undefined && { root }),
+      ...(this.#divergence && { divergence: this.#divergence }),
+      notReplayed: this.#records - this.#replayed,
+      evidence,
+      warnings: this.#warnings.list(),
+    };
+  }
+
+  #judge(event: LogEvent): readonly Problem[] {
+    if (this.#logId !== undefined && event.log !== this.#logId)
+      return [problem('log', this.#logId, event.log, 'the record belongs to another log')];
+    let problems: readonly Problem[];
+    try {
+      problems = this.#replay.take(event);
+    } catch (error) {
+      // A decider refuses what it was never meant to see: a state that no generator has, an urn without end.
+      const why = `it cannot be decided again: ${(error as Error).message}`;
+      return [problem('data', 'what can be decided again', event.type, why)];
+    }
+    if (problems.length === 0) this.#watchClock(event);
+    return problems;
+  }
+
+  #watchClock({ at, revision }: LogEvent): void {
+    const before = this.#lastAt;
+    this.#lastAt = at;
+    // Most are not; and these texts sort as the times do.
+    if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
+      this.#warnings.add('clock-stepped-back', `the clock stepped back from ${before} to ${at}`, revision);
+  }
+
+  #diverge(stored: SourceRecord, problems: readonly Problem[]): void {
+    const [first, ...others] = problems;
+    if (this.#divergence || !first) return;
+    this.#divergence = { ...nameOf(stored), ...first, alsoDiffer: others.map(({ field }) => field) };
+  }
+}
+
+function gap(expected: number, found: number): Problem {
+  if (!Number.isSafeInteger(found) || found < 0)
+    return problem('revision', expected, found, 'no record can have this revision');
+  if (found < expected)
+    return problem('revision', expected, found, 'a record stands there twice, or was put in');
+  const missing =
+    found - 1 === expected ? `revision ${expected} is` : `revisions ${expected} to ${found - 1} are`;
+  return problem('revision', expected, found, `${missing} missing`);
+}

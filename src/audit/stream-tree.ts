@@ -1,0 +1,102 @@
+/** The Merkle tree of one stream as it is read, in O(log n) memory, against the signed checkpoints of that stream. */
+import { CompactRange } from '../ledger/compact-range.ts';
+import type { Hash } from '../ledger/merkle-hash.ts';
+import type { SignedCheckpoint } from './evidence.ts';
+import type { FailedCheckpoint, StreamEvidence } from './report.ts';
+
+/** Failed checkpoints that the report lists. */
+const LISTED = 10;
+
+export class StreamTree {
+  readonly #checkpoints: readonly SignedCheckpoint[];
+  readonly #range = new CompactRange();
+  readonly #failed: FailedCheckpoint[] = [];
+  #next = 0;
+  #matching = 0;
+  #matchingSize = 0;
+  #failing = 0;
+  #smallestOther: number | undefined;
+  #isBroken = false;
+
+  /** @param checkpoints signed by a trusted key, in ascending order of size */
+  constructor(checkpoints: readonly SignedCheckpoint[]) {
+    this.#checkpoints = checkpoints;
+    this.#compare();
+  }
+
+  /** The next record's leaf. */
+  append(leaf: Hash): void {
+    if (this.#isBroken) return;
+    this.#range.append(leaf);
+    this.#compare();
+  }
+
+  /** A revision is missing, or stands twice: from here on there is no tree that could have been signed. */
+  break(): void {
+    this.#isBroken = true;
+  }
+
+  /** Base64; undefined after `break`. */
+  root(): string | undefined {
+    return this.#isBroken ? undefined : this.#range.root().toString('base64');
+  }
+
+  /** @param records how many the stream has */
+  finish(records: number): StreamEvidence {
+    const beyond = this.#checkpoints.slice(this.#next);
+    for (const checkpoint of beyond) this.#fail(checkpoint, this.#isBroken ? 'gap' : 'missing-tail');
+    const signedSize = this.#isBroken ? undefined : beyond.at(-1)?.size;
+    const proven = this.#matchingSize;
+    const rewrittenBy = this.#smallestOther;
+    return {
+      matching: this.#matching,
+      matchingSize: proven,
+      failing: this.#failing,
+      failed: this.#failed,
+      ...(rewrittenBy !== undefined &&
+        rewrittenBy > proven && { rewritten: { afterSize: proven, upToSize: rewrittenBy } }),
+      ...(signedSize !== undefined && { tailCutOff: { size: records, signedSize } }),
+      ...(proven < records && { uncovered: { from: proven, to: records - 1 } }),
+    };
+  }
+
+  /** One history cannot both match a checkpoint and fail an earlier one, nor two of one size with different roots. */
+  get twoHistoriesSigned(): boolean {
+    return (
+      (this.#smallestOther !== undefined && this.#smallestOther <= this.#matchingSize) ||
+      this.#checkpoints.some((checkpoint, i) => {
+        const before = this.#checkpoints[i - 1];
+        return before?.size === checkpoint.size && Buffer.compare(before.root, checkpoint.root) !== 0;
+      })
+    );
+  }
+
+  /** With each checkpoint of the present size. */
+  #compare(): void {
+    let root: Buffer | undefined;
+    for (let next = this.#checkpoints[this.#next]; next?.size === this.#range.size; ) {
+      root ??= this.#range.root();
+      if (Buffer.compare(root, next.root) === 0) {
+        this.#matching++;
+        this.#matchingSize = next.size;
+      } else {
+        this.#smallestOther ??= next.size;
+        this.#fail(next, 'other-root', root);
+      }
+      next = this.#checkpoints[++this.#next];
+    }
+  }
+
+  #fail({ where, size, root }: SignedCheckpoint, because: FailedCheckpoint['because'], found?: Buffer): void {
+    this.#failing++;
+    if (this.#failed.length >= LISTED) return;
+    const signedRoot = Buffer.from(root).toString('base64');
+    this.#failed.push({
+      where,
+      size,
+      because,
+      signedRoot,
+      ...(found && { root: found.toString('base64') }),
+    });
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Verifying a log, or some of its studies: every record checked and every event decided again, and the tree of each
+ * stream compared with the checkpoints that were kept of it.
+ *
+ * The streams `log` and `access` come first, because studies refer to them. Of each stream no event is kept; see
+ * replay-study.ts for what is.
+ */
+import { v5 } from 'uuid';
+import { streamKind } from '../../events/catalogue.ts';
+import type { LogEvent } from '../../events/record.ts';
+import type { VerifierKey } from '../ledger/verifier-key.ts';
+import type { KeptCheckpoint } from './checkpoint-file.ts';
+import { decode } from './decoding.ts';
+import { sortEvidence } from './evidence.ts';
+import { KeyHistory } from './key-history.ts';
+import type { Replay } from './replay.ts';
+import { AccessReplay } from './replay-access.ts';
+import { LogReplay, logKey } from './replay-log.ts';
+import { StudyReplay } from './replay-study.ts';
+import type { Report, StreamReport } from './report.ts';
+import type { RecordSource } from './source.ts';
+import { StreamAudit } from './stream-audit.ts';
+import { Warnings } from './warnings.ts';
+
+export interface Verification {
+  readonly source: RecordSource;
+  /** From outside; empty: the log's own key is taken, and the report says what that is worth. */
+  readonly trusted: readonly VerifierKey[];
+  readonly checkpoints: readonly KeptCheckpoint[];
+  /** Names of the studies to verify, beside `log` and `access`; undefined: every stream. */
+  readonly studies?: readonly string[] | undefined;
+  /** Gets the number of records verified so far. */
+  readonly onProgress?: (records: number) => void;
+}
+
+/** A study was named that the log does not have, and of which no checkpoint was given either. */
+export class UnknownStudyError extends Error {
+  override readonly name = 'UnknownStudyError';
+}
+
+type Identity = Extract<LogEvent, { type: 'LogCreated' }>['data'];
+
+/** @throws UnknownStudyError, and whatever the source throws */
+export async function verifyLog(verification: Verification): Promise<Report> {
+  const started = performance.now();
+  const { source, trusted, checkpoints } = verification;
+  const identity = await readIdentity(source);
+  const own = identity && logKey(identity.publicKey);
+  const keys = trusted.length > 0 ? trusted : own ? [own] : [];
+  // A log that was replaced may bear any name; the receipts are those of the log that the trusted key names.
+  const logName = trusted[0]?.name ?? identity?.logName;
+  const there = await source.streams();
+  const chosen = chooseStreams(verification, there, identity);
+  const evidence = sortEvidence(checkpoints, keys, logName, (stream) =>
+    chosen.includes(stream) ? 'compare' : there.includes(stream) ? 'not-asked-for' : 'no-such-stream',
+  );
+
+  const history = new KeyHistory();
+  let done = 0;
+  const audit = async <R extends Replay>(stream: string, warnings: Warnings, replay: R) => {
+    const records = new StreamAudit({
+      stream,
+      logId: identity?.logId,
+      replay,
+      warnings,
+      checkpoints: evidence.byStream.get(stream) ?? [],
+    });
+    for await (const page of source.read(stream)) {
+      for (const record of page) records.take(record);
+      done += page.length;
+      verification.onProgress?.(done);
+    }
+    return records;
+  };
+
+  const streams: StreamReport[] = [];
+  const log = await audit('log', new Warnings(), new LogReplay(trusted));
+  streams.push(log.finish({}));
+  if (chosen.includes('access')) {
+    const access = await audit('access', new Warnings(), new AccessReplay(history));
+    history.records = access.records;
+    history.brokenAt = access.divergesAt;
+    streams.push(access.finish({}));
+  }
+  for (const stream of chosen.filter((name) => name !== 'log' && name !== 'access')) {
+    const warnings = new Warnings();
+    if (streamKind(stream) === 'study') {
+      const replay = new StudyReplay(history, warnings);
+      const records = await audit(stream, warnings, replay);
+      streams.push(records.finish({ study: replay.name, participants: replay.participants }));
+    } else {
+      // Of a stream that this build does not know no record can be read; of one whose events follow from nothing
+      // there is nothing to decide again.
+      streams.push((await audit(stream, warnings, { take: () => [] })).finish({}));
+    }
+  }
+
+  const { unused } = evidence;
+  const proven = streams.some(({ evidence: { matchingSize } }) => matchingSize > 0);
+  return {
+    ok: streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for'),
+    selfConsistentOnly: trusted.length === 0 || !proven,
+    log: identity && { id: identity.logId, name: identity.logName, publicKey: identity.publicKey },
+    trusted: trusted.map(({ text }) => text),
+    untrustedKey: trusted.length > 0 && !trusted.some(({ text }) => text === identity?.publicKey),
+    streams,
+    unusedCheckpoints: unused,
+    seconds: (performance.now() - started) / 1000,
+  };
+}
+
+/** What LogCreated says; undefined when it cannot be read, which the stream's own verification then reports. */
+async function readIdentity(source: RecordSource): Promise<Identity | undefined> {
+  for await (const [first] of source.read('log')) {
+    const decoded = first && decode(first);
+    return decoded && 'event' in decoded && decoded.event.type === 'LogCreated'
+      ? decoded.event.data
+      : undefined;
+  }
+  return undefined;
+}
+
+/** `log`, `access` and the studies to verify. @throws UnknownStudyError */
+function chooseStreams(
+  { studies, checkpoints }: Verification,
+  there: readonly string[],
+  identity: Identity | undefined,
+): string[] {
+  const kinds = ['log', ...there.filter((stream) => stream === 'access')];
+  const others = there.filter((stream) => stream !== 'log' && stream !== 'access');
+  if (studies === undefined || identity === undefined) return [...kinds, ...others];
+  const wanted = studies.map((name) => {
+    const stream = `study-${v5(name, identity.logId)}`;
+    const isWitnessed = checkpoints.some(({ claims }) => claims.origin.endsWith(`/${stream}`));
+    if (!there.includes(stream) && !isWitnessed) throw new UnknownStudyError(name);
+    return stream;
+  });
+  return [...kinds, ...others.filter((stream) => wanted.includes(stream))];
+}

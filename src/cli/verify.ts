@@ -1,0 +1,115 @@
+/** urn verify: replays what is in the log, and holds it against checkpoints that were kept elsewhere. Writes nothing. */
+import { existsSync, readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { openForVerification } from '../app.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../audit/checkpoint-file.ts';
+import { reportText } from '../audit/report-text.ts';
+import { UnknownStudyError, verifyLog } from '../audit/verify.ts';
+import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
+import { StoreError } from '../store/event-store.ts';
+import { jsonOption, option, repeatedOption, UsageError } from './options.ts';
+import { note, progress, result } from './output.ts';
+
+interface VerifyOptions {
+  readonly data: string;
+  readonly store?: string;
+  readonly study?: string[];
+  readonly checkpoint?: string[];
+  readonly trust?: string[];
+  readonly json?: boolean;
+}
+
+const HELP = `
+Every event is decided again from the configuration, the participants before it and the recorded state of the generator,
+and compared field by field. That shows a history which agrees with itself. That it is the one that happened is shown
+only by checkpoints which left the operator's hands, under a key that you have from elsewhere: a change to revision r is
+found by a checkpoint of a size above r, and by no other.
+
+The report is for auditors: it names treatments and generator states where they are not what they should be. It is not
+for blinded eyes.
+
+A checkpoint file holds signed notes as they are, with an empty line between two, or one base64 line for each, as the
+response header Urn-Receipt carries it. A key is a verifier key (name+hash+base64), or a file that holds one.
+
+The log may be in use meanwhile; what is appended after the beginning is left out. Nothing is written, and the signing
+key is not needed. Exit codes: 0 no failure (read what it is worth), 1 a failure, 2 wrong usage.
+
+Examples:
+  urn verify --data ./data
+  urn verify --store sqlite:copy.sqlite --study "CHS JCOIN" --trust urn.vkey --checkpoint receipts.txt`;
+
+export function verifyCommand(): Command {
+  return new Command('verify')
+    .description(
+      'verify studies without trusting the service: replay them, and compare them with checkpoints',
+    )
+    .addOption(option('--data <folder>', 'folder of the log').default('./data'))
+    .addOption(option('--store <url>', 'where the log is: sqlite:<file> (default: SQLite in --data)'))
+    .addOption(repeatedOption('--study <name>', 'verify this study alone, with log and access (repeatable)'))
+    .addOption(
+      repeatedOption('--checkpoint <file>', 'compare with the checkpoints in this file (repeatable)'),
+    )
+    .addOption(
+      repeatedOption('--trust <vkey>', 'trust this verifier key, or the one in this file (repeatable)'),
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(verify);
+}
+
+async function verify({ data, store, study, json, ...options }: VerifyOptions): Promise<void> {
+  const trusted = (options.trust ?? []).map(trustedKey);
+  const checkpoints = (options.checkpoint ?? []).flatMap(keptCheckpoints);
+  try {
+    const source = openForVerification({ data, store });
+    const shown = progress('records verified');
+    try {
+      if (source.copy !== undefined)
+        note(
+          `the folder of the log cannot be used as it is: a copy in ${source.copy} is read, and removed at the end`,
+        );
+      const report = await verifyLog({
+        source,
+        trusted,
+        checkpoints,
+        studies: study,
+        onProgress: shown.show,
+      });
+      shown.end();
+      result(json ? JSON.stringify(report, null, 2) : reportText(report));
+      if (!report.ok) process.exitCode = 1;
+    } finally {
+      await source.close();
+    }
+  } catch (error) {
+    if (error instanceof UnknownStudyError)
+      throw new UsageError(`no study "${error.message}" is registered (hint: urn studies list)`);
+    // A damaged database is what verification is there to find.
+    if (!(error instanceof StoreError) || error.failure !== 'corrupt') throw error;
+    note(`urn: ${error.message}`);
+    process.exitCode = 1;
+  }
+}
+
+/** @throws UsageError, DomainError `identity` */
+function trustedKey(given: string): VerifierKey {
+  if (!existsSync(given)) return parseVerifierKey(given, 'what --trust names');
+  return parseVerifierKey(readBytes(given).toString('utf8').trim(), given);
+}
+
+/** @throws UsageError */
+function keptCheckpoints(file: string): KeptCheckpoint[] {
+  try {
+    return parseCheckpointFile(readBytes(file), file);
+  } catch (error) {
+    throw error instanceof CheckpointFileError ? new UsageError(error.message) : error;
+  }
+}
+
+function readBytes(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
+}

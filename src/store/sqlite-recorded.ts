@@ -1,0 +1,131 @@
+/**
+ * Reading a database file that is not to be changed in any way: one that a service is writing to, one at rest, or a
+ * copy in a folder that cannot be written.
+ */
+import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import type { Database, Statement } from './sqlite-library.ts';
+import { checkDatabase, openForReading, type Row } from './sqlite-schema.ts';
+
+/** How a database file is read, and what to remove afterwards. */
+export interface RecordedFile {
+  readonly file: string;
+  /**
+   * `as-it-is`: by a connection that cannot write; one that writes may be at work beside it. `at-rest`: by one that
+   * takes away, when it closes, the files that it made beside the database.
+   */
+  readonly use: 'as-it-is' | 'at-rest';
+  /** A private copy that is read instead; removed by `close`. */
+  readonly copy?: string;
+  close(): void;
+}
+
+/**
+ * Finds out how to read a database. SQLite needs two files beside one in WAL mode, and makes them where they are
+ * missing; and it plays a write-ahead log that a crash left back into the database when the last connection that can
+ * write closes. So:
+ *
+ * - Both files are there: somebody is at work, or was. A connection that cannot write leaves everything alone.
+ * - None is there and they can be made: nobody is at work, and what is made is gone afterwards.
+ * - Else a copy is made below the system's folder for temporary files, and removed afterwards.
+ *
+ * To be called before this process has a connection to the file, and never while it has one: see checkDatabase.
+ *
+ * @throws StoreError when it is no log of this program
+ */
+export function recordedFile(file: string): RecordedFile {
+  checkDatabase(file, 'read');
+  const beside = ['-wal', '-shm', '-journal'].filter((suffix) => existsSync(`${file}${suffix}`));
+  const close = () => undefined;
+  if (beside.includes('-wal') && beside.includes('-shm')) return { file, use: 'as-it-is', close };
+  if (beside.length === 0 && mayWrite(file) && mayWrite(dirname(file)))
+    return { file, use: 'at-rest', close };
+  return privateCopy(file, ['', ...beside]);
+}
+
+/** Copies the files of a database that nobody has open. */
+function privateCopy(file: string, suffixes: readonly string[]): RecordedFile {
+  const folder = mkdtempSync(join(tmpdir(), 'urn-verify-'));
+  const copy = join(folder, basename(file));
+  const close = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    for (const suffix of suffixes)
+      copyFileSync(`${file}${suffix}`, `${copy}${suffix}`, constants.COPYFILE_FICLONE);
+    return { file: copy, use: 'at-rest', copy, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A record as it is read here: one sequence of bytes, because each costs the reader as much as all that is in them. */
+export interface RecordedRow {
+  readonly position: number;
+  readonly revision: number;
+  /** Leaf, record and sealed part, one behind the other; null when one is missing, in a table that was made anew. */
+  readonly bytes: Buffer | null;
+  readonly leafLength: number;
+  readonly recordLength: number;
+}
+
+/** The records of a file, as far as they stood there when it was opened. */
+export class RecordedLog {
+  readonly #db: Database;
+  /** What is appended later is left out, of all streams alike. */
+  readonly #last: number;
+  readonly #page: Statement<[string, number, number, number, number, number], RecordedRow>;
+
+  /** @throws StoreError */
+  constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {
+    this.#db = openForReading(file, use === 'at-rest');
+    const last = this.#db.prepare<[], number>('SELECT coalesce(max(position), 0) FROM records').pluck();
+    this.#last = last.get() ?? 0;
+    // By position as well: in a table that was tampered with, a revision can stand twice. The plus keeps SQLite from
+    // going by position, which would be to read the whole table.
+    this.#page = this.#db.prepare(
+      `SELECT position, revision, CAST(leaf || record || sealed AS BLOB) AS bytes,
+              length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength
+       FROM records
+       WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND +position <= ?
+       ORDER BY revision, position LIMIT ?`,
+    );
+  }
+
+  /** The names of all streams, in the order of their first records. One look-up a stream, however long they are. */
+  streams(): string[] {
+    const at = '+position <= ? ORDER BY stream, revision LIMIT 1';
+    const first = this.#db.prepare<[number], Row>(`SELECT stream, position FROM records WHERE ${at}`);
+    const next = this.#db.prepare<[string, number], Row>(
+      `SELECT stream, position FROM records WHERE stream > ? AND ${at}`,
+    );
+    const found: Row[] = [];
+    for (let row = first.get(this.#last); row; row = next.get(row.stream, this.#last)) found.push(row);
+    return found.sort((a, b) => a.position - b.position).map(({ stream }) => stream);
+  }
+
+  /** A stream's records in the order of their revisions, in pages of so many. */
+  *read(stream: string, pageRecords: number): Iterable<RecordedRow[]> {
+    let [revision, position] = [Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
+    for (;;) {
+      const page = this.#page.all(stream, revision, revision, position, this.#last, pageRecords);
+      const last = page.at(-1);
+      if (!last) return;
+      yield page;
+      ({ revision, position } = last);
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

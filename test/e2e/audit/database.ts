@@ -1,0 +1,149 @@
+/** The database of a data folder, read and changed past the program, as somebody who owns the file could. */
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import {
+  canonicalJson,
+  decodeRecord,
+  encodeRecord,
+  type LogEvent,
+  leafHash,
+} from '../../../events/record.ts';
+import { checkpointOrigin, signCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
+import { loadSigningKey } from '../../../src/ledger/signing-key.ts';
+import { Database } from '../../../src/store/sqlite-library.ts';
+import type { StudyCommand } from '../../../src/study/commands.ts';
+import { studyDecider } from '../../../src/study/decide.ts';
+import type { StudyState } from '../../../src/study/state.ts';
+import { systemTools } from '../../../src/write/tools.ts';
+
+export interface Row {
+  readonly stream: string;
+  readonly revision: number;
+  readonly record: Buffer;
+  readonly sealed: Buffer;
+  readonly leaf: Buffer;
+}
+
+type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
+// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
+type Json = any;
+
+/** Lets somebody at the tables, with what guards them out of the way. */
+export function atTables<T>(data: string, use: (db: Database) => T): T {
+  const db = new Database(join(data, 'urn.sqlite'));
+  try {
+    const triggers = db.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'trigger'").pluck();
+    for (const trigger of triggers.all()) db.exec(`DROP TRIGGER ${trigger}`);
+    return use(db);
+  } finally {
+    db.close();
+  }
+}
+
+export function rowsOf(data: string, stream: string): Row[] {
+  return atTables(data, (db) =>
+    db
+      .prepare<[string], Row>(
+        'SELECT stream, revision, record, sealed, leaf FROM records WHERE stream = ? ORDER BY revision',
+      )
+      .all(stream),
+  );
+}
+
+/** Puts rows in the place of those at their revisions. */
+export function replaceRows(data: string, rows: readonly Row[]): void {
+  atTables(data, (db) => {
+    const update = db.prepare(
+      'UPDATE records SET record = ?, sealed = ?, leaf = ? WHERE stream = ? AND revision = ?',
+    );
+    for (const { record, sealed, leaf, stream, revision } of rows)
+      update.run(record, sealed, leaf, stream, revision);
+  });
+}
+
+export function streamOfStudy(data: string, name: string): string {
+  return atTables(data, (db) => {
+    const found = db
+      .prepare<[], { stream: string; record: Buffer }>(
+        "SELECT stream, record FROM records WHERE stream LIKE 'study-%' AND revision = 0",
+      )
+      .all()
+      .find(({ record }) => JSON.parse(record.toString()).data.configuration.name === name);
+    if (!found) throw new Error(`there is no study ${name}`);
+    return found.stream;
+  });
+}
+
+/** A row whose seals and leaf are right again. */
+export function altered(row: Row, change: (record: Json, sealed: Json) => void): Row {
+  const record: Json = JSON.parse(row.record.toString());
+  const sealed: Json = JSON.parse(row.sealed.toString());
+  change(record, sealed);
+  for (const name of Object.keys(record.seals))
+    record.seals[name] = hash('sha256', canonicalJson(sealed[name]));
+  const bytes = Buffer.from(canonicalJson(record));
+  return { ...row, record: bytes, sealed: Buffer.from(canonicalJson(sealed)), leaf: leafHash(bytes) };
+}
+
+/**
+ * A study's whole history decided anew after some of its events were changed: each event follows from those before it,
+ * with the ids, times and actors that it had.
+ */
+export function rewritten(rows: readonly Row[], change: (event: LogEvent) => LogEvent): Row[] {
+  const { newSalt } = systemTools();
+  let state: StudyState = { status: 'unregistered' };
+  let isChanged = false;
+  return rows.map((row) => {
+    const before = decodeRecord(row);
+    const event = change(before);
+    isChanged ||= event !== before;
+    const { fact, outcome } = studyDecider.decide(state, commandOf(event));
+    if (!fact) throw new Error(outcome.type);
+    const { id, log, stream, revision, at, actor } = event;
+    const bytes = encodeRecord({ id, log, stream, revision, at, actor }, fact, newSalt);
+    state = studyDecider.evolve(state, { id, log, stream, revision, at, actor, ...fact } as LogEvent);
+    // What stood before the first change stays as it was signed.
+    return isChanged ? ({ stream, revision, ...bytes } as Row) : row;
+  });
+}
+
+function commandOf(event: LogEvent): StudyCommand {
+  switch (event.type) {
+    case 'StudyRegistered':
+      return { type: 'register', ...event.data, seed: BigInt(event.sections.generator.seed) };
+    case 'ParticipantRandomized':
+      return {
+        type: 'randomize',
+        participantId: event.data.participantId,
+        levels: event.data.levels.map(({ level }) => level),
+        user: event.actor.user,
+        idempotencyKey: event.sections.request?.idempotencyKey,
+      };
+    case 'StudyPaused':
+      return { type: 'pause', ...event.data };
+    case 'StudyResumed':
+      return { type: 'resume', ...event.data };
+    default:
+      throw new Error(`${event.type} is no event of a study`);
+  }
+}
+
+export function randomizedAt(rows: readonly Row[], revision: number): Randomized {
+  const row = rows[revision];
+  const event = row && decodeRecord(row);
+  if (event?.type !== 'ParticipantRandomized') throw new Error(`${revision} is no allocation`);
+  return event;
+}
+
+/** The checkpoint of a stream's first records, signed as the service signs. */
+export function checkpoint(data: string, stream: string, size: number, keyFolder = data): string {
+  const key = loadSigningKey(join(keyFolder, 'signing-key'));
+  const tree = new MerkleTree();
+  for (const { leaf } of rowsOf(data, stream).slice(0, size)) tree.append(leaf);
+  return signCheckpoint(checkpointOrigin(key.name, stream), size, tree.root(), key);
+}
+
+export function publicKey(data: string): string {
+  return loadSigningKey(join(data, 'signing-key')).publicKey;
+}

@@ -1,0 +1,556 @@
+/** The real program verifies real data of the real service, sound and tampered with. */
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { leafHash } from '../../../events/record.ts';
+import type { Report, StreamReport } from '../../../src/audit/report.ts';
+import { clientOf, within } from '../../support/client.ts';
+import { issueKeys, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { TRIALS } from '../../support/trials.ts';
+import {
+  altered,
+  atTables,
+  checkpoint,
+  publicKey,
+  type Row,
+  randomizedAt,
+  replaceRows,
+  rewritten,
+  rowsOf,
+  streamOfStudy,
+} from './database.ts';
+
+const NAME = 'Sleep';
+const LEVELS = [
+  { sex: 'Male', local_site: '11-Cook County – Chicago' },
+  { sex: 'Female', local_site: '30-Dupage County' },
+  { sex: 'Male', local_site: '45-Kane (3+)' },
+] as const;
+/** Revision 0 registers, 1 to 8 randomize, 9 pauses, 10 resumes, 11 to 14 randomize. */
+const RECORDS = 15;
+
+const newFolder = temporaryFolders();
+const original = join(newFolder(), 'data');
+let stream: string;
+let trusted: string;
+let receipts: (...sizes: number[]) => string;
+
+beforeAll(async () => {
+  await makeHistory(original);
+  stream = streamOfStudy(original, NAME);
+  trusted = publicKey(original);
+  const notes = new Map([1, 5, 9, 12, 15].map((size) => [size, checkpoint(original, stream, size)]));
+  receipts = (...sizes) => {
+    const file = join(newFolder(), 'receipts.txt');
+    writeFileSync(file, sizes.map((size) => notes.get(size)).join('\n'));
+    return file;
+  };
+});
+
+async function makeHistory(data: string): Promise<void> {
+  const keys = await issueKeys(data, { edc: ['edc'], site: ['site', '--study', NAME] });
+  const service = await serve({ data, studies: TRIALS });
+  const work = clientOf(service.url, keys.edc);
+  const enrol = async (n: number, client = work) => {
+    const headers = n % 3 === 0 ? { 'Idempotency-Key': `visit-${n}` } : {};
+    // The service hears of the resumption a moment later than the command line.
+    await within(5000, async () => {
+      const { status } = await client.randomize(NAME, `p-${n}`, LEVELS[n % 3] ?? LEVELS[0], headers);
+      return status === 200;
+    });
+  };
+  for (let n = 1; n <= 8; n++) await enrol(n, n % 2 === 0 ? clientOf(service.url, keys.site) : work);
+  expect((await work.randomize('Ward', 'w-1', { ward: 'a' })).status).toBe(200);
+  await urnOk(['studies', 'pause', NAME, '--reason', 'review', '--data', data]);
+  await urnOk(['studies', 'resume', NAME, '--reason', 'reviewed', '--data', data]);
+  for (let n = 9; n <= 12; n++) await enrol(n);
+  await service.stop();
+}
+
+/** A copy of the sound log, to be tampered with. */
+function copy(): string {
+  const data = join(newFolder(), 'data');
+  cpSync(original, data, { recursive: true });
+  return data;
+}
+
+async function verified(data: string, ...args: string[]) {
+  const { code, stdout, stderr } = await urn(['verify', '--data', data, '--json', ...args]);
+  expect(stderr).toBe('');
+  const report: Report = JSON.parse(stdout);
+  expect(code).toBe(report.ok ? 0 : 1);
+  const study = report.streams.find((one) => one.study === NAME || one.stream === stream) as StreamReport;
+  return { report, study };
+}
+
+describe('a sound history', () => {
+  it('is self-consistent, and with receipts under the trusted key proven as far as they reach', async () => {
+    const { report, study } = await verified(original);
+    expect(report).toMatchObject({ ok: true, selfConsistentOnly: true, trusted: [] });
+    expect(study).toMatchObject({ records: RECORDS, participants: 12, sound: true });
+    const args = ['--trust', trusted, '--checkpoint', receipts(1, 5), '--checkpoint', receipts(12)];
+    const proven = await verified(original, ...args);
+    expect(proven.report).toMatchObject({ ok: true, selfConsistentOnly: false, trusted: [trusted] });
+    expect(proven.study.evidence).toMatchObject({
+      matching: 3,
+      matchingSize: 12,
+      uncovered: { from: 12, to: 14 },
+    });
+  });
+
+  it('is told of to people', async () => {
+    const key = join(newFolder(), 'urn.vkey');
+    writeFileSync(key, `${trusted}\n`);
+    const args = ['--data', original, '--study', NAME, '--trust', key, '--checkpoint', receipts(15)];
+    const { code, stdout, stderr } = await urn(['verify', ...args]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(`study "Sleep" (${stream}): sound`);
+    expect(stdout).toContain('15 records, 12 participants decided again');
+    expect(stdout).toContain('the history up to size 15 (revisions 0 to 14) is as it was signed');
+    expect(stdout).toContain('OK as far as the checkpoints reach');
+    expect((await urn(['verify', '--data', original])).stdout).toContain('SELF-CONSISTENT ONLY');
+  });
+
+  it('is verified without the signing key, and without a trace', async () => {
+    const data = copy();
+    rmSync(join(data, 'signing-key'));
+    const before = snapshot(data);
+    expect((await verified(data, '--trust', trusted, '--checkpoint', receipts(15))).report.ok).toBe(true);
+    expect(snapshot(data)).toEqual(before);
+  });
+
+  it('is verified while the service runs and takes participants', async () => {
+    const data = copy();
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const service = await serve({ data });
+    const client = clientOf(service.url, edc);
+    let running = true;
+    const enrolling = (async () => {
+      for (let n = 0; running; n++)
+        expect((await client.randomize(NAME, `later-${n}`, LEVELS[n % 3] ?? LEVELS[0])).status).toBe(200);
+    })();
+    for (let i = 0; i < 3; i++) {
+      const { report } = await verified(data, '--trust', trusted, '--checkpoint', receipts(15));
+      expect(report.ok, JSON.stringify(report)).toBe(true);
+    }
+    running = false;
+    await enrolling;
+    await service.stop();
+    const { study } = await verified(data);
+    expect(study.records).toBeGreaterThan(RECORDS);
+  });
+
+  it('is verified as a crash left it, and nothing is folded into the database', async () => {
+    const data = copy();
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const service = await serve({ data });
+    expect((await clientOf(service.url, edc).randomize(NAME, 'last', LEVELS[0])).status).toBe(200);
+    await service.kill();
+    expect(statSync(join(data, 'urn.sqlite-wal')).size).toBeGreaterThan(0);
+    const before = snapshot(data, 'urn.sqlite-shm');
+    expect((await verified(data)).study.records).toBe(RECORDS + 1);
+    expect(snapshot(data, 'urn.sqlite-shm')).toEqual(before);
+    // As it comes from a backup of these two files.
+    rmSync(join(data, 'urn.sqlite-shm'));
+    const { code, stdout, stderr } = await urn(['verify', '--data', data, '--json']);
+    expect({ code, records: RECORDS + 1 }).toEqual({ code: 0, records: studyOf(stdout).records });
+    expect(stderr).toContain('a copy in ');
+    expect(snapshot(data)).toEqual(before);
+  });
+
+  it.runIf(process.getuid?.() === 0)('is verified in a folder that cannot be written', async () => {
+    const folder = newFolder();
+    chmodSync(folder, 0o755);
+    const file = join(folder, 'copy.sqlite');
+    cpSync(join(original, 'urn.sqlite'), file);
+    chownSync(file, 65534, 65534);
+    chmodSync(file, 0o400);
+    const nobody = { uid: 65534, gid: 65534 };
+    const { code, stdout, stderr } = await urn(['verify', '--store', `sqlite:${file}`, '--json'], nobody);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('a copy in ');
+    expect(studyOf(stdout).records).toBe(RECORDS);
+    expect(readdirSync(folder)).toEqual(['copy.sqlite']);
+  });
+});
+
+function studyOf(json: string): StreamReport {
+  return (JSON.parse(json) as Report).streams.find(({ study }) => study === NAME) as StreamReport;
+}
+
+/** All files of a folder, but for one. */
+function snapshot(folder: string, without?: string): Record<string, string> {
+  const names = readdirSync(folder).filter((name) => name !== without);
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name)).toString('base64')]));
+}
+
+/** What is done to the study's rows at revision 6, and what the report then names. */
+const EDITS: Readonly<
+  Record<string, { edit: (row: Row, rows: readonly Row[]) => Row; revision?: number; field: RegExp | string }>
+> = {
+  'a byte of the record': {
+    edit: (row) => ({ ...row, record: flip(row.record, '"level":"') }),
+    field: 'leaf',
+  },
+  'a byte of the record, and the leaf': {
+    edit: (row) => {
+      const record = flip(row.record, '"level":"');
+      return { ...row, record, leaf: leafHash(record) };
+    },
+    field: 'data.levels[0].level',
+  },
+  'the leaf': { edit: (row) => ({ ...row, leaf: Buffer.alloc(32) }), field: 'leaf' },
+  'a byte of the treatment': {
+    edit: (row) => ({ ...row, sealed: flip(row.sealed, '"treatment":"') }),
+    field: 'seals.allocation',
+  },
+  'a byte of the draw': {
+    edit: (row) => ({ ...row, sealed: flip(row.sealed, '"uniform53":') }),
+    field: 'seals.draw',
+  },
+  'the treatment, sealed again': {
+    edit: (row) =>
+      altered(row, (_, { allocation }) => Object.assign(allocation, { treatment: otherArm(row) })),
+    field: 'allocation.treatment',
+  },
+  'the uniform, sealed again': {
+    edit: (row) => altered(row, (_, { draw }) => Object.assign(draw, { uniform53: 5 })),
+    field: 'draw.uniform53',
+  },
+  'the state behind it, sealed again': {
+    edit: (row) =>
+      altered(row, (_, { draw }) =>
+        Object.assign(draw.bgStateAfter.state, { state: '12345678901234567890' }),
+      ),
+    field: 'draw.bgStateAfter.state.state',
+  },
+  'the user, hashed again': {
+    edit: (row) => altered(row, ({ actor }) => Object.assign(actor, { user: 'nobody' })),
+    field: 'actor.user',
+  },
+  'the id, now that of an earlier participant': {
+    edit: (row) => altered(row, ({ data }) => Object.assign(data, { participantId: 'p-2' })),
+    field: 'type',
+  },
+};
+
+function flip(bytes: Buffer, behind: string): Buffer {
+  const at = bytes.indexOf(behind) + behind.length;
+  const flipped = Buffer.from(bytes);
+  flipped[at] = (bytes[at] ?? 0) ^ 1;
+  return flipped;
+}
+
+function otherArm(row: Row): string {
+  const { treatment } = JSON.parse(row.sealed.toString()).allocation;
+  return treatment === 'ZZTREATA' ? 'ZZTREATB' : 'ZZTREATA';
+}
+
+describe.concurrent('a careless edit of one record is named exactly:', () => {
+  it.each(Object.entries(EDITS))('%s', async (_, { edit, field }) => {
+    const data = copy();
+    const rows = rowsOf(data, stream);
+    replaceRows(data, [edit(rows[6] as Row, rows)]);
+    const { report, study } = await verified(data);
+    expect(study.divergence).toMatchObject({ revision: 6, field });
+    expect(study.divergence?.id).toBe(randomizedAt(rows, 6).id);
+    expect(study.notReplayed).toBe(RECORDS - 6);
+    // The other studies do not suffer.
+    expect(report.streams.filter(({ sound }) => !sound)).toHaveLength(1);
+    const { stdout, code } = await urn(['verify', '--data', data]);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`FIRST DIVERGENCE at ${stream}/6: ParticipantRandomized, participant`);
+    expect(stdout).toMatch(/^FAILED$/m);
+  });
+});
+
+describe.concurrent('records moved about are named:', () => {
+  it('one deleted in the middle', async () => {
+    const data = copy();
+    atTables(data, (db) => db.prepare('DELETE FROM records WHERE stream = ? AND revision = 6').run(stream));
+    const { study } = await verified(data, '--trust', trusted, '--checkpoint', receipts(5, 15));
+    expect(study.divergence).toMatchObject({ revision: 7, why: 'revision 6 is missing' });
+    expect(study.evidence).toMatchObject({ matchingSize: 5, failed: [{ size: 15, because: 'gap' }] });
+  });
+
+  it('one deleted in the middle, and the others moved up, numbered and hashed again', async () => {
+    const data = copy();
+    const rows = rowsOf(data, stream);
+    const moved = rows.slice(7).map((row) => ({
+      ...altered(row, (record) => {
+        record.revision--;
+      }),
+      revision: row.revision - 1,
+    }));
+    replaceRows(data, moved);
+    atTables(data, (db) => db.prepare('DELETE FROM records WHERE stream = ? AND revision = 14').run(stream));
+    const { study } = await verified(data);
+    expect(study.divergence).toMatchObject({ revision: 6, participant: 'p-7' });
+    expect(study.divergence?.field).toMatch(/^draw\.bgStateBefore/);
+  });
+
+  it('two exchanged', async () => {
+    const data = copy();
+    const [, , , a, b] = rowsOf(data, stream) as [Row, Row, Row, Row, Row];
+    replaceRows(data, [
+      { ...a, revision: 4 },
+      { ...b, revision: 3 },
+    ]);
+    expect((await verified(data)).study.divergence).toMatchObject({
+      revision: 3,
+      field: 'revision',
+      expected: `"${stream}/3"`,
+      found: `"${stream}/4: ParticipantRandomized"`,
+    });
+  });
+
+  it('one inserted, and those behind it moved down', async () => {
+    const data = copy();
+    const rows = rowsOf(data, stream);
+    const down = rows.slice(6).map((row) => ({
+      ...altered(row, (record) => {
+        record.revision++;
+      }),
+      revision: row.revision + 1,
+    }));
+    const copied = altered(rows[5] as Row, (record) => {
+      record.revision = 6;
+      record.data.participantId = 'p-77';
+    });
+    atTables(data, (db) => {
+      const insert = db.prepare(
+        'INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, ?, ?, ?, ?)',
+      );
+      db.prepare('DELETE FROM records WHERE stream = ? AND revision >= 6').run(stream);
+      for (const row of [{ ...copied, revision: 6 }, ...down])
+        insert.run(stream, row.revision, row.record, row.sealed, row.leaf);
+    });
+    const { divergence } = (await verified(data)).study;
+    expect(divergence).toMatchObject({ revision: 6, participant: 'p-77' });
+    expect(divergence?.field).toMatch(/^draw\.bgStateBefore/);
+  });
+
+  it('one that stands twice, in a table that was made anew without its constraints', async () => {
+    const data = copy();
+    atTables(data, (db) => {
+      db.exec('CREATE TABLE other AS SELECT * FROM records; DROP VIEW readable; DROP TABLE records');
+      db.exec('CREATE TABLE records (position INTEGER PRIMARY KEY, stream, revision, record, sealed, leaf)');
+      db.exec('INSERT INTO records SELECT * FROM other');
+      db.prepare(
+        'INSERT INTO records (stream, revision, record, sealed, leaf) SELECT stream, revision, record, sealed, leaf FROM other WHERE stream = ? AND revision IN (6, 7)',
+      ).run(stream);
+    });
+    const { study } = await verified(data);
+    expect(study.divergence).toMatchObject({
+      revision: 6,
+      why: 'a record stands there twice, or was put in',
+    });
+    expect(study.records).toBe(RECORDS + 2);
+  });
+});
+
+describe.concurrent('what agrees with itself is found by a kept checkpoint, and by nothing else:', () => {
+  /** Verified three times: without a checkpoint, with one that does not cover the change, with one that does. */
+  async function onlyBy(data: string, before: number, covering: number) {
+    const without = await verified(data, '--trust', trusted);
+    expect(without.report, JSON.stringify(without.report)).toMatchObject({
+      ok: true,
+      selfConsistentOnly: true,
+    });
+    const earlier = await verified(data, '--trust', trusted, '--checkpoint', receipts(before));
+    expect(earlier.report).toMatchObject({ ok: true, selfConsistentOnly: false });
+    expect(earlier.study.evidence).toMatchObject({ matchingSize: before, uncovered: { from: before } });
+    const found = await verified(data, '--trust', trusted, '--checkpoint', receipts(before, covering));
+    expect(found.report.ok).toBe(false);
+    expect(found.study.divergence).toBeUndefined();
+    return found.study.evidence;
+  }
+
+  it('the tail cut off', async () => {
+    const data = copy();
+    atTables(data, (db) => db.prepare('DELETE FROM records WHERE stream = ? AND revision >= 13').run(stream));
+    expect(await onlyBy(data, 12, 15)).toMatchObject({
+      tailCutOff: { size: 13, signedSize: 15 },
+      failing: 1,
+    });
+  });
+
+  it('a treatment changed, and everything after it derived again', async () => {
+    const data = copy();
+    const rows = rowsOf(data, stream);
+    // Other levels are another urn: one of these falls on the other arm.
+    const candidates = LEVELS.map((levels) =>
+      rewritten(rows, (event) =>
+        event.revision === 7 && event.type === 'ParticipantRandomized'
+          ? {
+              ...event,
+              data: {
+                ...event.data,
+                levels: event.data.levels.map(({ factor }) => ({ factor, level: levels[factor as 'sex'] })),
+              },
+            }
+          : event,
+      ),
+    );
+    const arm = (of: readonly Row[], revision: number) =>
+      randomizedAt(of, revision).sections.allocation.treatment;
+    const changed =
+      candidates.find((all) => arm(all, 7) !== arm(rows, 7)) ??
+      candidates.find((all) => [8, 11, 12, 13, 14].some((i) => arm(all, i) !== arm(rows, i)));
+    replaceRows(data, changed as Row[]);
+    const evidence = await onlyBy(data, 5, 9);
+    expect(evidence).toMatchObject({ failing: 1, rewritten: { afterSize: 5, upToSize: 9 } });
+    const { stdout } = await urn([
+      'verify',
+      '--data',
+      data,
+      '--trust',
+      trusted,
+      '--checkpoint',
+      receipts(5, 9, 15),
+    ]);
+    expect(stdout).toContain(
+      'the history up to size 5 is proven unchanged; between size 6 and 9 it is not what',
+    );
+  });
+
+  it('the configuration rewritten, and everything decided again under it', async () => {
+    const data = copy();
+    const changed = rewritten(rowsOf(data, stream), (event) =>
+      event.type === 'StudyRegistered'
+        ? { ...event, data: { ...event.data, configuration: { ...event.data.configuration, beta: 7 } } }
+        : event,
+    );
+    replaceRows(data, changed);
+    expect((await verified(data)).report.ok).toBe(true);
+    const { study } = await verified(data, '--trust', trusted, '--checkpoint', receipts(1, 15));
+    expect(study.evidence).toMatchObject({
+      matching: 0,
+      failing: 2,
+      rewritten: { afterSize: 0, upToSize: 1 },
+    });
+  });
+
+  it('the whole history rewritten and signed anew under the same key', async () => {
+    const data = copy();
+    const changed = rewritten(rowsOf(data, stream), (event) =>
+      event.type === 'StudyRegistered'
+        ? { ...event, sections: { generator: { ...event.sections.generator, seed: `${2n ** 127n}` } } }
+        : event,
+    );
+    replaceRows(data, changed);
+    const forged = join(newFolder(), 'new.txt');
+    writeFileSync(forged, Buffer.from(checkpoint(data, stream, 15)).toString('base64'));
+    expect((await verified(data, '--trust', trusted, '--checkpoint', forged)).report.ok).toBe(true);
+    const { study } = await verified(
+      data,
+      '--trust',
+      trusted,
+      '--checkpoint',
+      forged,
+      '--checkpoint',
+      receipts(5),
+    );
+    expect(study.evidence).toMatchObject({ matching: 1, failing: 1 });
+    expect(study.warnings).toMatchObject([{ code: 'weak-seed' }, { code: 'two-histories-signed' }].slice(1));
+  });
+
+  it('the whole log replaced by another, under another key', async () => {
+    const data = join(newFolder(), 'data');
+    await makeHistory(data);
+    expect((await verified(data)).report).toMatchObject({ ok: true, selfConsistentOnly: true });
+    const { report } = await verified(data, '--trust', trusted, '--checkpoint', receipts(15));
+    expect(report).toMatchObject({ ok: false, untrustedKey: true });
+    expect(report.streams[0]?.divergence).toMatchObject({
+      field: 'data.publicKey',
+      expected: `"${trusted}"`,
+    });
+    expect(report.unusedCheckpoints).toMatchObject([{ because: 'no-such-stream', size: 15 }]);
+    const untrusting = await verified(data, '--checkpoint', receipts(15));
+    expect(untrusting.report.unusedCheckpoints).toMatchObject([{ because: 'not-trusted' }]);
+  });
+
+  it('the whole log replaced, with the key that is trusted copied into it', async () => {
+    const data = join(newFolder(), 'data');
+    await makeHistory(data);
+    const [created] = rowsOf(data, 'log') as [Row];
+    replaceRows(data, [altered(created, (record) => Object.assign(record.data, { publicKey: trusted }))]);
+    const { report } = await verified(data, '--trust', trusted);
+    expect(report).toMatchObject({ ok: true, selfConsistentOnly: true });
+    const held = await verified(data, '--trust', trusted, '--checkpoint', receipts(1));
+    expect(held.report).toMatchObject({ ok: false, unusedCheckpoints: [{ because: 'no-such-stream' }] });
+  });
+
+  it('a checkpoint forged', async () => {
+    const file = join(newFolder(), 'forged.txt');
+    const genuine = readFileSync(receipts(9), 'utf8');
+    const other = join(newFolder(), 'other');
+    await urnOk(['keys', 'add', 'x', '--data', other]);
+    for (const [note, because] of [
+      [genuine.replace('\n9\n', '\n8\n'), 'forged'],
+      [checkpoint(original, stream, 9, other), 'not-trusted'],
+    ] as const) {
+      writeFileSync(file, note);
+      const { report } = await verified(original, '--trust', trusted, '--checkpoint', file);
+      expect(report).toMatchObject({ ok: false, unusedCheckpoints: [{ because }] });
+    }
+  });
+});
+
+describe.concurrent('wrong usage exits with 2, and speaks on stderr alone:', () => {
+  const file = (text: string) => {
+    const path = join(newFolder(), 'given.txt');
+    writeFileSync(path, text);
+    return path;
+  };
+  it.each([
+    ['no log', () => ['--data', newFolder()], /there is no log/],
+    ['a log in memory', () => ['--store', 'memory:'], /memory/],
+    ['an unknown study', () => ['--data', original, '--study', 'Slep'], /no study "Slep".*urn studies list/],
+    [
+      'a checkpoint file that is not there',
+      () => ['--data', original, '--checkpoint', '/none'],
+      /cannot read \/none/,
+    ],
+    [
+      'a checkpoint file that holds none',
+      () => ['--data', original, '--checkpoint', file('hello\n')],
+      /given\.txt:1: /,
+    ],
+    [
+      'a key that is none',
+      () => ['--data', original, '--trust', 'urn+x'],
+      /what --trust names is no Ed25519/,
+    ],
+    [
+      'a database of somebody else',
+      () => ['--store', `sqlite:${file('x'.repeat(200))}`],
+      /not a log of this program/,
+    ],
+  ])('%s', async (_, args, says) => {
+    const { code, stdout, stderr } = await urn(['verify', ...args()]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(says);
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  it('but a database that is damaged is a failure', async () => {
+    const data = copy();
+    const path = join(data, 'urn.sqlite');
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0x5a, 8192));
+    const { code, stderr } = await urn(['verify', '--data', data]);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/damaged/);
+  });
+});

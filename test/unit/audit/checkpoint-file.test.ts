@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { CheckpointFileError, parseCheckpointFile } from '../../../src/audit/checkpoint-file.ts';
+import { signNote } from '../../../src/ledger/signed-note.ts';
+import { checkpoints as published } from '../../support/published-notes.ts';
+import { HISTORY, KEY, logOf, STUDY } from './support.ts';
+
+const log = logOf(HISTORY);
+const notes = [1, 4, 9].map((size) => log.checkpoint(STUDY, size).note);
+const [first = '', second = '', third = ''] = notes;
+const base64 = (note: string) => Buffer.from(note).toString('base64');
+const parse = (text: string) => parseCheckpointFile(Buffer.from(text), 'kept.txt');
+const read = (text: string) => parse(text).map(({ where, note, claims }) => [where, note, claims.size]);
+
+describe('a file of checkpoints', () => {
+  it.each([
+    ['one note', first, [['kept.txt:1', first, 1]]],
+    ['one line of base64', base64(second), [['kept.txt:1', second, 4]]],
+    [
+      'notes with an empty line between them',
+      notes.join('\n'),
+      [
+        ['kept.txt:1', first, 1],
+        ['kept.txt:7', second, 4],
+        ['kept.txt:13', third, 9],
+      ],
+    ],
+    [
+      'lines of base64, with and without empty lines',
+      `\n${base64(first)}\n${base64(second)}\n\n\n${base64(third)}\n`,
+      [
+        ['kept.txt:2', first, 1],
+        ['kept.txt:3', second, 4],
+        ['kept.txt:6', third, 9],
+      ],
+    ],
+    [
+      'both kinds',
+      `${first}\n${base64(second)}\n${third}`,
+      [
+        ['kept.txt:1', first, 1],
+        ['kept.txt:7', second, 4],
+        ['kept.txt:8', third, 9],
+      ],
+    ],
+  ])('of %s', (_, text, expected) => {
+    expect(read(text)).toEqual(expected);
+  });
+
+  it('of other logs as they were published, one of them with a first line that could be base64', () => {
+    for (const { note, size } of Object.values(published))
+      expect(read(note)).toEqual([['kept.txt:1', note, size]]);
+    const note = signNote(`logs\n3\n${Buffer.alloc(32).toString('base64')}\n`, KEY);
+    expect(read(note)).toEqual([['kept.txt:1', note, 3]]);
+  });
+
+  it.each([
+    ['nothing', '', /^kept\.txt holds no checkpoint/],
+    ['empty lines', '\n\n', /^kept\.txt holds no checkpoint/],
+    ['a text', 'hello\n', /^kept\.txt:1: this is the beginning of no whole signed note/],
+    ['a note without its signature', first.split('— ')[0] ?? '', /^kept\.txt:1: /],
+    ['a note without its last line break', first.trimEnd(), /^kept\.txt:1: /],
+    ['a second note that is cut off', `${first}\n${second.slice(0, 40)}`, /^kept\.txt:7: /],
+    ['notes with nothing between them', first + second, /^kept\.txt:1: /],
+    ['base64 that is cut off', `${base64(first)}\n${base64(second).slice(0, -4)}`, /^kept\.txt:2: /],
+    ['base64 with a letter changed in the padding', base64(`${first}`).replace(/=*$/, '!'), /^kept\.txt:1: /],
+    ['lines as Windows ends them', first.replaceAll('\n', '\r\n'), /^kept\.txt:1: .*carriage return/],
+    ['a note that is no checkpoint', signNote('hello\n', KEY), /^kept\.txt:1: not a checkpoint: /],
+    [
+      'a checkpoint of no size',
+      signNote(`log/x\n-1\n${Buffer.alloc(32).toString('base64')}\n`, KEY),
+      /no tree size/,
+    ],
+  ])('is refused, naming file and line: %s', (_, text, message) => {
+    const parsed = () => parse(text);
+    expect(parsed).toThrow(CheckpointFileError);
+    expect(parsed).toThrow(message);
+    expect(parsed).toThrow(/\(hint: /);
+  });
+
+  it('is refused when it is not UTF-8', () => {
+    expect(() => parseCheckpointFile(Buffer.from([0xff, 0x0a]), 'kept.txt')).toThrow(/not UTF-8/);
+  });
+});
