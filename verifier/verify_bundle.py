@@ -219,8 +219,8 @@ def main():
         study.keys = None if name == "access" and streams[name].divergence else study.keys  # nobody can be judged then
     is_shown = json.loads(archive.read("configuration.json")) == study.configuration
     failures += [] if is_shown else ["configuration.json does not say what the study's first record says"]
-    verdicts = [(each, compare(each, log["logName"], streams, keys)) for each in sorted(checkpoints, key=lambda c: c.size)]
-    failures += [f"{each.where}, size {each.size}: {wrong}" for each, wrong in verdicts if wrong]
+    said = [(each, compare(each, log["logName"], streams, keys)) for each in sorted(checkpoints, key=lambda c: c.size)]
+    failures += [f"{each.where}, size {each.size}: {wrong}" for each, wrong in said if wrong]
     print(f"Study {(study.configuration or {'name': '?'})['name']}, content {content}, log {log['logName']}")
     for stream in streams.values():
         sound = "sound" if not stream.divergence else "sound before the divergence, and behind it not looked at"

@@ -11,7 +11,7 @@ export function escapeHtml(text: string | number): string {
   return String(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
-/** A table whose first row is its head. Cells are HTML; numbers are set to the right. */
+/** A table; no head: no row of heads. Cells are HTML; numbers are set to the right. */
 export function htmlTable(
   head: readonly string[],
   rows: readonly (readonly (string | number)[])[],
@@ -19,7 +19,8 @@ export function htmlTable(
 ): string {
   const cell = (text: string | number) =>
     typeof text === 'number' ? `<td class="number">${text}</td>` : `<td>${text}</td>`;
-  return `<table class="${className}"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
+  const heads = head.map((text) => `<th>${text}</th>`).join('');
+  return `<table class="${className}">${heads && `<thead><tr>${heads}</tr></thead>`}
 <tbody>
 ${rows.map((row) => `<tr>${row.map(cell).join('')}</tr>`).join('\n')}
 </tbody></table>`;

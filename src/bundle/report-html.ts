@@ -58,7 +58,7 @@ function study({ summary, identity }: ReportParts, { mode }: StudyConfiguration)
   const seed = summary.seedSource === 'drawn' ? 'drawn from the operating system' : 'configured';
   return `<h2>Study</h2>
 ${htmlTable(
-  ['', ''],
+  [],
   [
     ['Mode', mode],
     ['Registered', e(shownInstant(summary.registeredAt))],
@@ -76,7 +76,7 @@ function configured(configuration: StudyConfiguration, isOpen: boolean): string 
   const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment } = configuration;
   return `<h2>Configuration as registered</h2>
 ${htmlTable(
-  ['', ''],
+  [],
   [
     ['Treatments', isOpen ? treatments.map(e).join(', ') : `${treatments.length}, not named in this report`],
     ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
@@ -145,7 +145,7 @@ function* events(
   const head = [
     'Revision',
     'Time (UTC)',
-    'Event',
+    'Participant',
     ...factors.map(({ name }) => e(name)),
     ...(isOpen ? ['Treatment'] : []),
   ];
@@ -184,7 +184,7 @@ ${htmlTable(
   ]),
 )}
 ${htmlTable(
-  ['', ''],
+  [],
   [
     ['Public key', `<code>${e(identity.signingKey.publicKey)}</code>`],
     ['Software', `urn ${e(version)}`],

@@ -1,0 +1,88 @@
+/** A bundle taken apart by Python's standard library, changed as anyone could, and put together again. */
+import { spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeArchive } from '../../../src/bundle/archive.ts';
+import type { Row } from './database.ts';
+
+/** The verifier of the repository: that of a bundle is not to be trusted. */
+const VERIFIER = fileURLToPath(new URL('../../../verifier/verify_bundle.py', import.meta.url));
+
+export interface Verified {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function runVerifier(
+  python: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Verified {
+  const { status, stdout, stderr, error } = spawnSync(python, [VERIFIER, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1', ...env },
+  });
+  if (error) throw error;
+  return { code: status, stdout, stderr };
+}
+
+/** The files of a bundle by path. */
+export class BundleFiles {
+  readonly files = new Map<string, Buffer>();
+
+  static unpack(python: string, file: string): BundleFiles {
+    const folder = mkdtempSync(join(tmpdir(), 'urn-test-bundle-'));
+    const { status, stderr } = spawnSync(python, ['-m', 'zipfile', '-e', file, folder], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+    const bundle = new BundleFiles();
+    for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+      if (statSync(join(folder, path)).isFile()) bundle.files.set(path, readFileSync(join(folder, path)));
+    return bundle;
+  }
+
+  text(path: string): string {
+    return this.files.get(path)?.toString('utf8') ?? '';
+  }
+
+  set(path: string, text: string): void {
+    this.files.set(path, Buffer.from(text));
+  }
+
+  rows(stream: string): Row[] {
+    return this.text(`records/${stream}.txt`)
+      .split('\n')
+      .slice(0, -1)
+      .map((line, revision) => {
+        const [leaf = '', record = '', sealed = ''] = line.split('\t');
+        return {
+          stream,
+          revision,
+          leaf: Buffer.from(leaf, 'hex'),
+          record: Buffer.from(record),
+          sealed: Buffer.from(sealed),
+        };
+      });
+  }
+
+  setRows(stream: string, rows: readonly Row[]): void {
+    const lines = rows.map(
+      ({ leaf, record, sealed }) => `${Buffer.from(leaf).toString('hex')}\t${record}\t${sealed}\n`,
+    );
+    this.set(`records/${stream}.txt`, lines.join(''));
+  }
+
+  /** Puts it together with a manifest that fits, as whoever tampers with a bundle would. */
+  async pack(out: string): Promise<string> {
+    const manifest = JSON.parse(this.text('manifest.json'));
+    for (const file of manifest.files)
+      file.sha256 = hash('sha256', this.files.get(file.path) ?? Buffer.alloc(0));
+    this.set('manifest.json', JSON.stringify(manifest));
+    const files = [...this.files].map(([path, bytes]) => ({ path, parts: () => [bytes] }));
+    await writeArchive(out, files, () => undefined);
+    return out;
+  }
+}
