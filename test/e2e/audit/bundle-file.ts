@@ -1,7 +1,7 @@
 /** A bundle taken apart by Python's standard library, changed as anyone could, and put together again. */
 import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,6 +41,7 @@ export class BundleFiles {
     const bundle = new BundleFiles();
     for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
       if (statSync(join(folder, path)).isFile()) bundle.files.set(path, readFileSync(join(folder, path)));
+    rmSync(folder, { recursive: true });
     return bundle;
   }
 
