@@ -14,6 +14,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --from=build /app/bin bin
+COPY verifier verifier
 COPY studies.yaml /config/studies.yaml
 RUN ln -s /app/bin/urn.js /usr/local/bin/urn && mkdir -m 0700 /data && chown node:node /data
 USER node

@@ -194,12 +194,13 @@ def compare(checkpoint, log_name, streams, keys):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bundle")
-    parser.add_argument("--trust", action="append", default=[])
-    parser.add_argument("--checkpoint", action="append", default=[])
+    for option in ("--trust", "--checkpoint"):
+        parser.add_argument(option, action="append", default=[])
     options = parser.parse_args()
     archive, streams, failures = zipfile.ZipFile(options.bundle), {}, []
     manifest = json.loads(archive.read("manifest.json"))
-    listed, content = {each["path"]: each["sha256"] for each in manifest["files"]}, manifest["content"]
+    content = {"urn-bundle@1": manifest["content"]}[manifest["format"]]
+    listed = {each["path"]: each["sha256"] for each in manifest["files"]}
     for path in sorted({*listed, *archive.namelist()} - {"manifest.json"}):
         digest = hashlib.sha256()
         for line in archive.open(path) if path in archive.namelist() else ():

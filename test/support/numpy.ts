@@ -50,11 +50,11 @@ export type OracleAnswer = z.infer<typeof OracleAnswer>;
 
 const ORACLE = fileURLToPath(new URL('numpy-oracle.py', import.meta.url));
 
-/** The first Python that can import numpy: the environment's PYTHON, python3, the system's own; else undefined. */
-export function findPython(): string | undefined {
+/** The first Python that can import numpy, or these modules: the environment's PYTHON, python3, the system's own. */
+export function findPython(modules = 'numpy'): string | undefined {
   const interpreters = [process.env['PYTHON'] || 'python3', 'python3', '/usr/bin/python3'];
   return interpreters.find(
-    (command) => spawnSync(command, ['-c', 'import numpy'], { stdio: 'ignore' }).status === 0,
+    (command) => spawnSync(command, ['-c', `import ${modules}`], { stdio: 'ignore' }).status === 0,
   );
 }
 
