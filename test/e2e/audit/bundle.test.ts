@@ -11,7 +11,8 @@ import { findPython } from '../../support/numpy.ts';
 import { issueKeys, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { TRIALS } from '../../support/trials.ts';
-import { BundleFiles, runVerifier, type Verified } from './bundle-file.ts';
+import { runVerifier, type Verified } from '../../support/verifier.ts';
+import { BundleFiles } from './bundle-file.ts';
 import {
   altered,
   checkpoint,

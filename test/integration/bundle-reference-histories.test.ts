@@ -1,0 +1,54 @@
+/** Bundles of the reference's 2,100 allocations, and the stand-alone verifier under the machine's own numpy. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type OpenLog, openLog } from '../../src/app.ts';
+import { writeBundle } from '../../src/bundle/bundle.ts';
+import { OPERATOR } from '../support/facts.ts';
+import { findPython } from '../support/numpy.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+import { referenceHistories } from '../support/vectors.ts';
+import { runVerifier } from '../support/verifier.ts';
+
+const python = findPython();
+const inCi = !['', '0', 'false', undefined].includes(process.env['CI']);
+if (python === undefined && !inCi) {
+  // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
+  console.warn('bundles are NOT verified: no Python with numpy (Debian: apt install python3-numpy)');
+}
+const folder = temporaryFolders()();
+const histories = referenceHistories();
+let log: OpenLog;
+let keyId: string;
+
+describe.skipIf(python === undefined && !inCi)('the verifier draws again what the reference drew', () => {
+  beforeAll(async () => {
+    log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
+    await log.rebuild();
+    const issued = await log.keys.issue({ user: 'replay', scopes: ['randomize'] }, OPERATOR);
+    if ('refused' in issued) throw new Error(issued.refused);
+    keyId = issued.keyId;
+  });
+  afterAll(() => log.close());
+
+  it.each(histories)('in $configuration.name', async ({ configuration, seed, participants }) => {
+    const { studies, store, identity } = log;
+    await studies.register(configuration, seed, OPERATOR);
+    const stream = studies.streamOf(configuration.name);
+    for (const [i, { levelIndexes }] of participants.entries()) {
+      const levels = levelIndexes.map((level, factor) => configuration.factors[factor]?.levels[level] ?? '');
+      const command = { type: 'randomize', participantId: String(i), levels, user: 'replay' } as const;
+      const actor = { keyId, user: 'replay', accessRevision: 0 };
+      await studies.submit(stream, { ...command, suspended: false, idempotencyKey: undefined }, actor);
+    }
+    const out = join(folder, `${configuration.name}.zip`);
+    const bundle = await writeBundle({
+      ...{ store, identity, stream, out },
+      ...{ content: 'full', checkpoints: [], version: 'test' },
+    });
+    expect(bundle.participants).toBe(participants.length);
+    const { code, stdout } = runVerifier(python ?? 'python3', [out]);
+    expect([0, 3], stdout).toContain(code);
+    expect(stdout).toContain(`${participants.length} allocations, drawn again with numpy`);
+    expect(stdout).toContain('RESULT  nothing wrong was found');
+  });
+});
