@@ -10,6 +10,7 @@ import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import { DomainError } from './errors.ts';
 import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
 import type { EventStore } from './store/event-store.ts';
@@ -21,6 +22,9 @@ import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
 import { systemTools } from './write/tools.ts';
 import type { WriterHooks } from './write/writer.ts';
+
+/** In the data folder, beside the signing key. */
+const LAST_CHECKPOINTS = 'last-checkpoints';
 
 export interface LogSettings {
   /** Folder of the embedded store and of the signing key. */
@@ -40,6 +44,13 @@ export interface OpenLog {
   readonly studies: Studies;
   /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
   rebuild(onProgress?: (records: number) => void): Promise<void>;
+  /**
+   * Why the log is not the one that it was: it does not extend what it signed last. To be asked once all of it, or one
+   * stream, is folded. When there is a reason, this process writes and signs nothing.
+   */
+  rolledBack(stream?: string): DomainError | undefined;
+  /** Undefined for a log in memory, which has no past. */
+  readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Answers what was accepted, then closes. */
   close(): Promise<void>;
 }
@@ -57,7 +68,7 @@ export async function openLog(
   hooks: RunnerHooks & WriterHooks = {},
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const { store, keySource, startChecks } = openStore(settings);
+  const { store, keySource, startChecks, lastCheckpointsFile } = openStore(settings);
   try {
     const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
@@ -67,7 +78,11 @@ export async function openLog(
       ...hooks,
       onFolded: (stream, leaf) => ledger.append(stream, leaf),
     });
-    const parts = { store, logId: identity.logId, runner, tools, hooks };
+    const lastCheckpoints =
+      lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
+    let refusal: DomainError | undefined;
+    const writerHooks = { ...hooks, refusal: () => refusal };
+    const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
     const keys = new Keys(parts);
     const studies = new Studies(parts);
     const rebuild = async (onProgress?: (records: number) => void) => {
@@ -78,12 +93,21 @@ export async function openLog(
         await checks?.stop();
       }
     };
+    const rolledBack = (stream?: string) => {
+      const isFolded = (name: string) => (stream === undefined || name === stream) && !runner.halted(name);
+      const [first, ...others] = lastCheckpoints?.rollbacks(ledger, isFolded) ?? [];
+      if (first) {
+        refusal = rollbackError(first, others.length);
+        ledger.refuse(refusal);
+      }
+      return refusal;
+    };
     const close = async () => {
       await studies.drain();
       runner.stop();
       await store.close();
     };
-    return { store, identity, runner, ledger, keys, studies, rebuild, close };
+    return { store, identity, runner, ledger, keys, studies, rebuild, rolledBack, lastCheckpoints, close };
   } catch (error) {
     await store.close();
     throw error;
@@ -111,11 +135,21 @@ export function openForVerification(settings: LogSettings): OpenSource {
   return openRecordedSource(file);
 }
 
+function rollbackError({ stream, signed, present }: Rollback, others: number): DomainError {
+  const is = present < signed ? `ends after ${present}` : 'holds others';
+  const more = others > 0 ? `, and so with ${others} more` : '';
+  return new DomainError(
+    'rolled-back',
+    `the log is not the one that it was: it signed ${signed} records of ${stream}, which now ${is}${more} (hint: restore the newest copy of the database; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
+  );
+}
+
 interface OpenStore {
   readonly store: EventStore;
   readonly keySource: KeySource;
   /** Undefined where it is not worth it. */
   readonly startChecks?: () => BackwardChecks | undefined;
+  readonly lastCheckpointsFile?: string;
 }
 
 function openStore(settings: LogSettings): OpenStore {
@@ -128,7 +162,8 @@ function openStore(settings: LogSettings): OpenStore {
   const load = () => loadSigningKey(keyFile);
   const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
   const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
-  return { store: new SqliteStore(file), keySource: { load, loadOrMake }, startChecks };
+  const lastCheckpointsFile = join(resolve(settings.data), LAST_CHECKPOINTS);
+  return { store: new SqliteStore(file), keySource: { load, loadOrMake }, startChecks, lastCheckpointsFile };
 }
 
 /** Of a database and its write-ahead log. */

@@ -9,7 +9,7 @@ import { Authentication } from './http/credentials.ts';
 import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
-import { Witness } from './ledger/witness.ts';
+import { appendTo, Collector } from './ledger/collector.ts';
 import type { Logger } from './logger.ts';
 import { makeMetrics } from './metrics.ts';
 
@@ -71,24 +71,19 @@ export async function startService(
       const broken = log.runner.halted('log') ?? log.runner.halted('access');
       if (broken) throw broken;
       log.runner.follow();
-      await registerStudies(log, settings.studies, actor, logger);
+      const rolledBack = log.rolledBack();
+      if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
+      else await registerStudies(log, settings.studies, actor, logger);
     } catch (error) {
       await server.drain();
       throw error;
     }
     notReady = undefined;
-    tellFirstCheckpoints(log, logger);
-    void log.ledger.warmUp();
-    const witness =
-      settings.witness === undefined
-        ? undefined
-        : new Witness(settings.witness, log.ledger, (error) =>
-            logger.error({ why: error.message }, 'the file of checkpoints cannot be written'),
-          );
+    const collectors = log.rolledBack() ? [] : startCollectors(log, settings.witness, logger);
     const stop = async () => {
       notReady = 'The service is shutting down';
       await server.drain();
-      await witness?.stop();
+      for (const collector of collectors) await collector.stop();
       await log.close();
     };
     return { log, address, stop };
@@ -96,6 +91,22 @@ export async function startService(
     await log.close();
     throw error;
   }
+}
+
+function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {
+  const { ledger, lastCheckpoints } = log;
+  tellFirstCheckpoints(log, logger);
+  void ledger.warmUp();
+  const collect = (what: string, write: ConstructorParameters<typeof Collector>[1]) =>
+    new Collector(ledger, write, (error) =>
+      logger.error({ why: error.message }, `${what} cannot be written; it is tried again every second`),
+    );
+  return [
+    ...(lastCheckpoints
+      ? [collect('what was signed last', (checkpoints) => lastCheckpoints.keep(checkpoints))]
+      : []),
+    ...(witness === undefined ? [] : [collect("the witness's file", appendTo(witness))]),
+  ];
 }
 
 /** Of the studies without a participant: later ones prove less. */

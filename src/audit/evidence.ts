@@ -1,8 +1,8 @@
 /** Kept checkpoints, checked under the trusted keys and sorted by the stream that they are about. */
 import { openCheckpoint } from '../ledger/checkpoint.ts';
+import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { Hash } from '../ledger/merkle-hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import type { KeptCheckpoint } from './checkpoint-file.ts';
 import type { CheckpointName, UnusedCheckpoint } from './report.ts';
 
 /** A checkpoint of one stream, signed by a trusted key. */

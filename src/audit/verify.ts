@@ -8,8 +8,8 @@
 import { v5 } from 'uuid';
 import { streamKind } from '../../events/catalogue.ts';
 import type { LogEvent } from '../../events/record.ts';
+import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import type { KeptCheckpoint } from './checkpoint-file.ts';
 import { decode } from './decoding.ts';
 import { sortEvidence } from './evidence.ts';
 import { KeyHistory } from './key-history.ts';

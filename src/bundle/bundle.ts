@@ -1,12 +1,12 @@
 /**
  * One file to hand over: a study's records, what belongs to them, a report, and a verifier that needs nothing of ours.
  * docs/bundle.md describes the format. Every record passes once, from the store through the archive: what is in memory
- * is a page of the store, the tree's O(log n) hashes, the study's keys and what the report tells.
+ * is a page of the store, the tree (some 64 bytes for each record), the study's keys and what the report tells.
  */
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import { checkpointOrigin, signCheckpoint } from '../ledger/checkpoint.ts';
-import { CompactRange } from '../ledger/compact-range.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
+import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
+import { Ledger } from '../ledger/ledger.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import { type ArchiveFile, type WrittenFile, writeArchive } from './archive.ts';
 import { readme } from './readme.ts';
@@ -18,6 +18,8 @@ import { readVerifier } from './verifier.ts';
 export interface BundleRequest {
   readonly store: EventStore;
   readonly identity: LogIdentity;
+  /** As they were before the log is read; undefined for a log in memory. */
+  readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Stream of the study. */
   readonly stream: string;
   readonly content: Content;
@@ -39,6 +41,8 @@ export interface Bundle {
   /** SHA-256, lower-case hex. */
   readonly sha256: string;
   readonly verifierSha256: string;
+  /** Streams that do not extend what the log signed of them. If there are any, nothing is signed anew. */
+  readonly rolledBack: readonly Rollback[];
 }
 
 export interface StreamSummary {
@@ -60,11 +64,12 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
   const keyIds = new Set<string>();
   const streams: StreamSummary[] = [];
   const written: WrittenFile[] = [];
-  const fresh: string[] = [];
+  const ledger = new Ledger(identity);
+  const rolledBack: Rollback[] = [];
   const verifier = readVerifier();
   let records = 0;
 
-  /** The records of a stream, its checkpoint signed when all are read. */
+  /** The records of a stream. */
   async function* lines(
     name: string,
     lineOf: (
@@ -72,13 +77,12 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
       event: LogEvent,
     ) => { readonly text: Buffer; readonly isWithheld?: boolean },
   ): AsyncGenerator<Buffer> {
-    const tree = new CompactRange();
     let withheld = 0;
     for await (const page of request.store.readStream(name, 0)) {
       const texts: Buffer[] = [];
       for (const stored of page) {
         const { text, isWithheld = false } = lineOf(stored, decodeRecord(stored));
-        tree.append(stored.leaf);
+        ledger.append(name, stored.leaf);
         texts.push(text);
         if (isWithheld) withheld++;
       }
@@ -86,13 +90,19 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
       request.onProgress?.(records);
       yield Buffer.concat(texts);
     }
-    // The log's key signs only what the store has acknowledged, and what is read from it is.
-    if (tree.size > 0)
-      fresh.push(
-        signCheckpoint(checkpointOrigin(identity.logName, name), tree.size, tree.root(), identity.signingKey),
-      );
-    streams.push({ stream: name, records: tree.size, withheld, root: tree.root().toString('base64') });
+    const tree = ledger.tree(name);
+    rolledBack.push(...(request.lastCheckpoints?.rollbacks(ledger, (folded) => folded === name) ?? []));
+    streams.push({
+      stream: name,
+      records: tree.size,
+      withheld,
+      root: Buffer.from(tree.root()).toString('base64'),
+    });
   }
+
+  /** What the store has acknowledged is signed, unless that contradicts what was signed before. */
+  const fresh = () =>
+    rolledBack.length > 0 ? [] : ledger.streams().map((name) => ledger.checkpoint(name).note);
 
   const files: ArchiveFile[] = [
     // The study first: then every key that it names is in what is read of `access` afterwards.
@@ -115,7 +125,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
         ),
     },
     { path: 'records/log.txt', parts: () => lines('log', (stored) => ({ text: otherLine(stored) })) },
-    { path: 'checkpoints.txt', parts: () => [[...fresh, ...request.checkpoints].join('\n')] },
+    { path: 'checkpoints.txt', parts: () => [[...fresh(), ...request.checkpoints].join('\n')] },
     { path: 'public-key.txt', parts: () => [`${identity.signingKey.publicKey}\n`] },
     { path: 'configuration.json', parts: () => [json(summary.configuration)] },
     {
@@ -148,6 +158,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
     publicKey: identity.signingKey.publicKey,
     sha256,
     verifierSha256: verifier.sha256,
+    rolledBack,
   };
 }
 

@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { logExists, openLog } from '../app.ts';
-import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../audit/checkpoint-file.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import { CONTENTS, type Content } from '../bundle/record-lines.ts';
 import { checkpointOrigin } from '../ledger/checkpoint.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import {
   cliActor,
   jsonOption,
@@ -65,7 +65,7 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
   if (!logExists(settings)) throw unknownStudy(study);
   const log = await openLog(settings, cliActor());
   try {
-    const { store, identity, studies } = log;
+    const { store, identity, studies, lastCheckpoints } = log;
     const stream = studies.streamOf(study);
     if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
     const shown = progress('records written');
@@ -79,9 +79,23 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
       note(
         `${kept.length - checkpoints.length} of ${kept.length} checkpoints are of other streams and were left out`,
       );
-    const parts = { store, identity, stream, content, checkpoints, version: VERSION, out, onProgress };
+    const parts = {
+      store,
+      identity,
+      lastCheckpoints,
+      stream,
+      content,
+      checkpoints,
+      version: VERSION,
+      out,
+      onProgress,
+    };
     const bundle = await writeBundle(parts);
     shown.end();
+    for (const { stream: name, signed, present } of bundle.rolledBack)
+      note(
+        `warning: the log is not the one that it was: it signed ${signed} records of ${name}, which now holds ${present > 0 && present >= signed ? 'others' : present}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,
+      );
     const warning = WARNINGS[content];
     if (warning !== undefined) note(`warning: ${warning}`);
     result(

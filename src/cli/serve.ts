@@ -190,7 +190,8 @@ async function issueFirstKey({ log, address }: Service): Promise<void> {
 }
 
 /** Of the studies that have no participant yet. */
-function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
+function firstCheckpoints({ studies, ledger, rolledBack }: Service['log']): string[] {
+  if (rolledBack()) return [];
   return studies
     .list()
     .filter(({ stream }) => ledger.tree(stream).size === 1)

@@ -36,6 +36,8 @@ export async function withStudies(
   try {
     await log.rebuild(shown.show);
     shown.end();
+    const rolledBack = log.rolledBack();
+    if (rolledBack) note(`warning: ${rolledBack.message}`);
     await use(log);
   } finally {
     await log.close();

@@ -56,7 +56,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     if (!counts) throw unknownStudy(name);
     const { configuration, registeredAt, seedSource, seedWeak, paused, studyId } = study.registered;
     const overview = { ...summary(log, study), participants: count };
-    const firstCheckpoint = log.ledger.checkpoint(study.stream, 1).note;
+    const firstCheckpoint = log.rolledBack() ? undefined : log.ledger.checkpoint(study.stream, 1).note;
     const asOf = moment && { revision: study.revision, at, nextAt, lastRevision: now.revision };
     if (options.json) {
       const more = {
@@ -104,7 +104,11 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       [
         table(facts),
         `participants by treatment\n${balanceTable}`,
-        `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
+        ...(firstCheckpoint === undefined
+          ? []
+          : [
+              `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
+            ]),
       ].join('\n\n'),
     );
   });

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { openForVerification } from '../app.ts';
-import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../audit/checkpoint-file.ts';
 import { reportText } from '../audit/report-text.ts';
 import { UnknownStudyError, verifyLog } from '../audit/verify.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
 import { StoreError } from '../store/event-store.ts';
 import { jsonOption, option, repeatedOption, UsageError } from './options.ts';

@@ -26,8 +26,16 @@ export class Ledger {
   /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
   readonly #signed = new Map<string, SignedCheckpoint>();
 
+  /** Set when the log does not extend what it has signed: signing anything could contradict it. */
+  #refusal: Error | undefined;
+
   constructor(identity: LogIdentity) {
     this.#identity = identity;
+  }
+
+  /** Signs nothing any more. */
+  refuse(why: Error): void {
+    this.#refusal = why;
   }
 
   /** Takes the leaf of a stream's next record. */
@@ -49,9 +57,10 @@ export class Ledger {
   /**
    * The signed checkpoint of a stream.
    * @param size of an earlier state; without it the present one
-   * @throws RangeError when the stream has not so many records
+   * @throws RangeError when the stream has not so many records; DomainError `rolled-back`
    */
   checkpoint(stream: string, size?: number): SignedCheckpoint {
+    if (this.#refusal) throw this.#refusal;
     const tree = this.tree(stream);
     const wanted = size ?? tree.size;
     const last = this.#signed.get(stream);

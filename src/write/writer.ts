@@ -63,6 +63,8 @@ export const DEFAULT_LIMITS: WriterLimits = {
 };
 
 export interface WriterHooks {
+  /** Why nothing may be written to any stream, if that is so. */
+  refusal?(): Error | undefined;
   /** The store acknowledged events of these types. */
   onAppend?(seconds: number, types: readonly string[]): void;
   onConflict?(): void;
@@ -143,9 +145,11 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   /**
    * Decides a command, and answers once its fact is durable.
-   * @throws DomainError `overloaded` (not taken), `unavailable` (not known to be written) or `halted`
+   * @throws DomainError `overloaded` or `rolled-back` (not taken), `unavailable` (not known to be written) or `halted`
    */
   submit(command: Command, actor: Actor): Promise<Written<Outcome>> {
+    const refusal = this.#hooks.refusal?.();
+    if (refusal) return Promise.reject(refusal);
     if (this.#queue.length >= this.#limits.queue)
       return Promise.reject(
         new DomainError('overloaded', 'too many requests wait for this study; try again shortly'),

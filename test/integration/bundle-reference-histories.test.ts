@@ -43,7 +43,7 @@ describe.skipIf(python === undefined && !inCi)('the verifier draws again what th
     const out = join(folder, `${configuration.name}.zip`);
     const bundle = await writeBundle({
       ...{ store, identity, stream, out },
-      ...{ content: 'full', checkpoints: [], version: 'test' },
+      ...{ content: 'full', lastCheckpoints: undefined, checkpoints: [], version: 'test' },
     });
     expect(bundle.participants).toBe(participants.length);
     const { code, stdout } = runVerifier(python ?? 'python3', [out]);

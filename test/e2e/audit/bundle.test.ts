@@ -1,6 +1,6 @@
 /** The real program bundles real data of the real service; the real Python with the real numpy verifies it. */
 import { hash } from 'node:crypto';
-import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, decodeRecord, encodeRecord, leafHash } from '../../../events/record.ts';
@@ -467,6 +467,17 @@ describe.skipIf(isSkipped)('urn bundle', () => {
       const bundle = BundleFiles.unpack(python, bundles.full);
       rewrite(bundle);
       replaceRows(copy, bundle.rows(stream));
+      // This machine knows what it signed last, as long as nobody removes that as well.
+      const unsignedOut = join(newFolder(), 'unsigned.zip');
+      const refused = await urn(['bundle', '--study', NAME, '--data', copy, '--out', unsignedOut]);
+      expect(refused).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining('the log is not the one that it was'),
+      });
+      expect(verify(unsignedOut, '--trust', trusted).stdout).toContain(
+        'revisions 0 to 14: covered by no checkpoint',
+      );
+      rmSync(join(copy, 'last-checkpoints'));
       const out = join(newFolder(), 'rewritten.zip');
       await urnOk(['bundle', '--study', NAME, '--data', copy, '--out', out]);
       const signed = verify(out, '--trust', trusted);

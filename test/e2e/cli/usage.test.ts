@@ -9,6 +9,7 @@ const COMMANDS = [
   ['keys', 'list'],
   ['keys', 'revoke'],
   ['verify'],
+  ['bundle'],
   ['studies'],
   ['studies', 'check'],
   ['studies', 'list'],

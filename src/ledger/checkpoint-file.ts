@@ -4,9 +4,9 @@
  * stand in one file. Parsing is strict: a checkpoint that is silently left out proves nothing and looks as if it did.
  */
 import { isUtf8 } from 'node:buffer';
-import { decodeBase64 } from '../ledger/base64.ts';
-import { type Checkpoint, parseCheckpoint } from '../ledger/checkpoint.ts';
-import { parseNote } from '../ledger/signed-note.ts';
+import { decodeBase64 } from './base64.ts';
+import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
+import { parseNote } from './signed-note.ts';
 
 /** A checkpoint as it was kept. Nothing of it is true before its signature is checked. */
 export interface KeptCheckpoint {

@@ -1,0 +1,92 @@
+/**
+ * What this log signed last, kept beside its key and outside its store. A store that was restored from an old backup is
+ * known by it: it would draw the lost allocations again, with arms that sites already know.
+ *
+ * A file of signed notes, one for each stream, the newest; of several processes' the larger one. It is at most about a
+ * second behind what was signed: a store that is older by less than that passes.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import { DomainError } from '../errors.ts';
+import { openCheckpoint } from './checkpoint.ts';
+import { parseCheckpointFile } from './checkpoint-file.ts';
+import type { LogIdentity } from './identity.ts';
+import type { Ledger, SignedCheckpoint } from './ledger.ts';
+import { parseVerifierKey } from './verifier-key.ts';
+
+/** A stream that does not extend what was signed of it. */
+export interface Rollback {
+  readonly stream: string;
+  /** Records that the log signed. */
+  readonly signed: number;
+  /** Records that are there. Not fewer: then they are others. */
+  readonly present: number;
+}
+
+type Kept = Pick<SignedCheckpoint, 'origin' | 'size' | 'note'> & { readonly root: Uint8Array };
+
+export class LastCheckpoints {
+  readonly #file: string;
+  readonly #identity: LogIdentity;
+  /** As the file was before the log was read: other processes go on signing. */
+  readonly #before: readonly Kept[];
+
+  /** @throws DomainError `identity` when the file cannot be understood */
+  constructor(file: string, identity: LogIdentity) {
+    this.#file = file;
+    this.#identity = identity;
+    this.#before = this.#read();
+  }
+
+  /**
+   * The streams that do not extend what was signed of them.
+   * @param isFolded whether all records of a stream have been read
+   */
+  rollbacks(ledger: Ledger, isFolded: (stream: string) => boolean): Rollback[] {
+    const prefix = `${this.#identity.logName}/`;
+    return this.#before.flatMap(({ origin, size, root }) => {
+      const stream = origin.slice(prefix.length);
+      if (!isFolded(stream)) return [];
+      const tree = ledger.tree(stream);
+      if (tree.size >= size && Buffer.compare(tree.root(size), root) === 0) return [];
+      return [{ stream, signed: size, present: tree.size }];
+    });
+  }
+
+  /** Replaces the notes of these streams, unless another process has kept larger ones. */
+  async keep(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
+    const newest = new Map(this.#read().map((kept) => [kept.origin, kept as Pick<Kept, 'size' | 'note'>]));
+    for (const one of checkpoints)
+      if (one.size > (newest.get(one.origin)?.size ?? 0)) newest.set(one.origin, one);
+    const text = [...newest.values()].map(({ note }) => `${note}\n`).join('');
+    // A crash leaves the old file or the new one.
+    const draft = `${this.#file}.new`;
+    const handle = await open(draft, 'w', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, this.#file);
+  }
+
+  #read(): Kept[] {
+    if (!existsSync(this.#file)) return [];
+    const trusted = [parseVerifierKey(this.#identity.signingKey.publicKey, 'the key of the log')];
+    try {
+      return parseCheckpointFile(readFileSync(this.#file), this.#file).map(({ note, where }) => {
+        const opened = openCheckpoint(note, trusted);
+        if (opened.type !== 'signed') throw new Error(`${where} is not signed by this log's key`);
+        const { origin, size, root } = opened.checkpoint;
+        return { origin, size, root, note };
+      });
+    } catch (error) {
+      throw new DomainError(
+        'identity',
+        `${this.#file}, which says what this log signed last, cannot be used: ${(error as Error).message} (hint: restore it; without it, a log that was restored from an old backup is not recognized)`,
+        error,
+      );
+    }
+  }
+}

@@ -1,0 +1,151 @@
+/** A log that was restored from an old backup takes no participants: lost allocations would be drawn again. */
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ask, clientOf } from '../../support/client.ts';
+import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+let data: string;
+let keys: Record<'user' | 'audit', string>;
+let service: Service;
+
+const file = (name: string) => join(data, name);
+const backUp = () => copyFileSync(file('urn.sqlite'), file('backup'));
+const restore = () => {
+  for (const name of ['urn.sqlite-wal', 'urn.sqlite-shm']) rmSync(file(name), { force: true });
+  copyFileSync(file('backup'), file('urn.sqlite'));
+};
+const start = async () => {
+  service = await serve({ data, studies: TRIALS });
+};
+const randomize = (id: string) => clientOf(service.url, keys.user).randomize('Sleep', id, COOK);
+const list = async () =>
+  (await clientOf(service.url, keys.user).list('Sleep')).results.map(({ id }: { id: string }) => id);
+
+/** Runs the service, randomizes these participants, and stops it. */
+async function run(...ids: string[]): Promise<void> {
+  await start();
+  for (const id of ids) expect((await randomize(id)).status).toBe(200);
+  await service.stop();
+}
+
+beforeEach(async () => {
+  data = newFolder();
+  keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
+});
+afterEach(() => service.kill());
+
+describe('a restored backup that is older than what was signed', () => {
+  beforeEach(async () => {
+    await run('a', 'b');
+    backUp();
+    await run('c', 'd');
+    copyFileSync(file('urn.sqlite'), file('newest'));
+    restore();
+    await start();
+  });
+
+  it('is read, and takes no participants', async () => {
+    const refused = await randomize('c');
+    expect(refused.status).toBe(503);
+    expect(refused.message).toMatch(
+      /^Not done: the log is not the one that it was: it signed 5 records of study-[-0-9a-f]+, which now ends after 3 \(hint: restore the newest copy/,
+    );
+    expect(refused.headers.get('urn-receipt')).toBeNull();
+    expect(await list()).toEqual(['a', 'b']);
+    expect(service.output.stderr).toContain('this log takes no participants');
+    // Nothing is signed, for it could contradict what was.
+    const parameters = { study: 'Sleep' };
+    expect((await ask(service.url, '/checkpoint', { key: keys.user, parameters })).status).toBe(503);
+
+    const paused = await urn(['studies', 'pause', 'Sleep', '--reason', 'x', '--data', data]);
+    expect([paused.code, paused.stderr]).toEqual([2, expect.stringContaining('not the one that it was')]);
+    const shown = await urn(['studies', 'show', 'Sleep', '--data', data]);
+    expect(shown.stderr).toContain('warning: the log is not the one that it was');
+    expect(shown.stdout).not.toContain('first checkpoint');
+    await service.stop();
+    // Stopping, it must not take the old state for the newest.
+    await start();
+    expect((await randomize('c')).status).toBe(503);
+  });
+
+  it('takes them once the newest copy is back', async () => {
+    await service.stop();
+    copyFileSync(file('newest'), file('backup'));
+    restore();
+    await start();
+    expect(await list()).toEqual(['a', 'b', 'c', 'd']);
+    expect((await randomize('e')).status).toBe(200);
+  });
+});
+
+it('a database that lost a whole study does not register it anew', async () => {
+  service = await serve({ data });
+  await service.stop();
+  backUp();
+  await run('a');
+  restore();
+  await start();
+  expect(service.output.stderr).toContain('this log takes no participants');
+  expect((await randomize('a')).status).toBe(404);
+  expect(await urnOk(['studies', 'list', '--data', data])).toBe('');
+});
+
+it('another history of the same length is told from what was signed', async () => {
+  await run('a');
+  backUp();
+  const before = readFileSync(file('last-checkpoints'));
+  await run('b');
+  const signed = readFileSync(file('last-checkpoints'));
+  restore();
+  // As if nothing had been signed since.
+  writeFileSync(file('last-checkpoints'), before);
+  await run('other');
+  writeFileSync(file('last-checkpoints'), signed);
+  await start();
+  const refused = await randomize('x');
+  expect([refused.status, refused.message]).toEqual([503, expect.stringContaining('which now holds others')]);
+});
+
+describe('what the log signed last', () => {
+  it('is kept for its owner alone, within a second, and also after a kill', async () => {
+    await start();
+    expect((await randomize('a')).status).toBe(200);
+    const sizes = () =>
+      [...readFileSync(file('last-checkpoints'), 'utf8').matchAll(/^urn\/(\w+)\S*\n(\d+)\n/gm)].map(
+        ([, stream, size]) => `${stream} ${size}`,
+      );
+    await expect.poll(sizes, { timeout: 5000 }).toContain('study 2');
+    expect(sizes()).toEqual(expect.arrayContaining(['log 1', 'access 2']));
+    expect(statSync(file('last-checkpoints')).mode & 0o777).toBe(0o600);
+    await service.kill();
+    await start();
+    expect((await randomize('b')).status).toBe(200);
+  });
+
+  it('does not hold up a log that goes on in two processes', async () => {
+    await start();
+    const other = await serve({ data });
+    for (let i = 0; i < 20; i++) {
+      expect((await randomize(`here-${i}`)).status).toBe(200);
+      expect((await clientOf(other.url, keys.user).randomize('Sleep', `there-${i}`, COOK)).status).toBe(200);
+    }
+    await other.stop();
+    await service.stop();
+    await start();
+    expect((await randomize('after')).status).toBe(200);
+  });
+
+  it('is made anew when it is missing, and named when it is damaged', async () => {
+    await run('a');
+    rmSync(file('last-checkpoints'));
+    await run('b');
+    expect(existsSync(file('last-checkpoints'))).toBe(true);
+    writeFileSync(file('last-checkpoints'), 'urn/log\n1\n');
+    const { code, stderr } = await urn(['serve', '--data', data, '--port', '0']);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/last-checkpoints.*cannot be used/)]);
+  });
+});
