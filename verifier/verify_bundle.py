@@ -5,15 +5,13 @@
     --checkpoint FILE  checkpoints kept elsewhere: signed notes, or receipts (a note in base64 on one line)
 Exit codes   0  nothing wrong was found. What that proves, and what it does not, is printed: read it.
              1  something is wrong. The first divergence of each stream is printed.
-             2  wrong usage, or not a bundle that this program can read
+             2  nothing was verified: wrong usage, no numpy, or not a bundle that this program can read
              3  as 0, but a signature was NOT CHECKED, since the package `cryptography` is not installed
 Needs python3 and numpy; every random number comes from numpy's own PCG64 and Generator. Where a record is wrong, the
 output can name treatments and generator states: it is not for blinded eyes, unless the bundle is a blinded one.
 """
 import argparse, base64, functools, hashlib, json, re, sys, uuid, zipfile
 from types import SimpleNamespace as Named
-from numpy import __version__ as numpy_version
-from numpy.random import PCG64, Generator
 
 class Divergence(Exception): """A record is not what it should be."""
 def expect(field, expected, found):
@@ -108,7 +106,7 @@ class Study:
             self.counts = {factor["name"]: {level: [0] * len(configuration["treatments"]) for level in factor["levels"]}
                            for factor in configuration["factors"]}
             if self.content == "full":  # the generator begins with this state, and runs through the whole study
-                self.generator = Generator(PCG64(int(sections["generator"]["seed"])))
+                self.generator = numpy.random.Generator(numpy.random.PCG64(int(sections["generator"]["seed"])))
                 expect("generator.bgState", state_of(self.generator), sections["generator"]["bgState"])
     def randomize(self, record, data, sections):
         levels, actor = {each["factor"]: each["level"] for each in data["levels"]}, record["actor"]
@@ -191,6 +189,8 @@ def compare(checkpoint, log_name, streams, keys):
         stream.signed, stream.kept = checkpoint.size, checkpoint.size if checkpoint.kept else stream.kept
 
 def main():
+    global numpy
+    import numpy.random  # here, because without it the exit code must not be 1
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bundle")
     for option in ("--trust", "--checkpoint"):
@@ -231,7 +231,7 @@ def main():
                                    (signed, stream.size, "covered by no checkpoint under a trusted key")):
             if since < until:
                 print(f"    revisions {since} to {until - 1}: {what}")
-    print(f"  {study.drawn} allocations, drawn again with numpy {numpy_version}, are as recorded" if content == "full"
+    print(f"  {study.drawn} allocations, drawn again with numpy {numpy.__version__}, are as recorded" if content == "full"
           else "  The draws were NOT REPLAYED: that needs generator states, which this bundle does not hold")
     unchecked = sum(signature_of(each, keys) == "NOT CHECKED" for each in checkpoints)
     print("".join(f"FAILED  {failure}\n" for failure in failures), end="")
@@ -246,5 +246,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except Exception as fault:
-        print(f"this is not a bundle that can be read: {fault!r}", file=sys.stderr)
+        print(f"nothing was verified: {fault!r}", file=sys.stderr)
         sys.exit(2)

@@ -219,6 +219,9 @@ describe.skipIf(isSkipped)('urn bundle', () => {
     it('is refused as a bundle when it is none', () => {
       expect(verify(receipts).code).toBe(2);
       expect(verify(bundles.full, '--checkpoint', bundles.full).code).toBe(2);
+      const broken = newFolder();
+      writeFileSync(join(broken, 'numpy.py'), 'raise ImportError("not here")\n');
+      expect(runVerifier(python, [bundles.full], { PYTHONPATH: broken }).code).toBe(2);
     });
   });
 
