@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { participants } from '../../projections/participants.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
-import { type Service, startService } from '../service.ts';
+import type { Service } from '../service.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
@@ -81,6 +81,8 @@ async function serve(options: ServeOptions): Promise<void> {
   const trustProxy = trustOf(options.trustProxy);
 
   const shown = progress('records read');
+  // Express and its companions take half of the program's start, and no other command needs them.
+  const { startService } = await import('../service.ts');
   const service = await startService(
     {
       ...logSettings(options),
