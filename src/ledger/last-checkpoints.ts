@@ -5,8 +5,9 @@
  * A file of signed notes, one for each stream, the newest; of several processes' the larger one. It is at most about a
  * second behind what was signed: a store that is older by less than that passes.
  */
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { DomainError } from '../errors.ts';
 import { openCheckpoint } from './checkpoint.ts';
 import { parseCheckpointFile } from './checkpoint-file.ts';
@@ -59,16 +60,21 @@ export class LastCheckpoints {
     for (const one of checkpoints)
       if (one.size > (newest.get(one.origin)?.size ?? 0)) newest.set(one.origin, one);
     const text = [...newest.values()].map(({ note }) => `${note}\n`).join('');
-    // A crash leaves the old file or the new one.
-    const draft = `${this.#file}.new`;
-    const handle = await open(draft, 'w', 0o600);
+    // A crash leaves the old file or the new one; several processes write drafts of their own.
+    const draft = `${this.#file}.new-${randomBytes(6).toString('hex')}`;
     try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
+      const handle = await open(draft, 'wx', 0o600);
+      try {
+        await handle.writeFile(text);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, this.#file);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
     }
-    await rename(draft, this.#file);
   }
 
   #read(): Kept[] {
