@@ -252,7 +252,8 @@ function utf8(bytes: Uint8Array): string | undefined {
   return isUtf8(bytes) ? textOf(bytes) : undefined;
 }
 
-function textOf(bytes: Uint8Array): string {
+/** Of a stored part's bytes, which are valid UTF-8 if the part was taken by `decodeRecord`. */
+export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 

@@ -10,7 +10,7 @@ import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import { DomainError } from './errors.ts';
 import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
-import { LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
+import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
 import type { EventStore } from './store/event-store.ts';
@@ -135,12 +135,11 @@ export function openForVerification(settings: LogSettings): OpenSource {
   return openRecordedSource(file);
 }
 
-function rollbackError({ stream, signed, present }: Rollback, others: number): DomainError {
-  const is = present < signed ? `ends after ${present}` : 'holds others';
+function rollbackError(first: Rollback, others: number): DomainError {
   const more = others > 0 ? `, and so with ${others} more` : '';
   return new DomainError(
     'rolled-back',
-    `the log is not the one that it was: it signed ${signed} records of ${stream}, which now ${is}${more} (hint: restore the newest copy of the database; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
+    `${describeRollback(first)}${more} (hint: restore the newest copy of the database; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
   );
 }
 

@@ -1,6 +1,7 @@
 /** Reading a record with every check that does not need its neighbours, and saying in which field it failed. */
 import { hash } from 'node:crypto';
 import {
+  canonicalJson,
   decodeRecord,
   type LogEvent,
   leafHash,
@@ -63,10 +64,19 @@ function diagnosis(stored: SourceRecord, error: RecordError): Problem {
 function sealDiagnosis(seals: unknown, sealed: Readonly<Record<string, unknown>>, why: string): Problem {
   for (const [name, seal] of isObject(seals) ? Object.entries(seals) : []) {
     const section = sealed[name];
-    const found = section === undefined ? undefined : hash('sha256', JSON.stringify(section));
+    const found = section === undefined ? undefined : sealOf(section);
     if (found !== seal) return problem(`seals.${name}`, seal, found, why);
   }
   return problem('seals', Object.keys(isObject(seals) ? seals : {}), Object.keys(sealed), why);
+}
+
+/** Undefined for what has no canonical form, such as half a surrogate pair. */
+function sealOf(section: unknown): string | undefined {
+  try {
+    return hash('sha256', canonicalJson(section));
+  } catch {
+    return undefined;
+  }
 }
 
 /** From "data has no valid levels.0.level, participantId". */

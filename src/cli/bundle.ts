@@ -7,6 +7,7 @@ import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import { CONTENTS, type Content } from '../bundle/record-lines.ts';
 import { checkpointOrigin } from '../ledger/checkpoint.ts';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
+import { describeRollback } from '../ledger/last-checkpoints.ts';
 import {
   cliActor,
   jsonOption,
@@ -92,9 +93,9 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
     };
     const bundle = await writeBundle(parts);
     shown.end();
-    for (const { stream: name, signed, present } of bundle.rolledBack)
+    for (const rollback of bundle.rolledBack)
       note(
-        `warning: the log is not the one that it was: it signed ${signed} records of ${name}, which now holds ${present > 0 && present >= signed ? 'others' : present}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,
+        `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,
       );
     const warning = WARNINGS[content];
     if (warning !== undefined) note(`warning: ${warning}`);

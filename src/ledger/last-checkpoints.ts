@@ -24,6 +24,12 @@ export interface Rollback {
   readonly present: number;
 }
 
+/** The beginning of a sentence, without what to do. */
+export function describeRollback({ stream, signed, present }: Rollback): string {
+  const now = present < signed ? `ends after ${present}` : 'holds others';
+  return `the log is not the one that it was: it signed ${signed} records of ${stream}, which now ${now}`;
+}
+
 type Kept = Pick<SignedCheckpoint, 'origin' | 'size' | 'note'> & { readonly root: Uint8Array };
 
 export class LastCheckpoints {

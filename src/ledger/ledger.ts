@@ -69,7 +69,7 @@ export class Ledger {
     const origin = checkpointOrigin(logName, stream);
     const note = signCheckpoint(origin, wanted, tree.root(wanted), signingKey);
     const signed = { origin, size: wanted, note, base64: Buffer.from(note).toString('base64') };
-    if (size === undefined) this.#signed.set(stream, signed);
+    if (wanted === tree.size) this.#signed.set(stream, signed);
     return signed;
   }
 

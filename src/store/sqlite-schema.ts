@@ -77,21 +77,11 @@ export const COLUMNS = 'position, stream, revision, record, sealed, leaf';
 
 /** Opens an existing database file; the one place that sets what durability rests on. */
 export function openDatabase(file: string, use: 'append' | 'read'): Database {
-  try {
-    const db = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
-    try {
-      setDurability(db);
-      if (use === 'read') db.pragma('query_only = ON');
-      // Reads the schema and the table's first page: damage there is met now and not in the middle of the work.
-      db.prepare('SELECT 1 FROM records LIMIT 1').get();
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-  } catch (error) {
-    throw openError(file, error);
-  }
+  return connected(file, { fileMustExist: true }, (db) => {
+    setDurability(db);
+    if (use === 'read') db.pragma('query_only = ON');
+    meetDamage(db);
+  });
 }
 
 /**
@@ -102,12 +92,33 @@ export function openDatabase(file: string, use: 'append' | 'read'): Database {
  * @throws StoreError
  */
 export function openForReading(file: string, isAlone: boolean): Database {
+  return connected(file, { readonly: !isAlone, fileMustExist: true }, (db) => {
+    db.pragma('query_only = ON');
+    meetDamage(db);
+  });
+}
+
+/**
+ * A connection that cannot write; undefined where there is nothing to hold. SQLite folds a write-ahead log that a crash
+ * left into the database when the last connection closes, but not while this one is open: files that turn out to be
+ * damaged, or not to belong together, stay as they were found.
+ */
+export function holdAsFound(file: string): Database | undefined {
+  if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
+  // The first read takes the lock, which lasts as long as the connection.
+  return connected(file, { readonly: true }, (db) => db.pragma('schema_version'));
+}
+
+/** A connection that is set up, or none. */
+function connected(
+  file: string,
+  options: { readonly readonly?: boolean; readonly fileMustExist?: boolean },
+  setUp: (db: Database) => void,
+): Database {
   try {
-    const db = new Database(file, { readonly: !isAlone, fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    const db = new Database(file, { ...options, timeout: BUSY_TIMEOUT_MS });
     try {
-      db.pragma('query_only = ON');
-      // Reads the schema and the table's first page: damage there is met now and not in the middle of the work.
-      db.prepare('SELECT 1 FROM records LIMIT 1').get();
+      setUp(db);
       return db;
     } catch (error) {
       db.close();
@@ -118,26 +129,9 @@ export function openForReading(file: string, isAlone: boolean): Database {
   }
 }
 
-/**
- * A connection that cannot write; undefined where there is nothing to hold. SQLite folds a write-ahead log that a crash
- * left into the database when the last connection closes, but not while this one is open: files that turn out to be
- * damaged, or not to belong together, stay as they were found.
- */
-export function holdAsFound(file: string): Database | undefined {
-  if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
-  try {
-    const db = new Database(file, { readonly: true, timeout: BUSY_TIMEOUT_MS });
-    try {
-      // The first read takes the lock, which lasts as long as the connection.
-      db.pragma('schema_version');
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-  } catch (error) {
-    throw openError(file, error);
-  }
+/** Reads the schema and the table's first page: damage there is met now and not in the middle of the work. */
+function meetDamage(db: Database): void {
+  db.prepare('SELECT 1 FROM records LIMIT 1').get();
 }
 
 /**

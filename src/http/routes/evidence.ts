@@ -10,10 +10,7 @@ export function getCheckpoint(routes: StudyRoutes) {
   return studyHandler(routes, ['read', 'blinded', 'randomize', 'audit'], (request) => {
     const tree = treeOf(routes, request, 'checkpoint', ['size']);
     const size = numberOf(request.query, 'size', 1, tree.size, tree.size);
-    const { origin, note } = routes.ledger.checkpoint(
-      request.study.stream,
-      size === tree.size ? undefined : size,
-    );
+    const { origin, note } = routes.ledger.checkpoint(request.study.stream, size);
     const root = tree.root(size).toString('base64');
     return reply(request, resultJson(CheckpointResult, { origin, size, root, checkpoint: note }));
   });
@@ -26,7 +23,7 @@ export function getInclusionProof(routes: StudyRoutes) {
     const size = numberOf(request.query, 'size', 1, tree.size, tree.size);
     const revision = numberOf(request.query, 'revision', 0, size - 1);
     const proof = tree.inclusionProof(revision, size).map((node) => node.toString('base64'));
-    const leaf = Buffer.from(tree.leaf(revision)).toString('base64');
+    const leaf = tree.leaf(revision).toString('base64');
     return reply(request, resultJson(InclusionProofResult, { revision, size, leaf, proof }));
   });
 }

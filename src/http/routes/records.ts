@@ -1,5 +1,5 @@
 /** GET /records: a study's records as they are stored, for auditors who check them with tools of their own. */
-
+import { textOf } from '../../../events/record.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../parameters.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
@@ -17,16 +17,11 @@ export function getRecords(routes: StudyRoutes) {
     const page = await routes.history.page(study.stream, from);
     const records = page.map(({ revision, record, sealed, leaf }) => ({
       revision,
-      record: text(record),
-      sealed: text(sealed),
+      record: textOf(record),
+      sealed: textOf(sealed),
       leaf: Buffer.from(leaf).toString('base64'),
     }));
     const results = resultJson(RecordsResult, records);
     return { status: 200, message: SUCCESS, results, revision: study.revision };
   });
-}
-
-/** Canonical JSON, so that its bytes in UTF-8 are those that were hashed. */
-function text(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

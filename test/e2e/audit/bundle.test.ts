@@ -62,7 +62,9 @@ const said: Record<string, string> = {};
 
 describe.skipIf(isSkipped)('urn bundle', () => {
   beforeAll(async () => {
-    const keys = await issueKeys(data, { other: ['other'], edc: ['edc'], site: ['site', '--study', NAME] });
+    // First, so that revision 0 of `access` is before the keys that randomize.
+    await issueKeys(data, { other: ['other'] });
+    const keys = await issueKeys(data, { edc: ['edc'], site: ['site', '--study', NAME] });
     const service = await serve({ data, studies: TRIALS });
     const notes: string[] = [];
     const enrol = async (n: number) => {

@@ -91,6 +91,19 @@ describe('the stream of a study', () => {
     expect(found).toMatchObject({ revision: 2, field: 'revision', expected: '3', found: '2' });
   });
 
+  it('a section was changed, and another one written in another order: the changed one is named', async () => {
+    const found = await divergence(HISTORY, (log) => {
+      const records = log.of(STUDY);
+      const [, first] = records;
+      if (!first) return;
+      const { allocation, draw, ...others } = JSON.parse(String(first.sealed));
+      const reversed = Object.fromEntries(Object.entries(allocation).reverse());
+      const sealed = { allocation: reversed, draw: { ...draw, uniform53: draw.uniform53 + 1 }, ...others };
+      records[1] = { ...first, sealed: Buffer.from(JSON.stringify(sealed)) };
+    });
+    expect(found).toMatchObject({ revision: 1, field: 'seals.draw' });
+  });
+
   it('a record lies in another stream', async () => {
     const found = await divergence(HISTORY, (log) => {
       const records = log.of(STUDY);
