@@ -10,6 +10,13 @@ import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
 import type { EventDefinition, StreamKind } from './define.ts';
 import { LogCreated, type LogFact } from './log.ts';
 import {
+  EvidenceDisclosed,
+  type OperationsFact,
+  RequestRefused,
+  ServiceStarted,
+  ServiceStopped,
+} from './operations.ts';
+import {
   ParticipantRandomized,
   type StudyFact,
   StudyPaused,
@@ -17,7 +24,7 @@ import {
   StudyResumed,
 } from './study.ts';
 
-export type Fact = LogFact | AccessFact | StudyFact;
+export type Fact = LogFact | AccessFact | StudyFact | OperationsFact;
 
 /** What an upcaster takes and gives: version N in, version N + 1 out. */
 export interface Said {
@@ -78,10 +85,14 @@ export const catalogue = new Catalogue([
   ParticipantRandomized,
   StudyPaused,
   StudyResumed,
+  ServiceStarted,
+  ServiceStopped,
+  RequestRefused,
+  EvidenceDisclosed,
 ]);
 
 /** The kind of a stream by its name, or undefined for a stream this build does not know. */
 export function streamKind(stream: string): StreamKind | undefined {
-  if (stream === 'log' || stream === 'access') return stream;
+  if (stream === 'log' || stream === 'access' || stream === 'operations') return stream;
   return stream.startsWith('study-') ? 'study' : undefined;
 }

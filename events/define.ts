@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { compiled } from './compiled.ts';
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
-export type StreamKind = 'log' | 'access' | 'study';
+export type StreamKind = 'log' | 'access' | 'study' | 'operations';
 
 type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;

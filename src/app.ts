@@ -13,6 +13,7 @@ import { type KeySource, type LogIdentity, openIdentity } from './ledger/identit
 import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
+import { Operations } from './operations/operations.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
@@ -42,6 +43,7 @@ export interface OpenLog {
   readonly ledger: Ledger;
   readonly keys: Keys;
   readonly studies: Studies;
+  readonly operations: Operations;
   /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
   rebuild(onProgress?: (records: number) => void): Promise<void>;
   /**
@@ -85,6 +87,7 @@ export async function openLog(
     const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
     const keys = new Keys(parts);
     const studies = new Studies(parts);
+    const operations = new Operations(parts);
     const rebuild = async (onProgress?: (records: number) => void) => {
       const checks = startChecks?.();
       try {
@@ -104,10 +107,23 @@ export async function openLog(
     };
     const close = async () => {
       await studies.drain();
+      await operations.drain();
       runner.stop();
       await store.close();
     };
-    return { store, identity, runner, ledger, keys, studies, rebuild, rolledBack, lastCheckpoints, close };
+    return {
+      store,
+      identity,
+      runner,
+      ledger,
+      keys,
+      studies,
+      operations,
+      rebuild,
+      rolledBack,
+      lastCheckpoints,
+      close,
+    };
   } catch (error) {
     await store.close();
     throw error;

@@ -1,4 +1,5 @@
 /** The running service: listens, reads its log, registers the studies of its file, answers, and drains when told to. */
+import type { OperationsFact } from '../events/operations.ts';
 import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
 import { History } from './audit/history.ts';
@@ -12,6 +13,7 @@ import type { DatetimeFormat } from './http/study-view.ts';
 import { appendTo, Collector } from './ledger/collector.ts';
 import type { Logger } from './logger.ts';
 import { makeMetrics } from './metrics.ts';
+import { Recorder } from './operations/recorder.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
@@ -50,6 +52,12 @@ export async function startService(
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
   });
+  const recorder = new Recorder({
+    operations: log.operations,
+    actor,
+    version: settings.version,
+    onFailure: (fact, by, error) => logger.error({ ...occurrence(fact, by), why: error.message }, UNRECORDED),
+  });
   try {
     const app = httpApp({
       authentication: new Authentication(log.keys),
@@ -58,6 +66,7 @@ export async function startService(
       ledger: log.ledger,
       history: new History({ store: log.store, logId: log.identity.logId }),
       views: new StudyViews(settings.datetimeFormat),
+      recorder,
       logger,
       metrics,
       notReady: () => notReady,
@@ -74,6 +83,7 @@ export async function startService(
       const rolledBack = log.rolledBack();
       if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
       else await registerStudies(log, settings.studies, actor, logger);
+      await recorder.start();
     } catch (error) {
       await server.drain();
       throw error;
@@ -83,6 +93,7 @@ export async function startService(
     const stop = async () => {
       notReady = 'The service is shutting down';
       await server.drain();
+      await recorder.stop();
       for (const collector of collectors) await collector.stop();
       await log.close();
     };
@@ -91,6 +102,16 @@ export async function startService(
     await log.close();
     throw error;
   }
+}
+
+const UNRECORDED =
+  'what happened could not be recorded in the stream operations (hint: make room on the disk, or recover the log)';
+
+/** Who, and what of it a line of the log may say. */
+function occurrence({ type, data }: OperationsFact, actor: Actor) {
+  const { user } = actor;
+  const keyId = 'keyId' in actor ? actor.keyId : undefined;
+  return { type, user, keyId, ...data };
 }
 
 function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {

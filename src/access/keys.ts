@@ -17,6 +17,11 @@ export interface Accepted {
   readonly accessRevision: number;
 }
 
+/** A key that was once issued, whether or not it is valid. */
+export interface KnownKey extends Accepted {
+  readonly standing: 'valid' | 'revoked' | 'expired';
+}
+
 export class Keys {
   readonly #runner: Runner;
   readonly #tools: WriterTools;
@@ -35,11 +40,22 @@ export class Keys {
 
   /** The key if it is valid now; undefined for one that is unknown, revoked or expired. */
   accept(apiKey: string): Accepted | undefined {
+    const known = this.lookUp(apiKey);
+    return known?.standing === 'valid' ? known : undefined;
+  }
+
+  /** The key if it was ever issued: whose refused request this is. */
+  lookUp(apiKey: string): KnownKey | undefined {
     const state = this.#runner.state(access, STREAM);
     const key = state.byId.get(state.bySha256.get(keySha256(apiKey)) ?? '');
-    if (!key || key.revoked) return undefined;
-    if (key.expiresAt !== undefined && this.#tools.now().toISOString() >= key.expiresAt) return undefined;
-    return { key, accessRevision: this.#runner.revision(STREAM) };
+    if (!key) return undefined;
+    return { key, accessRevision: this.#runner.revision(STREAM), standing: this.#standing(key) };
+  }
+
+  #standing({ revoked, expiresAt }: ApiKey): KnownKey['standing'] {
+    if (revoked) return 'revoked';
+    const hasExpired = expiresAt !== undefined && this.#tools.now().toISOString() >= expiresAt;
+    return hasExpired ? 'expired' : 'valid';
   }
 
   list(): ApiKey[] {

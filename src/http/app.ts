@@ -6,6 +6,7 @@ import { docsRouter } from './docs.ts';
 import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
 import { HttpProblem, problemOf } from './problem.ts';
+import { noteRefusal } from './refusal.ts';
 import { API_HEADERS, SUCCESS, send } from './reply.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
@@ -65,7 +66,7 @@ export function httpApp(parts: HttpParts): Express {
     if (!isDecodable(request.path)) throw new HttpProblem(400, 'The path is not valid');
     throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
   });
-  app.use(errorHandler(parts.logger));
+  app.use(errorHandler(parts));
   return app;
 }
 
@@ -131,11 +132,12 @@ function isDecodable(path: string): boolean {
   }
 }
 
-function errorHandler(logger: Logger) {
+function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'recorder'>) {
   // Express knows an error handler by its four parameters.
-  return (error: unknown, _request: Request, response: Response, _next: NextFunction): void => {
+  return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const locals = response.locals as Locals;
-    const problem = problemOf(error) ?? unexpected(error, logger, locals);
+    const problem = problemOf(error) ?? unexpected(error, parts.logger, locals);
+    noteRefusal(parts, request, locals, problem.status);
     const { status, message, results = locals.emptyResults } = problem;
     const revision = locals.revision === undefined ? {} : { 'Urn-Revision': String(locals.revision) };
     send(response, { status, message, results, headers: { ...problem.headers, ...revision } });

@@ -2,7 +2,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
-import type { Accepted, Keys } from '../access/keys.ts';
+import { API_KEY } from '../access/credentials.ts';
+import type { Accepted, Keys, KnownKey } from '../access/keys.ts';
 import { HttpProblem } from './problem.ts';
 import { type Query, refuseApiKey } from './query.ts';
 
@@ -23,6 +24,20 @@ export function apiKeyOf(request: IncomingMessage, query: Query): string | undef
   return given.values().next().value;
 }
 
+/** Every key that a request presents, however malformed it is besides. Nothing is accepted by this. */
+export function keysIn(request: IncomingMessage): string[] {
+  const { searchParams } = new URL(request.url?.replace(/^[^?]*/, 'http://urn/') ?? '', 'http://urn/');
+  const given = [
+    ...searchParams.getAll('api_key'),
+    ...valuesOf(request, 'authorization').flatMap((value) => BEARER.exec(value)?.[1] ?? []),
+    ...valuesOf(request, 'x-api-key'),
+  ];
+  return [...new Set(given)].filter((key) => API_KEY.test(key)).slice(0, MOST_KEYS);
+}
+
+/** Keys of one request that are looked up. */
+const MOST_KEYS = 4;
+
 /** Failed attempts that one address may make in a window, and the window in seconds. */
 const FAILED_ATTEMPTS = 30;
 const WINDOW_SECONDS = 60;
@@ -39,6 +54,9 @@ export class Authentication {
   constructor(keys: Keys) {
     this.#keys = keys;
   }
+
+  /** The key if it was ever issued, valid or not. Lets nobody in. */
+  readonly lookUp = (apiKey: string): KnownKey | undefined => this.#keys.lookUp(apiKey);
 
   /**
    * A valid key is always let in, however many attempts have failed from its address: a hospital is one address.

@@ -12,8 +12,7 @@ export function observe(logger: Logger, metrics: Metrics) {
     locals.emptyResults = '[]';
     response.once('close', () => {
       const ms = performance.now() - started;
-      // A method is the client's choice of words; only known ones become a label.
-      const method = METHODS.has(request.method) ? request.method : 'other';
+      const method = knownMethod(request.method);
       const { route, keyId, user, study, revision } = locals;
       const status = response.statusCode;
       metrics.observeRequest(method, route, status, ms / 1000);
@@ -25,6 +24,11 @@ export function observe(logger: Logger, metrics: Metrics) {
     });
     next();
   };
+}
+
+/** A method is the client's choice of words; only known ones become a label, or are recorded. */
+export function knownMethod(method: string): string {
+  return METHODS.has(method) ? method : 'other';
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);

@@ -1,16 +1,20 @@
 /** The way of every request about a study: the order of checks of the contract, up to the route's own. */
 import type { Request, Response } from 'express';
 import type { Scope } from '../../events/access.ts';
+import type { RefusalReason } from '../../events/operations.ts';
 import type { ApiKey } from '../../projections/access.ts';
 import { type Participant, type Participants, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import type { Accepted } from '../access/keys.ts';
 import type { History } from '../audit/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Disclosed, Recorder } from '../operations/recorder.ts';
+import type { KeyActor } from '../operations/refusals.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Authentication, apiKeyOf } from './credentials.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
+import { noteRefusal } from './refusal.ts';
 import { type Reply, send } from './reply.ts';
 import { type DatetimeFormat, StudyView } from './study-view.ts';
 
@@ -22,23 +26,32 @@ export interface StudyRoutes {
   readonly ledger: Ledger;
   readonly history: History;
   readonly views: StudyViews;
+  readonly recorder: Pick<Recorder, 'refused' | 'disclosed'>;
   /** Why the service is not ready, or undefined when it is. */
   readonly notReady: () => string | undefined;
 }
 
-/** A request that passed all checks up to the key's scope. */
-export interface StudyRequest {
+/** A request with a valid key. */
+export interface KeyRequest {
   readonly http: Request;
   readonly query: Query;
   readonly accepted: Accepted;
+}
+
+/** A request that passed all checks up to the key's scope. */
+export interface StudyRequest extends KeyRequest {
   readonly study: Study;
   readonly view: StudyView;
   readonly participants: Participants;
 }
 
 export interface StudyReply extends Reply {
-  /** Revision of the study that the answer shows. */
+  /** Revision of the study, or other stream, that the answer shows. */
   readonly revision: number;
+  /** What it shows that is recorded before it is sent; the study is the request's. */
+  readonly discloses?: Omit<Disclosed, 'study'> | undefined;
+  /** Why a request is refused, where the status does not say it. */
+  readonly refused?: RefusalReason;
 }
 
 /** What a route leaves for the log, the metrics and the error handler. */
@@ -49,6 +62,10 @@ export interface Locals {
   user?: string;
   study?: string;
   revision?: number;
+  /** Who asks, once the key is accepted. */
+  actor?: KeyActor;
+  /** Of the study, once it is clear that the key may know of it. */
+  studyName?: string;
 }
 
 export class StudyViews {
@@ -78,6 +95,37 @@ export function studyHandler(
   routes: StudyRoutes,
   scopes: readonly Scope[],
   answer: (request: StudyRequest) => StudyReply | Promise<StudyReply>,
+  early?: (http: Request) => void,
+) {
+  return keyHandler(
+    routes,
+    async (request, locals) => {
+      const study = studyFor(routes, request.accepted.key, request.query.get('study'));
+      locals.study = study.registered.studyId;
+      locals.studyName = study.registered.configuration.name;
+      locals.revision = study.revision;
+      requireScope(request.accepted.key, scopes);
+      return await answer({
+        ...request,
+        study,
+        view: routes.views.of(study),
+        participants: routes.runner.state(participants, study.stream),
+      });
+    },
+    early,
+  );
+}
+
+/** @throws HttpProblem 403 */
+export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
+  if (!scopes.some((scope) => key.scopes.includes(scope)))
+    throw new HttpProblem(403, `This API key lacks the scope ${scopes.join(' or ')}`);
+}
+
+/** As `studyHandler`, of a route that anybody with a valid key may ask. */
+export function keyHandler(
+  routes: StudyRoutes,
+  answer: (request: KeyRequest, locals: Locals) => Promise<StudyReply>,
   early: (http: Request) => void = () => undefined,
 ) {
   return async (http: Request, response: Response): Promise<void> => {
@@ -88,23 +136,18 @@ export function studyHandler(
     ready(routes.notReady);
     const asked = routes.authentication.accept(apiKey, http);
     const accepted = asked instanceof Promise ? await asked : asked;
-    locals.keyId = accepted.key.keyId;
-    locals.user = accepted.key.user;
-    const study = studyFor(routes, accepted.key, query.get('study'));
-    locals.study = study.registered.studyId;
-    locals.revision = study.revision;
-    if (!scopes.some((scope) => accepted.key.scopes.includes(scope)))
-      throw new HttpProblem(403, `This API key lacks the scope ${scopes.join(' or ')}`);
-    const reply = await answer({
-      http,
-      query,
-      accepted,
-      study,
-      view: routes.views.of(study),
-      participants: routes.runner.state(participants, study.stream),
-    });
+    const { keyId, user } = accepted.key;
+    const actor = { accessRevision: accepted.accessRevision, keyId, user };
+    locals.keyId = keyId;
+    locals.user = user;
+    locals.actor = actor;
+    const reply = await answer({ http, query, accepted }, locals);
     locals.revision = reply.revision;
-    const { status, message, results, revision, headers = {} } = reply;
+    const { status, message, results, revision, headers = {}, discloses } = reply;
+    const { studyName } = locals;
+    if (discloses && studyName !== undefined)
+      await routes.recorder.disclosed(actor, { ...discloses, study: studyName });
+    if (status >= 400) noteRefusal(routes, http, locals, status, reply.refused);
     const shownRevision = { 'Urn-Revision': String(revision) };
     send(response, { status, message, results, headers: Object.assign(shownRevision, headers) });
   };
@@ -117,7 +160,7 @@ export function ready(notReady: StudyRoutes['notReady']): void {
 }
 
 /** A study that is not among the key's is told from one that does not exist by nothing. */
-function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | undefined): Study {
+export function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | undefined): Study {
   if (name === undefined || name === '') throw new HttpProblem(400, 'study is missing');
   const study = studies.find(name);
   const notFound = () => new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);

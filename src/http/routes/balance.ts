@@ -5,7 +5,7 @@ import { refuseProblems, unknownParameters } from '../parameters.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
 import { BalanceResult, checked } from '../schemas.ts';
-import { type StudyRoutes, studyHandler } from '../study-request.ts';
+import { type StudyReply, type StudyRoutes, studyHandler } from '../study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
@@ -18,14 +18,20 @@ export function getBalance(routes: StudyRoutes) {
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a balance tells of all');
     if (!moment) {
-      const results = balanceJson(routes.runner.state(balance, study.stream));
-      return { status: 200, message: SUCCESS, results, revision: study.revision };
+      return shown(routes.runner.state(balance, study.stream), study.revision);
     }
     const { states, revision } = await studyAt(routes, request, moment, { balance });
-    return { status: 200, message: SUCCESS, results: balanceJson(states.balance), revision };
+    return shown(states.balance, revision);
   });
 }
 
-function balanceJson(shown: Balance | undefined): string {
-  return JSON.stringify(checked(BalanceResult, shown));
+function shown(counts: Balance | undefined, revision: number): StudyReply {
+  const results = JSON.stringify(checked(BalanceResult, counts));
+  return {
+    status: 200,
+    message: SUCCESS,
+    results,
+    revision,
+    discloses: { what: 'balance', toRevision: revision },
+  };
 }

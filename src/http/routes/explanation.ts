@@ -30,6 +30,12 @@ export function getExplanation(routes: StudyRoutes) {
     if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
       throw new Error('a participant of the projection is not in the log');
     const results = explanationJson(explain(states.before, next));
-    return { status: 200, message: SUCCESS, results, revision: participant.revision };
+    return {
+      status: 200,
+      message: SUCCESS,
+      results,
+      revision: participant.revision,
+      discloses: { what: 'explanation', participant: id },
+    };
   });
 }

@@ -22,6 +22,13 @@ export function getRecords(routes: StudyRoutes) {
       leaf: Buffer.from(leaf).toString('base64'),
     }));
     const results = resultJson(RecordsResult, records);
-    return { status: 200, message: SUCCESS, results, revision: study.revision };
+    const toRevision = from + page.length - 1;
+    return {
+      status: 200,
+      message: SUCCESS,
+      results,
+      revision: study.revision,
+      discloses: { what: 'records', fromRevision: from, toRevision },
+    };
   });
 }

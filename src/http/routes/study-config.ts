@@ -13,13 +13,15 @@ export function getStudyConfig(routes: StudyRoutes) {
     const problems = unknownParameters(query, PARAMETERS, 'study_config');
     const moment = momentOf(request, problems);
     refuseProblems(problems);
+    const { scopes } = accepted.key;
+    const discloses = scopes.includes('audit') ? ({ what: 'seed' } as const) : undefined;
     if (!moment) {
-      const results = view.configuration(study.registered, accepted.key.scopes);
-      return { status: 200, message: SUCCESS, results, revision: study.revision };
+      const results = view.configuration(study.registered, scopes);
+      return { status: 200, message: SUCCESS, results, revision: study.revision, discloses };
     }
     const { states, revision } = await studyAt(routes, request, moment, { studyConfig });
     if (!states.studyConfig) throw new Error('a moment of a study that is before its registration');
-    const results = view.configuration(states.studyConfig, accepted.key.scopes);
-    return { status: 200, message: SUCCESS, results, revision };
+    const results = view.configuration(states.studyConfig, scopes);
+    return { status: 200, message: SUCCESS, results, revision, discloses };
   });
 }

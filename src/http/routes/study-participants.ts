@@ -1,8 +1,7 @@
 /** GET and POST /study_participants */
 
-import type { Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
-import { type Participants, participants } from '../../../projections/participants.ts';
+import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
@@ -30,11 +29,12 @@ export function listParticipants(routes: StudyRoutes) {
 }
 
 function listed(
-  { view, study, accepted }: StudyRequest,
+  request: StudyRequest,
   wanted: Filter,
   { inOrder, byId }: Participants,
   revision: number,
 ): StudyReply {
+  const { study, accepted } = request;
   const candidates = wanted.id === undefined ? inOrder : [byId.get(wanted.id)].flatMap((one) => one ?? []);
   const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
   const shown = unfiltered
@@ -44,12 +44,21 @@ function listed(
           wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
           withinLimits(accepted.key, study, levels),
       );
-  return {
-    status: 200,
-    message: SUCCESS,
-    results: view.records(shown, accepted.key.scopes),
-    revision,
-  };
+  return { status: 200, message: SUCCESS, revision, ...rendered(request, shown, revision) };
+}
+
+/** Records for the key's scopes. With `audit` each shows a state of the generator. */
+function rendered(
+  { view, accepted }: StudyRequest,
+  shown: readonly Participant[],
+  toRevision: number,
+): Pick<StudyReply, 'results' | 'discloses'> {
+  const { scopes } = accepted.key;
+  const results = view.records(shown, scopes);
+  const [one, ...others] = shown;
+  if (!scopes.includes('audit') || !one) return { results };
+  const participant = others.length === 0 ? { participant: one.participantId } : {};
+  return { results, discloses: { what: 'generator-states', toRevision, ...participant } };
 }
 
 export function randomizeParticipant(routes: StudyRoutes) {
@@ -98,8 +107,8 @@ function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, re
       return {
         status: 200,
         message: SUCCESS,
-        results: record(request, outcome.participantId),
         revision,
+        ...rendered(request, [decided(request, outcome.participantId)], revision),
         headers: { 'Urn-Receipt': receipt(request, ledger, revision) },
       };
     case 'duplicate': {
@@ -108,8 +117,8 @@ function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, re
       const taken = `Participant ${outcome.participantId} is already assigned`;
       const message =
         mayRead && differ.length > 0 ? `${taken}, with other levels of: ${differ.join(', ')}` : taken;
-      const results = mayRead && differ.length === 0 ? record(request, outcome.participantId) : '[]';
-      return { status: 400, message, results, revision };
+      const shown = mayRead && differ.length === 0 ? [decided(request, outcome.participantId)] : [];
+      return { status: 400, message, revision, refused: 'duplicate', ...rendered(request, shown, revision) };
     }
     case 'idempotency-key-reused':
       return {
@@ -132,6 +141,7 @@ function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, re
           'The study takes no participants: the studies file of the service differs from what was registered (its operator finds the differences with: urn studies check)',
         results: '[]',
         revision,
+        refused: 'suspended',
         headers: { 'Retry-After': '60' },
       };
     default:
@@ -149,9 +159,8 @@ function receipt({ study }: StudyRequest, ledger: Ledger, revision: number): str
   return base64;
 }
 
-function record({ view, participants, accepted }: StudyRequest, participantId: string): string {
+function decided({ participants }: StudyRequest, participantId: string): Participant {
   const participant = participants.byId.get(participantId);
   if (!participant) throw new Error('a participant that was decided is not in the projection');
-  const scopes: readonly Scope[] = accepted.key.scopes;
-  return view.records([participant], scopes);
+  return participant;
 }

@@ -1,0 +1,37 @@
+/** The stream `operations` of an open log: what happened besides the allocations is written there. */
+import type { OperationsFact } from '../../events/operations.ts';
+import type { Actor } from '../../events/record.ts';
+import type { Runner } from '../../projections/runner.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { foldedStream } from '../write/folded-stream.ts';
+import { Writer, type WriterHooks, type WriterTools } from '../write/writer.ts';
+import { nothing, operationsDecider } from './decide.ts';
+
+export const OPERATIONS = 'operations';
+
+export class Operations {
+  readonly #writer: Writer<null, OperationsFact, OperationsFact, null>;
+
+  constructor(parts: {
+    store: EventStore;
+    logId: string;
+    runner: Runner;
+    tools: WriterTools;
+    hooks?: WriterHooks;
+  }) {
+    const folded = foldedStream(parts.runner, nothing, OPERATIONS);
+    this.#writer = new Writer({ ...parts, stream: OPERATIONS, decider: operationsDecider, folded });
+  }
+
+  /**
+   * Resolves when the fact is durable.
+   * @throws DomainError as `Writer.submit`
+   */
+  async record(fact: OperationsFact, actor: Actor): Promise<void> {
+    await this.#writer.submit(fact, actor);
+  }
+
+  drain(): Promise<void> {
+    return this.#writer.drain();
+  }
+}
