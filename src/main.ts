@@ -4,6 +4,7 @@ import { RecordError } from '../events/record.ts';
 import { bundleCommand } from './cli/bundle.ts';
 import { explainCommand } from './cli/explain.ts';
 import { keysCommand } from './cli/keys.ts';
+import { operationsCommand } from './cli/operations.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { serveCommand } from './cli/serve.ts';
@@ -37,6 +38,7 @@ for (const command of studiesCommand()) add(studies, command);
 add(program, verifyCommand());
 add(program, explainCommand());
 add(program, bundleCommand());
+add(program, operationsCommand());
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
 function add(parent: Command, command: Command): void {

@@ -1,5 +1,5 @@
 /** Looking back in the running service: one question at a time, so that the present is still answered meanwhile. */
-import { type LogEvent, RecordError } from '../../events/record.ts';
+import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { DomainError } from '../errors.ts';
 import { type StoredRecord, StoreError } from '../store/event-store.ts';
@@ -41,6 +41,18 @@ export class History {
     });
   }
 
+  /**
+   * As `page`, each record checked and read.
+   * @throws DomainError as above
+   */
+  events(stream: string, fromRevision: number): Promise<readonly LogEvent[]> {
+    return this.#ask(async () => {
+      for await (const page of this.#source.store.readStream(stream, fromRevision))
+        return page.map((stored) => decodeRecord(stored));
+      return [];
+    });
+  }
+
   async #ask<T>(question: () => Promise<T>): Promise<T> {
     if (this.#questions >= MOST_QUESTIONS)
       throw new DomainError('overloaded', 'too many others ask about the past just now; ask again');
@@ -55,7 +67,7 @@ export class History {
       if (error instanceof RecordError)
         throw new DomainError(
           'halted',
-          'a record of this study cannot be read (its operator finds it with: urn explain)',
+          'a record of this stream cannot be read (its operator finds it with: urn verify)',
           error,
         );
       throw error;

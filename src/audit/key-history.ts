@@ -4,7 +4,7 @@
  * Streams share no order but this: an event names the revision of `access` at which the deciding process accepted the
  * key. Whether a process had heard of a revocation in time can only be told by clocks, so that is a warning.
  */
-import type { LogEvent } from '../../events/record.ts';
+import type { Actor, LogEvent } from '../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../projections/access.ts';
 import { problem } from './differences.ts';
 import type { Problem } from './report.ts';
@@ -14,6 +14,8 @@ import type { Warnings } from './warnings.ts';
 const REVOKED_TOLERANCE_MS = 1000;
 /** How long a request can wait between the acceptance of its key and its event, in ms: the write path's deadline. */
 const REQUEST_MS = 15_000;
+
+type KeyActor = Extract<Actor, { keyId: string }>;
 
 interface Lifetime {
   readonly issuedRevision: number;
@@ -49,7 +51,27 @@ export class KeyHistory {
   judge(event: LogEvent, use: KeyUse, warnings: Warnings): Problem | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
-    const { keyId, user, accessRevision } = actor;
+    const unknown = this.#judgeActor(actor, 'valid');
+    if (unknown) return unknown;
+    const key = this.state.byId.get(actor.keyId);
+    return key && (limitProblem(key, use) ?? this.#lateness(key, event, warnings));
+  }
+
+  /**
+   * @param as whether any key that was ever issued will do, or only one that is valid and has the scope `audit`
+   * @returns why the actor could not ask, or undefined
+   */
+  judgeKnown({ actor }: LogEvent, as: 'any' | 'audit'): Problem | undefined {
+    if ('cli' in actor) return undefined;
+    const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
+    if (unknown || as === 'any') return unknown;
+    const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
+    if (scopes.includes('audit')) return undefined;
+    return problem('actor.keyId', 'a key with the scope audit', scopes, 'the key may not see this');
+  }
+
+  /** @param standing at the revision of `access` that the actor names */
+  #judgeActor({ keyId, user, accessRevision }: KeyActor, standing: 'issued' | 'valid'): Problem | undefined {
     if (accessRevision >= this.records)
       return this.#problem(
         'actor.accessRevision',
@@ -69,7 +91,7 @@ export class KeyHistory {
         accessRevision,
         'the key was issued later',
       );
-    if (revokedRevision !== undefined && revokedRevision <= accessRevision)
+    if (standing === 'valid' && revokedRevision !== undefined && revokedRevision <= accessRevision)
       return this.#problem(
         'actor.accessRevision',
         `below ${revokedRevision}`,
@@ -78,7 +100,7 @@ export class KeyHistory {
       );
     if (key.user !== user)
       return this.#problem('actor.user', key.user, user, 'the key was issued to somebody else');
-    return limitProblem(key, use) ?? this.#lateness(key, event, warnings);
+    return undefined;
   }
 
   #lateness(key: ApiKey, { at, revision }: LogEvent, warnings: Warnings): Problem | undefined {

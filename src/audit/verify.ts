@@ -16,6 +16,7 @@ import { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';
 import { AccessReplay } from './replay-access.ts';
 import { LogReplay, logKey } from './replay-log.ts';
+import { OperationsReplay } from './replay-operations.ts';
 import { StudyReplay } from './replay-study.ts';
 import type { Report, StreamReport } from './report.ts';
 import type { RecordSource } from './source.ts';
@@ -89,9 +90,9 @@ export async function verifyLog(verification: Verification): Promise<Report> {
       const records = await audit(stream, warnings, replay);
       streams.push(records.finish({ study: replay.name, participants: replay.participants }));
     } else {
-      // Of a stream that this build does not know no record can be read; of one whose events follow from nothing
-      // there is nothing to decide again.
-      streams.push((await audit(stream, warnings, { take: () => [] })).finish({}));
+      // Of a stream that this build does not know no record can be read.
+      const replay = stream === 'operations' ? new OperationsReplay(history) : { take: () => [] };
+      streams.push((await audit(stream, warnings, replay)).finish({}));
     }
   }
 

@@ -8,6 +8,7 @@ import { CONTENTS, type Content } from '../bundle/record-lines.ts';
 import { checkpointOrigin } from '../ledger/checkpoint.ts';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
+import { recordDisclosure } from './disclosed.ts';
 import {
   cliActor,
   jsonOption,
@@ -35,7 +36,7 @@ A zip archive: records, signed checkpoints, the configuration, a report to read 
   full     every sealed section: each allocation can be drawn again (unblinding material)
   open     the treatments, without the generator's states (unblinding material)
   blinded  neither
-All three prove the same records. The service may run meanwhile.`;
+All three prove the same records. The service may run meanwhile. That a bundle was made is recorded (urn operations).`;
 
 const WARNINGS: Partial<Record<Content, string>> = {
   full: 'this bundle is UNBLINDING MATERIAL: it holds every treatment, and the seed and states from which every later assignment can be computed',
@@ -93,6 +94,7 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
     };
     const bundle = await writeBundle(parts);
     shown.end();
+    await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
     for (const rollback of bundle.rolledBack)
       note(
         `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,

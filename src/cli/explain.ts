@@ -6,6 +6,7 @@ import { type Explanation, explain } from '../audit/explain.ts';
 import { explanationText } from '../audit/explanation-text.ts';
 import { foldUntil } from '../audit/past.ts';
 import { studyState } from '../study/state.ts';
+import { recordDisclosure } from './disclosed.ts';
 import {
   cliActor,
   jsonOption,
@@ -25,7 +26,7 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-It tells the arm and the states of the generator: not for blinded eyes.
+It tells the arm and the states of the generator: not for blinded eyes. That it was asked for is recorded (urn operations).
 Exit code 1: the record is not what follows from the history before it.`;
 
 export function explainCommand(): Command {
@@ -44,6 +45,7 @@ async function run(options: Options): Promise<void> {
   const log = await openLog(settings, cliActor());
   try {
     const explanation = await explained(log, options);
+    await recordDisclosure(log, { what: 'explanation', study: options.study, participant: options.id });
     result(options.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
     if (explanation.differences.length === 0) return;
     note(`urn: the record of ${options.id} is not what follows from the history before it`);

@@ -14,6 +14,7 @@ import {
 } from '../audit/moment.ts';
 import { foldUntil } from '../audit/past.ts';
 import type { Study } from '../study/studies.ts';
+import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { result, table } from './output.ts';
 import { enrolled, summary, withStudies } from './studies-log.ts';
@@ -28,7 +29,7 @@ export function showCommand(): Command {
   return logCommand('show')
     .argument('<name>', 'name of a study')
     .description(
-      'configuration, state and balance of a study; the balance tells arms in sum, so it is not for blinded eyes',
+      'configuration, state and balance of a study; the balance tells arms in sum, so it is not for blinded eyes, and that it was shown is recorded',
     )
     .addOption(option('--revision <n>', 'as it stood at this revision').conflicts('at'))
     .addOption(
@@ -54,6 +55,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       nextAt,
     } = moment ? await past(log, now, moment) : present(log, now);
     if (!counts) throw unknownStudy(name);
+    await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
     const { configuration, registeredAt, seedSource, seedWeak, paused, studyId } = study.registered;
     const overview = { ...summary(log, study), participants: count };
     const firstCheckpoint = log.rolledBack() ? undefined : log.ledger.checkpoint(study.stream, 1).note;

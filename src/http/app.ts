@@ -11,6 +11,7 @@ import { API_HEADERS, SUCCESS, send } from './reply.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
 import { getExplanation } from './routes/explanation.ts';
+import { getOperations } from './routes/operations.ts';
 import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
@@ -39,6 +40,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   route(app, '/records', '[]', { GET: getRecords(parts) });
+  route(app, '/operations', '[]', { GET: getOperations(parts) });
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });

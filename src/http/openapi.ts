@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
 import { z } from 'zod';
 import { ExplanationResult } from './explanation-result.ts';
+import { OperationsResult } from './operations-result.ts';
 import {
   BalanceResult,
   BareUint128,
@@ -87,6 +88,37 @@ export function openApiDocument(version: string): Json {
           errors: { 400: BAD_REQUEST, ...READ_ERRORS },
         }),
       },
+      '/operations': {
+        get: operation(
+          'Refused requests, disclosures and runs of the service, a page at a time, the oldest first',
+          'operations',
+          ['audit'],
+          {
+            parameters: [
+              { ...study, required: false, description: 'Only what concerns this study' },
+              numberParameter(
+                'from',
+                false,
+                'First revision of the stream `operations`; without it 0. The header Urn-Next says where the next page begins.',
+              ),
+            ],
+            result: ref('Operations'),
+            example: EXAMPLE_OPERATIONS,
+            empty: [],
+            headers: {
+              'Urn-Revision': {
+                description: 'Revision of the last event of the stream `operations`',
+                schema: { type: 'integer' },
+              },
+              'Urn-Next': {
+                description: 'Where the next page begins; absent when there is none',
+                schema: { type: 'integer' },
+              },
+            },
+            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
+          },
+        ),
+      },
       '/checkpoint': {
         get: operation(
           "A signed checkpoint of the study's ledger",
@@ -171,6 +203,7 @@ export function openApiDocument(version: string): Json {
         StudyConfiguration: jsonSchema(StudyConfigurationResult),
         ParticipantRecord: jsonSchema(ParticipantRecord),
         Records: jsonSchema(RecordsResult),
+        Operations: jsonSchema(OperationsResult),
         Checkpoint: jsonSchema(CheckpointResult),
         InclusionProof: jsonSchema(InclusionProofResult),
         ConsistencyProof: jsonSchema(ConsistencyProofResult),
@@ -218,6 +251,37 @@ const EXAMPLE_CHECKPOINT = {
   checkpoint:
     'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn <base64 of key id and signature>\n',
 };
+
+const EXAMPLE_OPERATIONS = [
+  {
+    revision: 1,
+    at: '2026-02-21T08:17:01.330Z',
+    type: 'RequestRefused',
+    actor: { keyId: 'k5f1c09ab34d2', user: 'site-11', accessRevision: 0 },
+    data: {
+      operation: 'POST /study_participants',
+      study: 'CHS JCOIN',
+      reason: 'duplicate',
+      count: 1999,
+      firstAt: '2026-02-21T08:16:01.298Z',
+      lastAt: '2026-02-21T08:17:00.911Z',
+    },
+  },
+  {
+    revision: 2,
+    at: '2026-03-16T10:30:05.518Z',
+    type: 'EvidenceDisclosed',
+    actor: { keyId: 'k8d20e7713fa9', user: 'auditor', accessRevision: 2 },
+    data: {
+      what: 'explanation',
+      study: 'CHS JCOIN',
+      participant: '001-0001',
+      count: 1,
+      firstAt: '2026-03-16T10:30:05.517Z',
+      lastAt: '2026-03-16T10:30:05.517Z',
+    },
+  },
+];
 
 const EXAMPLE_BALANCE = {
   treatments: ['MART', 'RMC-Q', 'RMC-A'],

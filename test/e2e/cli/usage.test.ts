@@ -10,6 +10,8 @@ const COMMANDS = [
   ['keys', 'revoke'],
   ['verify'],
   ['bundle'],
+  ['explain'],
+  ['operations'],
   ['studies'],
   ['studies', 'check'],
   ['studies', 'list'],

@@ -1,0 +1,77 @@
+/** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
+import { Command } from 'commander';
+import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { openForVerification } from '../app.ts';
+import { INSTANT_FORM, parseInstant } from '../audit/moment.ts';
+import { describeOperation, studyOf } from '../operations/describe.ts';
+import { OPERATIONS } from '../operations/operations.ts';
+import { jsonOption, option, UsageError } from './options.ts';
+import { note, result } from './output.ts';
+
+interface OperationsOptions {
+  readonly data: string;
+  readonly store?: string;
+  readonly study?: string;
+  readonly user?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly json?: boolean;
+}
+
+const HELP = `
+One line for each event, the oldest first: when it was written, who, what.
+  started, stopped   a run of the service, with its version; one that was killed has no stop
+  was refused        a request with a key that was ever issued
+  was shown          generator states, a seed, records, explanations, balances, bundles
+
+What is repeated is summed up: the first time stands alone, the others as their number with the first and the last time.
+The log may be in use meanwhile. Nothing is written, and the signing key is not needed.`;
+
+export function operationsCommand(): Command {
+  return new Command(OPERATIONS)
+    .description('refused requests, readings of evidence, and the runs of the service')
+    .addOption(option('--data <folder>', 'folder of the log').default('./data'))
+    .addOption(option('--store <url>', 'where the log is: sqlite:<file> (default: SQLite in --data)'))
+    .addOption(option('--study <name>', 'only what concerns this study'))
+    .addOption(option('--user <name>', 'only of this user'))
+    .addOption(option('--since <instant>', 'written at this instant in UTC or later, as 2027-06-30T12:00Z'))
+    .addOption(option('--until <instant>', 'written at this instant in UTC or earlier'))
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run({ data, store, study, user, json, ...options }: OperationsOptions): Promise<void> {
+  const since = instant('--since', options.since);
+  const until = instant('--until', options.until);
+  const isWanted = (event: LogEvent) =>
+    (study === undefined || studyOf(event) === study) &&
+    (user === undefined || event.actor.user === user) &&
+    (since === undefined || event.at >= since) &&
+    (until === undefined || event.at <= until);
+  const source = openForVerification({ data, store });
+  try {
+    let shown = 0;
+    for await (const page of source.read(OPERATIONS)) {
+      const events = page.map((stored) => decodeRecord(stored)).filter(isWanted);
+      shown += events.length;
+      if (events.length > 0) result(events.map(json ? asJson : describeOperation).join('\n'));
+    }
+    if (shown === 0) note('no such event is recorded');
+  } finally {
+    await source.close();
+  }
+}
+
+/** A line of its own, so that a long history need not fit into memory. */
+function asJson({ revision, at, type, actor, data }: LogEvent): string {
+  return JSON.stringify({ revision, at, type, actor, data });
+}
+
+/** @throws UsageError */
+function instant(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const parsed = parseInstant(text);
+  if (parsed === undefined) throw new UsageError(`${name} "${text}" is not ${INSTANT_FORM}`);
+  return parsed;
+}

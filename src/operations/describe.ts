@@ -1,0 +1,87 @@
+/** Operations in words, a line for each. */
+import type { RefusalReason } from '../../events/operations.ts';
+import type { Actor, LogEvent } from '../../events/record.ts';
+import { OPERATIONS } from './operations.ts';
+
+type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
+
+/** Name of the study that an event of this stream concerns; undefined when it concerns none, or is of another stream. */
+export function studyOf(event: LogEvent): string | undefined {
+  return event.type === 'RequestRefused' || event.type === 'EvidenceDisclosed' ? event.data.study : undefined;
+}
+
+/** When, who, what. @throws Error for an event of another stream */
+export function describeOperation(event: LogEvent): string {
+  // A name may hold what a terminal obeys.
+  return `${event.at}  ${who(event.actor)}  ${what(event)}`.replaceAll(/\p{Cc}/gu, ' ');
+}
+
+function who(actor: Actor): string {
+  return 'cli' in actor ? `${actor.user} (command line)` : `${actor.user} (${actor.keyId})`;
+}
+
+function what(event: LogEvent): string {
+  switch (event.type) {
+    case 'ServiceStarted':
+      return `started the service ${ranAs(event)}`;
+    case 'ServiceStopped':
+      return `stopped the service ${ranAs(event)}`;
+    case 'RequestRefused': {
+      const { operation = 'requests', study, reason } = event.data;
+      const of = study === undefined ? '' : ` of ${study}`;
+      return `was refused ${operation}${of}: ${WHY[reason]}${often(event)}`;
+    }
+    case 'EvidenceDisclosed':
+      return `was shown ${shown(event)} of ${event.data.study}${often(event)}`;
+    default:
+      throw new Error(`${event.type} does not belong into the stream ${OPERATIONS}`);
+  }
+}
+
+function ranAs({ data }: Of<'ServiceStarted'> | Of<'ServiceStopped'>): string {
+  return `version ${data.version} on Node ${data.nodeVersion} (run ${data.runId})`;
+}
+
+const WHY: Readonly<Record<RefusalReason, string>> = {
+  malformed: 'the request is not valid',
+  duplicate: 'the participant is assigned already',
+  'idempotency-key-reused': 'the Idempotency-Key was used for another request',
+  paused: 'the study is paused',
+  suspended: 'the studies file differs from what was registered',
+  'not-permitted': 'the key does not permit it',
+  'not-found': 'there is no such thing for this key',
+  'revoked-key': 'the key is revoked',
+  'expired-key': 'the key has expired',
+  unavailable: 'the service could not do it just then',
+  failed: 'an unexpected error',
+  several: 'for several reasons, in more ways than are told apart',
+};
+
+function shown({ data }: Of<'EvidenceDisclosed'>): string {
+  const { what: kind, participant, fromRevision, toRevision, content, sha256 } = data;
+  const of = participant === undefined ? '' : ` of participant ${participant}`;
+  const at = toRevision === undefined ? '' : ` up to revision ${toRevision}`;
+  switch (kind) {
+    case 'balance':
+      return `the balance${at}`;
+    case 'bundle':
+      return `a bundle (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
+    case 'explanation':
+      return `the explanation${of}`;
+    case 'generator-states':
+      return `states of the generator${of}${at}`;
+    case 'records':
+      return `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`;
+    case 'seed':
+      return 'the seed';
+  }
+}
+
+/** Of what was written when it happened, the time stands at the beginning of the line already. */
+const AT_ONCE_MS = 1000;
+
+function often({ at, data }: Of<'RequestRefused'> | Of<'EvidenceDisclosed'>): string {
+  const { count, firstAt, lastAt } = data;
+  if (count > 1) return `; ${count} times, from ${firstAt} to ${lastAt}`;
+  return Math.abs(Date.parse(at) - Date.parse(firstAt)) <= AT_ONCE_MS ? '' : `; once, at ${firstAt}`;
+}
