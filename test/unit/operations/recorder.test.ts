@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import type { LogEvent } from '../../../events/record.ts';
+import { decodeRecord } from '../../../events/record.ts';
+import { Runner } from '../../../projections/runner.ts';
+import { DomainError } from '../../../src/errors.ts';
+import { Operations } from '../../../src/operations/operations.ts';
+import { Recorder } from '../../../src/operations/recorder.ts';
+import type { KeyActor } from '../../../src/operations/refusals.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { FaultyStore } from '../../support/faulty-store.ts';
+import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+
+const SITE: KeyActor = { keyId: 'k0011', user: 'site', accessRevision: 3 };
+const AUDITOR: KeyActor = { keyId: 'k0022', user: 'auditor', accessRevision: 3 };
+const DUPLICATE = { operation: 'POST /study_participants', study: 'A', reason: 'duplicate' } as const;
+const explanation = (participant: string) => ({ what: 'explanation', study: 'A', participant }) as const;
+const RUN = { runId: expect.any(String), version: '1.2.3', nodeVersion: process.version };
+
+function scene({
+  memory = new MemoryStore(),
+  series = 1,
+  refusal = undefined as DomainError | undefined,
+} = {}) {
+  const store = new FaultyStore(memory);
+  const runner = new Runner(store, LOG_ID, []);
+  const operations = new Operations({
+    store,
+    logId: LOG_ID,
+    runner,
+    tools: fixedTools(series),
+    hooks: { refusal: () => refusal },
+  });
+  const clock = { time: 0, at: () => new Date(1.8e12 + clock.time).toISOString(), ms: () => clock.time };
+  const failures: string[] = [];
+  const recorder = new Recorder({
+    operations,
+    actor: OPERATOR,
+    version: '1.2.3',
+    clock,
+    onFailure: ({ type }, _, error) => failures.push(`${type}: ${error.message}`),
+  });
+  const events = async () => {
+    const found: LogEvent[] = [];
+    for await (const page of memory.readStream('operations', 0))
+      found.push(...page.map((one) => decodeRecord(one)));
+    return found;
+  };
+  const counts = async (type: LogEvent['type']) =>
+    (await events())
+      .filter((event) => event.type === type)
+      .map(({ data }) => (data as { count: number }).count);
+  return { memory, store, recorder, clock, failures, events, counts, operations };
+}
+
+describe('a run of the service', () => {
+  it('is recorded with the version of the software when it starts and when it stops', async () => {
+    const { recorder, events } = scene();
+    await recorder.start();
+    await recorder.stop();
+    const [started, stopped, ...others] = await events();
+    expect(started).toMatchObject({ type: 'ServiceStarted', revision: 0, actor: OPERATOR, data: RUN });
+    expect(stopped).toMatchObject({ type: 'ServiceStopped', revision: 1, actor: OPERATOR });
+    expect(stopped?.data).toEqual(started?.data);
+    expect(others).toEqual([]);
+  });
+
+  it('goes on when its start cannot be recorded, which is made up for', async () => {
+    const { recorder, store, failures, events } = scene();
+    store.always = 'full';
+    await recorder.start();
+    expect(failures.length).toBe(1);
+    store.always = 'none';
+    recorder.tick();
+    await recorder.stop();
+    expect((await events()).map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStopped']);
+  });
+});
+
+describe('a refusal', () => {
+  it('is recorded at once, and 2,000 in a minute are two events', async () => {
+    const { recorder, clock, events, operations } = scene();
+    await recorder.start();
+    for (clock.time = 0; clock.time < 2000; clock.time++) recorder.refused(SITE, DUPLICATE);
+    await operations.drain();
+    const once = { ...DUPLICATE, count: 1, firstAt: clockAt(0), lastAt: clockAt(0) };
+    expect((await events()).slice(1)).toMatchObject([{ type: 'RequestRefused', actor: SITE, data: once }]);
+    clock.time = 60_000;
+    recorder.tick();
+    await operations.drain();
+    const sum = { ...DUPLICATE, count: 1999, firstAt: clockAt(1), lastAt: clockAt(1999) };
+    expect((await events()).slice(1).map(({ data }) => data)).toEqual([once, sum]);
+  });
+
+  it('is counted exactly when the service stops, and when the disk was full in between', async () => {
+    const { recorder, store, clock, counts, failures } = scene();
+    await recorder.start();
+    for (let n = 0; n < 100; n++) {
+      store.always = n % 3 === 0 ? 'none' : 'full';
+      clock.time += 7000;
+      recorder.refused(SITE, DUPLICATE);
+      recorder.refused(AUDITOR, { operation: `GET /${n % 5}`, reason: 'not-permitted' });
+      recorder.tick();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    store.always = 'none';
+    await recorder.stop();
+    expect(failures.length).toBeGreaterThan(0);
+    expect((await counts('RequestRefused')).reduce((sum, count) => sum + count, 0)).toBe(200);
+  });
+});
+
+describe('a disclosure', () => {
+  it('is in the log before it is made', async () => {
+    const { recorder, events } = scene();
+    await recorder.disclosed(AUDITOR, explanation('001'));
+    expect(await events()).toMatchObject([
+      { type: 'EvidenceDisclosed', actor: AUDITOR, data: { ...explanation('001'), count: 1 } },
+    ]);
+    await recorder.disclosed(AUDITOR, explanation('002'));
+    expect((await events()).map(({ data }) => (data as { participant: string }).participant)).toEqual([
+      '001',
+      '002',
+    ]);
+  });
+
+  it('that is made again is counted, and each is in the sum', async () => {
+    const { recorder, clock, counts, operations } = scene();
+    for (let n = 0; n < 50; n++) await recorder.disclosed(AUDITOR, explanation('001'));
+    expect(await counts('EvidenceDisclosed')).toEqual([1]);
+    clock.time = 60_000;
+    recorder.tick();
+    await operations.drain();
+    expect(await counts('EvidenceDisclosed')).toEqual([1, 49]);
+    await recorder.disclosed(AUDITOR, explanation('001'));
+    await recorder.stop();
+    expect(await counts('EvidenceDisclosed')).toEqual([1, 49, 1]);
+  });
+
+  it('waits for the one that it repeats', async () => {
+    const { recorder, store, counts } = scene();
+    const sending: (() => void)[] = [];
+    const isSent = new Promise<void>((resolve) => sending.push(resolve));
+    store.next(async (append) => {
+      await isSent;
+      return append();
+    });
+    const answered: number[] = [];
+    const two = [1, 2].map(async (n) => {
+      await recorder.disclosed(AUDITOR, explanation('001'));
+      answered.push(n);
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(answered).toEqual([]);
+    for (const send of sending) send();
+    await Promise.all(two);
+    expect(answered).toEqual([1, 2]);
+    await recorder.stop();
+    expect(await counts('EvidenceDisclosed')).toEqual([1, 1]);
+  });
+
+  it('is not made when it cannot be recorded, nor counted', async () => {
+    const { recorder, store, counts, failures } = scene();
+    store.always = 'full';
+    const refused = expect.objectContaining({ name: 'DomainError', code: 'unavailable' });
+    const tries = [1, 2].map(() => recorder.disclosed(AUDITOR, explanation('001')));
+    for (const one of await Promise.allSettled(tries))
+      expect(one).toEqual({ status: 'rejected', reason: refused });
+    expect(failures).toEqual([expect.stringMatching(/^EvidenceDisclosed: /)]);
+    store.always = 'none';
+    await recorder.disclosed(AUDITOR, explanation('001'));
+    await recorder.stop();
+    expect(await counts('EvidenceDisclosed')).toEqual([1]);
+  });
+
+  it('of a log that was rolled back is made, and told to the log of the service', async () => {
+    const refusal = new DomainError('rolled-back', 'the log is not the one that it was');
+    const { recorder, failures, events } = scene({ refusal });
+    await recorder.disclosed(AUDITOR, explanation('001'));
+    recorder.refused(SITE, DUPLICATE);
+    await recorder.stop();
+    expect(await events()).toEqual([]);
+    expect(failures).toEqual([
+      'EvidenceDisclosed: the log is not the one that it was',
+      'RequestRefused: the log is not the one that it was',
+      'ServiceStopped: the log is not the one that it was',
+    ]);
+  });
+});
+
+it('two processes that serve one log both record in it', async () => {
+  const memory = new MemoryStore();
+  const processes = [scene({ memory, series: 1 }), scene({ memory, series: 2 })];
+  await Promise.all(processes.map(({ recorder }) => recorder.start()));
+  for (let n = 0; n < 20; n++)
+    await Promise.all(processes.map(({ recorder }) => recorder.disclosed(AUDITOR, explanation(`${n}`))));
+  await Promise.all(processes.map(({ recorder }) => recorder.stop()));
+  const all = (await processes[0]?.events()) ?? [];
+  expect(all.map(({ revision }) => revision)).toEqual(all.map((_, i) => i));
+  const types = all.map(({ type }) => type);
+  expect(types.filter((type) => type === 'ServiceStarted').length).toBe(2);
+  expect(types.filter((type) => type === 'EvidenceDisclosed').length).toBe(40);
+  expect(types.slice(-1)).toEqual(['ServiceStopped']);
+});
+
+function clockAt(ms: number): string {
+  return new Date(1.8e12 + ms).toISOString();
+}
