@@ -40,7 +40,11 @@ it('refuses allocations while there is no room, and goes on when there is', asyn
     running.push(service);
     return service;
   };
-  const keys = await issueKeys(data, { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] });
+  const keys = await issueKeys(data, {
+    work: ['edc'],
+    read: ['reader', '--scope', 'read'],
+    audit: ['auditor', '--scope', 'read,audit'],
+  });
   const account = new Account(choices);
   const log = new LogCheck(data);
   const service = await start();
@@ -62,10 +66,22 @@ it('refuses allocations while there is no room, and goes on when there is', asyn
   expect(refused[0]?.message).toContain('the disk is full');
   expect((await ask(service.url, '/healthz')).status).toBe(200);
   for (const study of STUDY_NAMES) {
-    const { status, results } = await clientOf(service.url, keys.audit).list(study);
+    const { status, results } = await clientOf(service.url, keys.read).list(study);
     expect(status).toBe(200);
     account.agreesWithList(study, results);
   }
+  // What would leave no trace is not shown.
+  const unrecorded = () => {
+    const parameters = { study: choices.pick(STUDY_NAMES), from: String(choices.between(0, 2)) };
+    return ask(service.url, '/records', { key: keys.audit, parameters });
+  };
+  let message = '';
+  await within(20_000, async () => {
+    const answer = await unrecorded();
+    message = answer.message;
+    return answer.status === 503;
+  });
+  expect(message).toMatch(/it cannot be recorded that you see this: .*the disk is full/);
   expect(account.agreesWith(log.check()), 'what was refused is not in the log').toBe(0);
   // A command that cannot write says why.
   const issuing = await urn(['keys', 'add', 'late', '--data', data]);
@@ -84,7 +100,7 @@ it('refuses allocations while there is no room, and goes on when there is', asyn
   // A start needs room only for what the stop could tidy away.
   await start().then(
     async (onFullDisk) => {
-      const { results } = await clientOf(onFullDisk.url, keys.audit).list('One');
+      const { results } = await clientOf(onFullDisk.url, keys.read).list('One');
       account.agreesWithList('One', results);
       await onFullDisk.stop();
     },

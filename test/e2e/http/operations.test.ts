@@ -1,0 +1,330 @@
+/** What happened besides the allocations, as the real program records it. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask, clientOf, rawRequest, talk, within } from '../../support/client.ts';
+import { issueKey, issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+const VERSION = /^\d+\.\d+\.\d+/;
+
+interface Operation {
+  readonly type: string;
+  readonly actor: { readonly user: string; readonly keyId?: string; readonly cli?: true };
+  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  readonly data: any;
+}
+
+/** Read past the program. */
+const operations = (data: string): Operation[] =>
+  storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
+const refusals = (data: string, user: string) =>
+  operations(data).flatMap((one) =>
+    one.type === 'RequestRefused' && one.actor.user === user ? [one.data] : [],
+  );
+const disclosures = (data: string, user: string) =>
+  operations(data).flatMap((one) =>
+    one.type === 'EvidenceDisclosed' && one.actor.user === user ? [one.data] : [],
+  );
+const sum = (all: readonly { readonly count: number }[]) =>
+  all.reduce((total, { count }) => total + count, 0);
+const about = ({ count: _, firstAt: _f, lastAt: _l, ...said }: Record<string, unknown>) => said;
+
+describe('a flood of refused requests', () => {
+  it('makes a few events, whose numbers are exact once the service has stopped', async () => {
+    const data = newFolder();
+    const key = await issueKey(data, 'site');
+    const service = await serve({ data, studies: TRIALS });
+    const parameters = new URLSearchParams({ study: 'Sleep', id: 'taken', ...COOK });
+    const post = async () => {
+      const answer = await fetch(`${service.url}/study_participants?${parameters}`, {
+        method: 'POST',
+        headers: { 'X-API-Key': key },
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    expect(await post()).toBe(200);
+    let sent = 0;
+    const client = async () => {
+      for (; sent < 2000; sent++) if ((await post()) !== 400) throw new Error('it was not refused');
+    };
+    await Promise.all(Array.from({ length: 8 }, client));
+    // The first is there at once, and not when the service stops.
+    expect(refusals(data, 'site').length).toBeGreaterThan(0);
+    await service.stop();
+    const found = refusals(data, 'site');
+    expect(found.length).toBeLessThan(10);
+    expect(sum(found)).toBe(sent);
+    for (const one of found)
+      expect(about(one)).toEqual({
+        operation: 'POST /study_participants',
+        study: 'Sleep',
+        reason: 'duplicate',
+      });
+    expect((await urn(['verify', '--data', data])).code).toBe(0);
+  }, 180_000);
+});
+
+describe('in one run', () => {
+  const data = newFolder();
+  let service: Service;
+  let keys: Record<'edc' | 'auditor' | 'ward' | 'reader' | 'leaver' | 'late', string>;
+  const get = (path: string, key: string, parameters: Readonly<Record<string, string>> = {}) =>
+    ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
+  const listed = async (key: string, parameters: Readonly<Record<string, string>> = {}) =>
+    (await ask(service.url, '/operations', { key, parameters })).results as Operation[];
+
+  beforeAll(async () => {
+    keys = await issueKeys(data, {
+      edc: ['edc'],
+      auditor: ['auditor', '--scope', 'read,audit'],
+      ward: ['ward', '--scope', 'read,audit', '--study', 'Ward'],
+      reader: ['reader', '--scope', 'read'],
+      leaver: ['leaver'],
+      late: ['late', '--expires', new Date(Date.now() + 60_000).toISOString()],
+    });
+    service = await serve({ data, studies: TRIALS });
+    const { randomize } = clientOf(service.url, keys.edc);
+    await randomize('Sleep', '001', COOK);
+    await randomize('Sleep', '002', DUPAGE);
+    await randomize('Ward', 'w', { ward: 'a' });
+  });
+  afterAll(() => service.kill());
+
+  it('the start is recorded, with the version of the software', async () => {
+    const [first] = operations(data);
+    expect(first).toMatchObject({ type: 'ServiceStarted', actor: { cli: true } });
+    expect(first?.data).toEqual({
+      runId: expect.any(String),
+      version: expect.stringMatching(VERSION),
+      nodeVersion: process.version,
+    });
+  });
+
+  it('each kind of disclosure is in the log when it is answered', async () => {
+    const { auditor } = keys;
+    const expected: object[] = [];
+    const asks = async (path: string, parameters: Record<string, string>, said: object) => {
+      expect((await get(path, auditor, parameters)).status).toBe(200);
+      expected.push({ study: 'Sleep', ...said });
+      expect(disclosures(data, 'auditor').map(about)).toEqual(expected);
+    };
+    await asks('/study_participants', {}, { what: 'generator-states', toRevision: 2 });
+    await asks(
+      '/study_participants',
+      { id: '002' },
+      { what: 'generator-states', toRevision: 2, participant: '002' },
+    );
+    await asks(
+      '/study_participants',
+      { 'urn.revision': '1' },
+      { what: 'generator-states', toRevision: 1, participant: '001' },
+    );
+    await asks('/study_config', {}, { what: 'seed' });
+    await asks('/balance', {}, { what: 'balance', toRevision: 2 });
+    await asks('/balance', { 'urn.revision': '1' }, { what: 'balance', toRevision: 1 });
+    await asks('/records', {}, { what: 'records', fromRevision: 0, toRevision: 2 });
+    await asks('/records', { from: '2' }, { what: 'records', fromRevision: 2, toRevision: 2 });
+    await asks('/explanation', { id: '001' }, { what: 'explanation', participant: '001' });
+    await asks('/explanation', { id: '002' }, { what: 'explanation', participant: '002' });
+    const before = operations(data).length;
+    // Nothing secret is shown, or nothing that was not recorded a moment ago.
+    expect((await get('/study_participants', auditor, { id: 'none' })).results).toEqual([]);
+    await get('/inclusion_proof', auditor, { revision: '1' });
+    await get('/checkpoint', auditor);
+    await listed(auditor);
+    for (let n = 0; n < 20; n++) await get('/explanation', auditor, { id: '001' });
+    await get('/study_participants', keys.reader);
+    await get('/study_config', keys.reader);
+    expect(operations(data).length).toBe(before);
+  });
+
+  it('the refusals of known users are, by operation, study and reason', async () => {
+    await urnOk(['keys', 'revoke', await keyIdOf('leaver'), '--data', data]);
+    const { randomize } = clientOf(service.url, keys.edc);
+    await within(5000, async () => (await get('/study_config', keys.leaver)).status === 401);
+    await randomize('Sleep', '001', COOK);
+    await randomize('Sleep', '003', { ...COOK, sex: 'none' });
+    await randomize('Sleep', '004', COOK, { 'Idempotency-Key': 'visit' });
+    await randomize('Sleep', '005', COOK, { 'Idempotency-Key': 'visit' });
+    await randomize('Sleep', '006', COOK, { 'Idempotency-Key': 'not visible' });
+    await get('/balance', keys.edc);
+    await get('/study_config', keys.edc, { study: 'No such study' });
+    await get('/nowhere', keys.edc);
+    await ask(service.url, '/study_config', { key: keys.edc, method: 'POST' });
+    await talk(service.url, rawRequest('GET', '/study_config?study=%zz', [`X-API-Key: ${keys.edc}`]));
+    await talk(service.url, rawRequest('GET', `/study_config?study=a&study=b&api_key=${keys.edc}`));
+    await get('/study_config', 'urn_unknownunknownunknownunknownunknownunknown1');
+    await get('/study_config', keys.ward);
+    const sleep = { study: 'Sleep' };
+    const post = { operation: 'POST /study_participants' };
+    await expect.poll(() => refusals(data, 'ward').length).toBe(1);
+    expect(refusals(data, 'edc').map(about)).toEqual([
+      { ...post, ...sleep, reason: 'duplicate' },
+      { ...post, ...sleep, reason: 'malformed' },
+      { ...post, ...sleep, reason: 'idempotency-key-reused' },
+      { ...post, reason: 'malformed' },
+      { operation: 'GET /balance', ...sleep, reason: 'not-permitted' },
+      { operation: 'GET /study_config', reason: 'not-found' },
+      { operation: 'GET unknown', reason: 'not-found' },
+      { operation: 'POST /study_config', reason: 'malformed' },
+      { operation: 'GET /study_config', reason: 'malformed' },
+    ]);
+    expect(refusals(data, 'ward').map(about)).toEqual([
+      { operation: 'GET /study_config', reason: 'not-found' },
+    ]);
+    expect(refusals(data, 'leaver').map(about)).toEqual([
+      { operation: 'GET /study_config', reason: 'revoked-key' },
+    ]);
+  });
+
+  it('and those while the study is paused', async () => {
+    await urnOk(['studies', 'pause', 'Ward', '--reason', 'a question', '--data', data]);
+    const { randomize } = clientOf(service.url, keys.edc);
+    await within(
+      5000,
+      async () => (await randomize('Ward', `x-${Math.random()}`, { ward: 'a' })).status === 409,
+    );
+    await expect
+      .poll(() => refusals(data, 'edc').map(about))
+      .toContainEqual({
+        operation: 'POST /study_participants',
+        study: 'Ward',
+        reason: 'paused',
+      });
+  });
+
+  it('GET /operations shows them to audit keys, a page at a time', async () => {
+    const all = await listed(keys.auditor);
+    const stored = storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
+    expect(all).toEqual(
+      stored.map(({ revision, at, type, actor, data: said }) => ({ revision, at, type, actor, data: said })),
+    );
+    expect(
+      (await listed(keys.auditor, { from: '3' })).map((one) => (one as { revision?: number }).revision)[0],
+    ).toBe(3);
+    const ofWard = await listed(keys.auditor, { study: 'Ward' });
+    expect(ofWard.length).toBeGreaterThan(0);
+    expect(new Set(ofWard.map((one) => one.data.study))).toEqual(new Set(['Ward']));
+    const bad = await ask(service.url, '/operations', { key: keys.auditor, parameters: { form: '1' } });
+    expect([bad.status, bad.message]).toEqual([400, 'form is not a parameter of operations']);
+    const beyond = await ask(service.url, '/operations', { key: keys.auditor, parameters: { from: '9999' } });
+    expect(beyond.status).toBe(400);
+  });
+
+  it('and to a key of one study what concerns it, and to other keys nothing', async () => {
+    const shown = await listed(keys.ward);
+    expect(shown.length).toBeGreaterThan(0);
+    expect(new Set(shown.map((one) => one.data.study))).toEqual(new Set(['Ward']));
+    const other = await ask(service.url, '/operations', { key: keys.ward, parameters: { study: 'Sleep' } });
+    expect(other.status).toBe(404);
+    for (const key of [keys.reader, keys.edc]) {
+      const { status, results } = await ask(service.url, '/operations', { key });
+      expect([status, results]).toEqual([403, []]);
+    }
+    expect((await ask(service.url, '/operations')).status).toBe(401);
+  });
+
+  it('the command line records what it shows, also while the service runs', async () => {
+    await urnOk(['explain', '--study', 'Sleep', '--id', '001', '--data', data]);
+    await urnOk(['studies', 'show', 'Sleep', '--data', data, '--revision', '1']);
+    const file = join(newFolder(), 'b.zip');
+    const made = JSON.parse(
+      await urnOk([
+        'bundle',
+        '--study',
+        'Sleep',
+        '--content',
+        'blinded',
+        '--out',
+        file,
+        '--data',
+        data,
+        '--json',
+      ]),
+    );
+    await urnOk(['verify', '--data', data]);
+    await urnOk(['operations', '--data', data]);
+    const shown = operations(data).flatMap(({ type, actor, data: said }) =>
+      type === 'EvidenceDisclosed' && actor.cli ? [about(said)] : [],
+    );
+    expect(shown).toEqual([
+      { what: 'explanation', study: 'Sleep', participant: '001' },
+      { what: 'balance', study: 'Sleep', toRevision: 1 },
+      { what: 'bundle', study: 'Sleep', content: 'blinded', sha256: made.sha256 },
+    ]);
+  });
+
+  it('urn operations tells them in words, and as JSON, a line each', async () => {
+    const lines = (await urnOk(['operations', '--data', data])).trimEnd().split('\n');
+    expect(lines.length).toBe(operations(data).length);
+    expect(lines[0]).toMatch(/^20\S+Z {2}.+ \(command line\) {2}started the service version \d/);
+    expect(lines).toContainEqual(
+      expect.stringMatching(/ {2}auditor \(k\w+\) {2}was shown the seed of Sleep$/),
+    );
+    expect(lines).toContainEqual(
+      expect.stringMatching(
+        / {2}edc \(k\w+\) {2}was refused GET \/balance of Sleep: the key does not permit it$/,
+      ),
+    );
+    const json = (await urnOk(['operations', '--data', data, '--json', '--study', 'Ward'])).trimEnd();
+    for (const line of json.split('\n')) expect(JSON.parse(line).data.study).toBe('Ward');
+    const since = operations(data).length;
+    const at = storedLog(data).findLast(({ stream }) => stream === 'operations')?.record.at;
+    const last = await urnOk(['operations', '--data', data, '--since', at]);
+    expect(last.trimEnd().split('\n').length).toBeLessThan(since);
+    expect(last).toContain('was shown a bundle (blinded, SHA-256 ');
+    const none = await urn(['operations', '--data', data, '--until', '2020-01-01T00:00Z']);
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'no such event is recorded\n' });
+    const user = await urnOk(['operations', '--data', data, '--user', 'leaver']);
+    expect(user).toMatch(/^\S+ {2}leaver \(k\w+\) {2}was refused GET \/study_config: the key is revoked/);
+    expect((await urn(['operations', '--data', data, '--since', 'yesterday'])).code).toBe(2);
+  });
+
+  it('nothing of it is secret: no key, treatment or level', () => {
+    const text = JSON.stringify(operations(data));
+    for (const secret of [...Object.values(keys), 'ZZTREAT', 'Cook', 'Dupage', 'Female', 'visit', 'Left'])
+      expect(text).not.toContain(secret);
+    const sealed = storedLog(data).filter(({ stream }) => stream === 'operations');
+    expect(new Set(sealed.map((one) => one.sealed))).toEqual(new Set(['{}']));
+  });
+
+  it('and all of it is verified', async () => {
+    const { code, stdout } = await urn(['verify', '--data', data]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('operations: sound');
+  });
+
+  it('a run that is killed has a start and no stop, the next has both, and what was shown stands there', async () => {
+    await service.kill();
+    service = await serve({ data });
+    await service.stop();
+    const runs = operations(data).filter(({ type }) => type.startsWith('Service'));
+    expect(runs.map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStarted', 'ServiceStopped']);
+    expect(runs[2]?.data).toEqual(runs[1]?.data);
+    expect(runs[0]?.data.runId).not.toBe(runs[1]?.data.runId);
+    expect(disclosures(data, 'auditor').length).toBe(10);
+    expect((await urn(['verify', '--data', data])).code).toBe(0);
+  });
+
+  async function keyIdOf(user: string): Promise<string> {
+    const all = JSON.parse(await urnOk(['keys', 'list', '--data', data, '--json']));
+    return all.find((one: { user: string }) => one.user === user).keyId;
+  }
+});
+
+it('an expired key is a known user', async () => {
+  const data = newFolder();
+  const expires = new Date(Date.now() + 2500).toISOString();
+  const key = await issueKey(data, 'late', '--expires', expires);
+  const service = await serve({ data, studies: TRIALS });
+  await within(10_000, async () => (await clientOf(service.url, key).config('Sleep')).status === 401);
+  await service.stop();
+  expect(refusals(data, 'late').map(about)).toContainEqual({
+    operation: 'GET /study_config',
+    reason: 'expired-key',
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { decodeRecord } from '../../../events/record.ts';
+import { describeOperation, studyOf } from '../../../src/operations/describe.ts';
+import { event, NURSE, OPERATOR, paused } from '../../support/facts.ts';
+import { frozenSample } from '../../support/samples.ts';
+
+const said = (name: string) => describeOperation(decodeRecord(frozenSample(`${name}@1`)));
+
+describe('an operation in words', () => {
+  it('says when, who and what', () => {
+    expect(['ServiceStarted', 'RequestRefused', 'EvidenceDisclosed', 'ServiceStopped'].map(said)).toEqual([
+      '2026-02-20T14:03:10.007Z  trial-ops (command line)  started the service version 0.1.0 on Node v20.20.0 (run 7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4)',
+      '2026-02-21T08:17:01.330Z  site-11 (k5f1c09ab34d2)  was refused POST /study_participants of CHS JCOIN: the participant is assigned already; 1999 times, from 2026-02-21T08:16:01.298Z to 2026-02-21T08:17:00.911Z',
+      '2026-03-16T10:30:05.518Z  auditor (k8d20e7713fa9)  was shown the explanation of participant 001-0001 of CHS JCOIN',
+      '2026-04-30T18:00:00.250Z  trial-ops (command line)  stopped the service version 0.1.0 on Node v20.20.0 (run 7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4)',
+    ]);
+  });
+
+  it.each([
+    [{ what: 'balance', toRevision: 7 }, 'the balance up to revision 7 of A'],
+    [{ what: 'records', fromRevision: 0, toRevision: 249 }, 'the records 0 to 249 of A'],
+    [{ what: 'seed' }, 'the seed of A'],
+    [{ what: 'generator-states', toRevision: 9 }, 'states of the generator up to revision 9 of A'],
+    [
+      { what: 'bundle', content: 'full', sha256: 'ab'.repeat(32) },
+      `a bundle (full, SHA-256 ${'ab'.repeat(32)}) of A`,
+    ],
+  ] as const)('%o', (about, words) => {
+    const at = '2026-03-01T09:00:00.000Z';
+    const data = { ...about, study: 'A', count: 1, firstAt: at, lastAt: at };
+    const one = event({ type: 'EvidenceDisclosed', data, sections: {} }, 0, { stream: 'operations' });
+    expect(describeOperation(one)).toBe(`${at}  nurse (k0011)  was shown ${words}`);
+    expect(studyOf(one)).toBe('A');
+  });
+
+  it('tells the time of what was written later', () => {
+    const at = '2026-03-01T08:59:10.000Z';
+    const data = { reason: 'several', count: 1, firstAt: at, lastAt: at } as const;
+    const one = event({ type: 'RequestRefused', data, sections: {} }, 0, { stream: 'operations' });
+    expect(describeOperation(one)).toContain(
+      `was refused requests: for several reasons, in more ways than are told apart; once, at ${at}`,
+    );
+    expect(studyOf(one)).toBeUndefined();
+  });
+
+  it('obeys no terminal', () => {
+    const run = { runId: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', version: '1\u001b[2J', nodeVersion: 'v20' };
+    const one = event({ type: 'ServiceStarted', data: run, sections: {} }, 0, { actor: OPERATOR });
+    expect(describeOperation(one)).toContain('version 1 [2J on');
+  });
+
+  it('is of this stream alone', () => {
+    expect(() => describeOperation(event(paused, 3, { actor: NURSE }))).toThrow('does not belong');
+  });
+});
