@@ -1,5 +1,7 @@
 /** What happened besides the allocations, as the real program records it. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, rawRequest, talk, within } from '../../support/client.ts';
 import { issueKey, issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
@@ -27,6 +29,11 @@ const refusals = (data: string, user: string) =>
 const disclosures = (data: string, user: string) =>
   operations(data).flatMap((one) =>
     one.type === 'EvidenceDisclosed' && one.actor.user === user ? [one.data] : [],
+  );
+/** What is recorded, however often: sums may come at any time. */
+const kinds = (data: string) =>
+  new Set(
+    operations(data).map(({ type, actor, data: said }) => JSON.stringify([type, actor.user, about(said)])),
   );
 const sum = (all: readonly { readonly count: number }[]) =>
   all.reduce((total, { count }) => total + count, 0);
@@ -71,7 +78,7 @@ describe('a flood of refused requests', () => {
 describe('in one run', () => {
   const data = newFolder();
   let service: Service;
-  let keys: Record<'edc' | 'auditor' | 'ward' | 'reader' | 'leaver' | 'late', string>;
+  let keys: Record<'edc' | 'auditor' | 'ward' | 'reader' | 'leaver', string>;
   const get = (path: string, key: string, parameters: Readonly<Record<string, string>> = {}) =>
     ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
   const listed = async (key: string, parameters: Readonly<Record<string, string>> = {}) =>
@@ -84,7 +91,6 @@ describe('in one run', () => {
       ward: ['ward', '--scope', 'read,audit', '--study', 'Ward'],
       reader: ['reader', '--scope', 'read'],
       leaver: ['leaver'],
-      late: ['late', '--expires', new Date(Date.now() + 60_000).toISOString()],
     });
     service = await serve({ data, studies: TRIALS });
     const { randomize } = clientOf(service.url, keys.edc);
@@ -130,7 +136,7 @@ describe('in one run', () => {
     await asks('/records', { from: '2' }, { what: 'records', fromRevision: 2, toRevision: 2 });
     await asks('/explanation', { id: '001' }, { what: 'explanation', participant: '001' });
     await asks('/explanation', { id: '002' }, { what: 'explanation', participant: '002' });
-    const before = operations(data).length;
+    const before = kinds(data);
     // Nothing secret is shown, or nothing that was not recorded a moment ago.
     expect((await get('/study_participants', auditor, { id: 'none' })).results).toEqual([]);
     await get('/inclusion_proof', auditor, { revision: '1' });
@@ -139,7 +145,7 @@ describe('in one run', () => {
     for (let n = 0; n < 20; n++) await get('/explanation', auditor, { id: '001' });
     await get('/study_participants', keys.reader);
     await get('/study_config', keys.reader);
-    expect(operations(data).length).toBe(before);
+    expect(kinds(data)).toEqual(before);
   });
 
   it('the refusals of known users are, by operation, study and reason', async () => {
@@ -200,8 +206,12 @@ describe('in one run', () => {
   it('GET /operations shows them to audit keys, a page at a time', async () => {
     const all = await listed(keys.auditor);
     const stored = storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
+    // Sums may have come in between.
+    expect(all.length).toBeGreaterThan(10);
     expect(all).toEqual(
-      stored.map(({ revision, at, type, actor, data: said }) => ({ revision, at, type, actor, data: said })),
+      stored
+        .slice(0, all.length)
+        .map(({ revision, at, type, actor, data: said }) => ({ revision, at, type, actor, data: said })),
     );
     expect(
       (await listed(keys.auditor, { from: '3' })).map((one) => (one as { revision?: number }).revision)[0],
@@ -259,8 +269,10 @@ describe('in one run', () => {
   });
 
   it('urn operations tells them in words, and as JSON, a line each', async () => {
+    const before = operations(data).length;
     const lines = (await urnOk(['operations', '--data', data])).trimEnd().split('\n');
-    expect(lines.length).toBe(operations(data).length);
+    expect(lines.length).toBeGreaterThanOrEqual(before);
+    expect(lines.length).toBeLessThanOrEqual(operations(data).length);
     expect(lines[0]).toMatch(/^20\S+Z {2}.+ \(command line\) {2}started the service version \d/);
     expect(lines).toContainEqual(
       expect.stringMatching(/ {2}auditor \(k\w+\) {2}was shown the seed of Sleep$/),
@@ -272,15 +284,15 @@ describe('in one run', () => {
     );
     const json = (await urnOk(['operations', '--data', data, '--json', '--study', 'Ward'])).trimEnd();
     for (const line of json.split('\n')) expect(JSON.parse(line).data.study).toBe('Ward');
-    const since = operations(data).length;
-    const at = storedLog(data).findLast(({ stream }) => stream === 'operations')?.record.at;
+    const { at } = storedLog(data).find(({ record }) => record.data.what === 'bundle')?.record ?? {};
     const last = await urnOk(['operations', '--data', data, '--since', at]);
-    expect(last.trimEnd().split('\n').length).toBeLessThan(since);
-    expect(last).toContain('was shown a bundle (blinded, SHA-256 ');
+    expect(last.split('\n')[0]).toContain('was shown a bundle (blinded, SHA-256 ');
+    expect(last).not.toContain('started the service');
     const none = await urn(['operations', '--data', data, '--until', '2020-01-01T00:00Z']);
     expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'no such event is recorded\n' });
     const user = await urnOk(['operations', '--data', data, '--user', 'leaver']);
-    expect(user).toMatch(/^\S+ {2}leaver \(k\w+\) {2}was refused GET \/study_config: the key is revoked/);
+    for (const line of user.trimEnd().split('\n'))
+      expect(line).toMatch(/^\S+ {2}leaver \(k\w+\) {2}was refused GET \/study_config: the key is revoked/);
     expect((await urn(['operations', '--data', data, '--since', 'yesterday'])).code).toBe(2);
   });
 
@@ -306,7 +318,7 @@ describe('in one run', () => {
     expect(runs.map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStarted', 'ServiceStopped']);
     expect(runs[2]?.data).toEqual(runs[1]?.data);
     expect(runs[0]?.data.runId).not.toBe(runs[1]?.data.runId);
-    expect(disclosures(data, 'auditor').length).toBe(10);
+    expect(new Set(disclosures(data, 'auditor').map((one) => JSON.stringify(about(one)))).size).toBe(10);
     expect((await urn(['verify', '--data', data])).code).toBe(0);
   });
 
@@ -318,13 +330,16 @@ describe('in one run', () => {
 
 it('an expired key is a known user', async () => {
   const data = newFolder();
-  const expires = new Date(Date.now() + 2500).toISOString();
-  const key = await issueKey(data, 'late', '--expires', expires);
-  const service = await serve({ data, studies: TRIALS });
-  await within(10_000, async () => (await clientOf(service.url, key).config('Sleep')).status === 401);
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const key = await issueKey(data, 'late', '--expires', tomorrow);
+  const clock = join(data, 'clock');
+  writeFileSync(clock, String(2 * 86_400_000));
+  const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
+  const env = { NODE_OPTIONS: `--import=${shifted}`, SHIFTED_CLOCK: clock };
+  const service = await serve({ data, studies: TRIALS, env });
+  expect((await clientOf(service.url, key).config('Sleep')).status).toBe(401);
   await service.stop();
-  expect(refusals(data, 'late').map(about)).toContainEqual({
-    operation: 'GET /study_config',
-    reason: 'expired-key',
-  });
+  expect(refusals(data, 'late').map(about)).toEqual([
+    { operation: 'GET /study_config', reason: 'expired-key' },
+  ]);
 });
