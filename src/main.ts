@@ -6,6 +6,7 @@ import { explainCommand } from './cli/explain.ts';
 import { keysCommand } from './cli/keys.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
+import { recoverCommand } from './cli/recover.ts';
 import { serveCommand } from './cli/serve.ts';
 import { studiesCommand } from './cli/studies.ts';
 import { verifyCommand } from './cli/verify.ts';
@@ -37,6 +38,7 @@ for (const command of studiesCommand()) add(studies, command);
 add(program, verifyCommand());
 add(program, explainCommand());
 add(program, bundleCommand());
+add(program, recoverCommand());
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
 function add(parent: Command, command: Command): void {
