@@ -8,7 +8,7 @@
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
 import type { EventDefinition, StreamKind } from './define.ts';
-import { LogCreated, type LogFact } from './log.ts';
+import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import {
   EvidenceDisclosed,
   type OperationsFact,
@@ -20,6 +20,7 @@ import {
   ParticipantRandomized,
   type StudyFact,
   StudyPaused,
+  StudyRecovered,
   StudyRegistered,
   StudyResumed,
 } from './study.ts';
@@ -79,12 +80,15 @@ export class Catalogue {
 
 export const catalogue = new Catalogue([
   LogCreated,
+  LogRecovered,
+  SigningKeyRotated,
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered,
   ParticipantRandomized,
   StudyPaused,
   StudyResumed,
+  StudyRecovered,
   ServiceStarted,
   ServiceStopped,
   RequestRefused,

@@ -4,15 +4,20 @@ import { join, resolve } from 'node:path';
 import type { Actor } from '../events/record.ts';
 import { access } from '../projections/access.ts';
 import { balance } from '../projections/balance.ts';
+import { lastRecovery, logHistory } from '../projections/log.ts';
 import { participants } from '../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../projections/runner.ts';
 import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import { DomainError } from './errors.ts';
-import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { type LogIdentity, openIdentity, presentKey } from './ledger/identity.ts';
+import { type Keyring, keyringInFile, keyringInMemory } from './ledger/keyring.ts';
 import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
-import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
+import type { SignedState } from './ledger/loss.ts';
+import { LOG_STREAM, logWriter } from './log/log-writer.ts';
+import { declareLoss, findLoss, type Loss } from './log/recovery.ts';
+import { rotateSigningKey } from './log/rotation.ts';
 import { Operations } from './operations/operations.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
@@ -47,10 +52,21 @@ export interface OpenLog {
   /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
   rebuild(onProgress?: (records: number) => void): Promise<void>;
   /**
-   * Why the log is not the one that it was: it does not extend what it signed last. To be asked once all of it, or one
-   * stream, is folded. When there is a reason, this process writes and signs nothing.
+   * Why the log is not the one that it was: it does not extend what it signed last, and no recovery has declared the
+   * loss. To be asked once all of it, or one stream, is folded. When there is a reason, this process writes and signs
+   * nothing.
    */
   rolledBack(stream?: string): DomainError | undefined;
+  /**
+   * What is missing of a log that is folded, by what it signed last.
+   * @param kept what is known to have been signed besides
+   * @throws DomainError as `findLoss` does
+   */
+  findLoss(kept: readonly SignedState[]): Loss;
+  /** Declares it, and begins the generators of all studies anew. @returns the studies' names */
+  recover(loss: Loss, reason: string, actor: Actor): Promise<string[]>;
+  /** Has another key sign from now on. @returns its verifier key */
+  rotateSigningKey(reason: string, actor: Actor): Promise<string>;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Answers what was accepted, then closes. */
@@ -67,21 +83,24 @@ const LONG_LOG_BYTES = 10 * 1024 * 1024;
 export async function openLog(
   settings: LogSettings,
   actor: Actor,
-  hooks: RunnerHooks & WriterHooks = {},
+  hooks: RunnerHooks & WriterHooks & { onKeyLost?(error: Error): void } = {},
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const { store, keySource, startChecks, lastCheckpointsFile } = openStore(settings);
+  const { store, keyring, startChecks, lastCheckpointsFile } = openStore(settings);
   try {
-    const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
+    const identity = await openIdentity(store, keyring, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
-    const projections = [studyState, access, studyConfig, participants, balance];
-    const ledger = new Ledger(identity);
+    const projections = [logHistory, studyState, access, studyConfig, participants, balance];
+    const history = () => runner.state(logHistory, LOG_STREAM);
+    const ledger = new Ledger(identity, () => lastRecovery(history()));
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
       onFolded: (stream, leaf) => ledger.append(stream, leaf),
     });
     const lastCheckpoints =
       lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
+    // What the log says of itself is needed to understand each other stream.
+    await runner.catchUp(LOG_STREAM);
     let refusal: DomainError | undefined;
     const writerHooks = { ...hooks, refusal: () => refusal };
     const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
@@ -98,12 +117,31 @@ export async function openLog(
     };
     const rolledBack = (stream?: string) => {
       const isFolded = (name: string) => (stream === undefined || name === stream) && !runner.halted(name);
-      const [first, ...others] = lastCheckpoints?.rollbacks(ledger, isFolded) ?? [];
-      if (first) {
-        refusal = rollbackError(first, others.length);
-        ledger.refuse(refusal);
-      }
+      const { recoveries } = history();
+      const [first, ...others] = lastCheckpoints?.rollbacks(ledger, recoveries, isFolded) ?? [];
+      refusal = first && rollbackError(first, others.length);
+      ledger.refuse(refusal);
       return refusal;
+    };
+    runner.listen(LOG_STREAM, ({ type }) => {
+      if (type !== 'SigningKeyRotated') return;
+      try {
+        identity.rotateTo(presentKey(keyring, history().publicKeys));
+      } catch (error) {
+        // Without its key the service could give no receipt: so it takes nothing that would need one.
+        refusal = error as DomainError;
+        ledger.refuse(refusal);
+        hooks.onKeyLost?.(refusal);
+      }
+    });
+    const writeToLog = () => logWriter({ store, logId: identity.logId, runner, tools });
+    const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
+      await declareLoss(writeToLog(), loss, reason, recoverer);
+      const still = rolledBack();
+      if (still) throw still;
+      const renewed = await studies.renewGenerators(recoverer);
+      await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
+      return renewed;
     };
     const close = async () => {
       await studies.drain();
@@ -122,7 +160,11 @@ export async function openLog(
       rebuild,
       rolledBack,
       lastCheckpoints,
+      recover,
       close,
+      findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+      rotateSigningKey: (reason, rotator) =>
+        rotateSigningKey(writeToLog(), identity, keyring, reason, rotator),
     };
   } catch (error) {
     await store.close();
@@ -155,13 +197,13 @@ function rollbackError(first: Rollback, others: number): DomainError {
   const more = others > 0 ? `, and so with ${others} more` : '';
   return new DomainError(
     'rolled-back',
-    `${describeRollback(first)}${more} (hint: restore the newest copy of the database; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
+    `${describeRollback(first)}${more} (hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
   );
 }
 
 interface OpenStore {
   readonly store: EventStore;
-  readonly keySource: KeySource;
+  readonly keyring: Keyring;
   /** Undefined where it is not worth it. */
   readonly startChecks?: () => BackwardChecks | undefined;
   readonly lastCheckpointsFile?: string;
@@ -169,16 +211,13 @@ interface OpenStore {
 
 function openStore(settings: LogSettings): OpenStore {
   if (settings.store === 'memory:') {
-    const key = makeSigningKey(settings.logName ?? 'urn');
-    return { store: new MemoryStore(), keySource: { load: () => key, loadOrMake: () => key } };
+    return { store: new MemoryStore(), keyring: keyringInMemory() };
   }
   const file = databaseFile(settings);
-  const keyFile = signingKeyFile(settings);
-  const load = () => loadSigningKey(keyFile);
-  const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
+  const keyring = keyringInFile(signingKeyFile(settings));
   const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
   const lastCheckpointsFile = join(resolve(settings.data), LAST_CHECKPOINTS);
-  return { store: new SqliteStore(file), keySource: { load, loadOrMake }, startChecks, lastCheckpointsFile };
+  return { store: new SqliteStore(file), keyring, startChecks, lastCheckpointsFile };
 }
 
 /** Of a database and its write-ahead log. */

@@ -7,7 +7,9 @@ import { keysCommand } from './cli/keys.ts';
 import { operationsCommand } from './cli/operations.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
+import { recoverCommand } from './cli/recover.ts';
 import { serveCommand } from './cli/serve.ts';
+import { signingKeyCommand } from './cli/signing-key.ts';
 import { studiesCommand } from './cli/studies.ts';
 import { verifyCommand } from './cli/verify.ts';
 import { VERSION } from './cli/version.ts';
@@ -39,6 +41,9 @@ add(program, verifyCommand());
 add(program, explainCommand());
 add(program, bundleCommand());
 add(program, operationsCommand());
+add(program, recoverCommand());
+const signingKey = program.command('signing-key').description('the key that signs checkpoints: show, rotate');
+for (const command of signingKeyCommand()) add(signingKey, command);
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
 function add(parent: Command, command: Command): void {

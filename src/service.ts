@@ -49,6 +49,11 @@ export async function startService(
       ),
     onHalted: (stream, error) =>
       logger.error({ stream, why: error.message }, 'a stream cannot be read any further'),
+    onKeyLost: (error) =>
+      logger.error(
+        { why: error.message },
+        'the signing key was rotated and the new one is not here: no participants are taken',
+      ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
   });
@@ -82,7 +87,12 @@ export async function startService(
       log.runner.follow();
       const rolledBack = log.rolledBack();
       if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
-      else await registerStudies(log, settings.studies, actor, logger);
+      else {
+        await registerStudies(log, settings.studies, actor, logger);
+        // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
+        for (const study of await log.studies.renewGenerators(actor))
+          logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
+      }
       await recorder.start();
     } catch (error) {
       await server.drain();

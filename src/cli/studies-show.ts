@@ -55,7 +55,8 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       nextAt,
     } = moment ? await past(log, now, moment) : present(log, now);
     if (!counts) throw unknownStudy(name);
-    await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
+    const said = { what: 'balance', study: name, toRevision: study.revision } as const;
+    await recordDisclosure(log, said, { isFolded: true });
     const { configuration, registeredAt, seedSource, seedWeak, paused, studyId } = study.registered;
     const overview = { ...summary(log, study), participants: count };
     const firstCheckpoint = log.rolledBack() ? undefined : log.ledger.checkpoint(study.stream, 1).note;

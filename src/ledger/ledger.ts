@@ -12,6 +12,11 @@ const HASHES_A_TURN = 1000;
 
 export interface SignedCheckpoint {
   readonly origin: string;
+  readonly stream: string;
+  /** Number of the log's last recovery when it was signed; 0: there was none. */
+  readonly recovery: number;
+  /** Verifier key of the one that signed. */
+  readonly publicKey: string;
   /** Leaves: the revision of the last record, and one. */
   readonly size: number;
   /** The signed note. */
@@ -21,7 +26,8 @@ export interface SignedCheckpoint {
 }
 
 export class Ledger {
-  readonly #identity: LogIdentity;
+  readonly #identity: Pick<LogIdentity, 'logName' | 'signingKey'>;
+  readonly #recovery: () => number;
   readonly #trees = new Map<string, MerkleTree>();
   /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
   readonly #signed = new Map<string, SignedCheckpoint>();
@@ -29,12 +35,14 @@ export class Ledger {
   /** Set when the log does not extend what it has signed: signing anything could contradict it. */
   #refusal: Error | undefined;
 
-  constructor(identity: LogIdentity) {
+  /** @param recovery number of the log's last recovery: what is signed from then on has another origin */
+  constructor(identity: Pick<LogIdentity, 'logName' | 'signingKey'>, recovery: () => number) {
     this.#identity = identity;
+    this.#recovery = recovery;
   }
 
-  /** Signs nothing any more. */
-  refuse(why: Error): void {
+  /** Signs nothing any more, until it is told that there is no reason. */
+  refuse(why: Error | undefined): void {
     this.#refusal = why;
   }
 
@@ -63,12 +71,15 @@ export class Ledger {
     if (this.#refusal) throw this.#refusal;
     const tree = this.tree(stream);
     const wanted = size ?? tree.size;
-    const last = this.#signed.get(stream);
-    if (last?.size === wanted) return last;
+    const recovery = this.#recovery();
     const { logName, signingKey } = this.#identity;
-    const origin = checkpointOrigin(logName, stream);
+    const { publicKey } = signingKey;
+    const last = this.#signed.get(stream);
+    if (last?.size === wanted && last.recovery === recovery && last.publicKey === publicKey) return last;
+    const origin = checkpointOrigin(logName, stream, recovery);
     const note = signCheckpoint(origin, wanted, tree.root(wanted), signingKey);
-    const signed = { origin, size: wanted, note, base64: Buffer.from(note).toString('base64') };
+    const base64 = Buffer.from(note).toString('base64');
+    const signed = { origin, stream, recovery, publicKey, size: wanted, note, base64 };
     if (wanted === tree.size) this.#signed.set(stream, signed);
     return signed;
   }

@@ -1,0 +1,45 @@
+/** What the log says of itself: which keys have signed it, how often it was recovered from a backup, what was lost. */
+import type { RecoveredStream } from '../events/log.ts';
+import type { Projection } from './projection.ts';
+
+export interface Recovery {
+  readonly recovery: number;
+  readonly reason: string;
+  readonly at: string;
+  /** By stream: each that the log had then, or had signed anything of. */
+  readonly streams: ReadonlyMap<string, RecoveredStream>;
+}
+
+export interface LogHistory {
+  /** Verifier keys, the present one last. */
+  readonly publicKeys: readonly string[];
+  /** In their order, which is that of their numbers. */
+  readonly recoveries: readonly Recovery[];
+}
+
+export const logHistory: Projection<LogHistory> = {
+  name: 'log-history',
+  stream: 'log',
+  initial: () => ({ publicKeys: [], recoveries: [] }),
+  apply(state, event) {
+    switch (event.type) {
+      case 'LogCreated':
+      case 'SigningKeyRotated':
+        return { ...state, publicKeys: [...state.publicKeys, event.data.publicKey] };
+      case 'LogRecovered': {
+        const { recovery, reason, streams } = event.data;
+        const all = [...streams, ...event.sections.studies.streams];
+        const byName = new Map(all.map((one) => [one.stream, one]));
+        const recovered = { recovery, reason, at: event.at, streams: byName };
+        return { ...state, recoveries: [...state.recoveries, recovered] };
+      }
+      default:
+        return state;
+    }
+  },
+};
+
+/** Number of the last recovery; 0 for a log that never was recovered. */
+export function lastRecovery({ recoveries }: LogHistory): number {
+  return recoveries.at(-1)?.recovery ?? 0;
+}
