@@ -1,5 +1,5 @@
 /** What the command line shows of a study is recorded as what the service shows is, if the log can be written. */
-import type { EvidenceDisclosed } from '../../events/operations.ts';
+import type { OperationsFact } from '../../events/operations.ts';
 import type { OpenLog } from '../app.ts';
 import { DomainError } from '../errors.ts';
 import { OPERATIONS } from '../operations/operations.ts';
@@ -7,7 +7,9 @@ import { StoreError } from '../store/event-store.ts';
 import { cliActor } from './options.ts';
 import { note } from './output.ts';
 
-type Said = Omit<(typeof EvidenceDisclosed)['data']['_output'], 'count' | 'firstAt' | 'lastAt'>;
+type Disclosed = Extract<OperationsFact, { type: 'EvidenceDisclosed' }>['data'];
+/** What was shown; when and how often is added. */
+type Said = Omit<Disclosed, 'count' | 'firstAt' | 'lastAt'>;
 
 /**
  * To be called before it is shown. Whoever is at this command line could read the file without a trace anyway, so it is
