@@ -8,11 +8,12 @@
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
 import type { EventDefinition, StreamKind } from './define.ts';
-import { LogCreated, type LogFact } from './log.ts';
+import { LogCreated, type LogFact, LogRecovered } from './log.ts';
 import {
   ParticipantRandomized,
   type StudyFact,
   StudyPaused,
+  StudyRecovered,
   StudyRegistered,
   StudyResumed,
 } from './study.ts';
@@ -72,12 +73,14 @@ export class Catalogue {
 
 export const catalogue = new Catalogue([
   LogCreated,
+  LogRecovered,
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered,
   ParticipantRandomized,
   StudyPaused,
   StudyResumed,
+  StudyRecovered,
 ]);
 
 /** The kind of a stream by its name, or undefined for a stream this build does not know. */

@@ -7,6 +7,7 @@
  */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
+import { SignedSize } from './log.ts';
 
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();
@@ -89,8 +90,23 @@ const inTheClear = { stream: 'study', sections: {}, optionalSections: {} } as co
 export const StudyPaused = defineEvent('StudyPaused', 1, { ...inTheClear, data: Reason });
 export const StudyResumed = defineEvent('StudyResumed', 1, { ...inTheClear, data: Reason });
 
+/**
+ * The first event behind what a recovery of the log kept of the study (behind its registration, if nothing was kept):
+ * the generator goes on with fresh entropy. The lost allocations would be drawn again otherwise, with arms that sites
+ * know already.
+ */
+export const StudyRecovered = defineEvent('StudyRecovered', 1, {
+  stream: 'study',
+  /** As the LogRecovered of that number says of this study. */
+  data: z.strictObject({ recovery: z.int().min(1), kept: Count, signed: SignedSize.optional() }),
+  /** 128 bits drawn from the operating system, and the state that the generator begins anew with. */
+  sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
+  optionalSections: {},
+});
+
 export type StudyFact =
   | FactOf<typeof StudyRegistered>
   | FactOf<typeof ParticipantRandomized>
   | FactOf<typeof StudyPaused>
-  | FactOf<typeof StudyResumed>;
+  | FactOf<typeof StudyResumed>
+  | FactOf<typeof StudyRecovered>;

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Actor } from '../events/record.ts';
 import { access } from '../projections/access.ts';
 import { balance } from '../projections/balance.ts';
+import { lastRecovery, logHistory } from '../projections/log.ts';
 import { participants } from '../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../projections/runner.ts';
 import { studyConfig } from '../projections/study-config.ts';
@@ -12,7 +13,9 @@ import { DomainError } from './errors.ts';
 import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
 import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
+import type { SignedState } from './ledger/loss.ts';
 import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
+import { declareLoss, findLoss, type Loss } from './log/recovery.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
@@ -45,10 +48,19 @@ export interface OpenLog {
   /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
   rebuild(onProgress?: (records: number) => void): Promise<void>;
   /**
-   * Why the log is not the one that it was: it does not extend what it signed last. To be asked once all of it, or one
-   * stream, is folded. When there is a reason, this process writes and signs nothing.
+   * Why the log is not the one that it was: it does not extend what it signed last, and no recovery has declared the
+   * loss. To be asked once all of it, or one stream, is folded. When there is a reason, this process writes and signs
+   * nothing.
    */
   rolledBack(stream?: string): DomainError | undefined;
+  /**
+   * What is missing of a log that is folded, by what it signed last.
+   * @param kept what is known to have been signed besides
+   * @throws DomainError as `findLoss` does
+   */
+  findLoss(kept: readonly SignedState[]): Loss;
+  /** Declares it, and begins the generators of all studies anew. @returns the studies' names */
+  recover(loss: Loss, reason: string, actor: Actor): Promise<string[]>;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Answers what was accepted, then closes. */
@@ -72,14 +84,16 @@ export async function openLog(
   try {
     const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
-    const projections = [studyState, access, studyConfig, participants, balance];
-    const ledger = new Ledger(identity);
+    const projections = [logHistory, studyState, access, studyConfig, participants, balance];
+    const ledger = new Ledger(identity, () => lastRecovery(runner.state(logHistory, 'log')));
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
       onFolded: (stream, leaf) => ledger.append(stream, leaf),
     });
     const lastCheckpoints =
       lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
+    // What the log says of itself is needed to understand each other stream.
+    await runner.catchUp('log');
     let refusal: DomainError | undefined;
     const writerHooks = { ...hooks, refusal: () => refusal };
     const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
@@ -95,19 +109,42 @@ export async function openLog(
     };
     const rolledBack = (stream?: string) => {
       const isFolded = (name: string) => (stream === undefined || name === stream) && !runner.halted(name);
-      const [first, ...others] = lastCheckpoints?.rollbacks(ledger, isFolded) ?? [];
-      if (first) {
-        refusal = rollbackError(first, others.length);
-        ledger.refuse(refusal);
-      }
+      const { recoveries } = runner.state(logHistory, 'log');
+      const [first, ...others] = lastCheckpoints?.rollbacks(ledger, recoveries, isFolded) ?? [];
+      refusal = first && rollbackError(first, others.length);
+      ledger.refuse(refusal);
       return refusal;
+    };
+    const recoveryParts = { store, logId: identity.logId, runner, ledger, tools };
+    const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
+      await declareLoss(recoveryParts, loss, reason, recoverer);
+      const still = rolledBack();
+      if (still) throw still;
+      const renewed = await studies.renewGenerators(recoverer);
+      await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
+      return renewed;
     };
     const close = async () => {
       await studies.drain();
       runner.stop();
       await store.close();
     };
-    return { store, identity, runner, ledger, keys, studies, rebuild, rolledBack, lastCheckpoints, close };
+    return {
+      ...{
+        store,
+        identity,
+        runner,
+        ledger,
+        keys,
+        studies,
+        rebuild,
+        rolledBack,
+        lastCheckpoints,
+        recover,
+        close,
+      },
+      findLoss: (kept) => findLoss(recoveryParts, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+    };
   } catch (error) {
     await store.close();
     throw error;
@@ -139,7 +176,7 @@ function rollbackError(first: Rollback, others: number): DomainError {
   const more = others > 0 ? `, and so with ${others} more` : '';
   return new DomainError(
     'rolled-back',
-    `${describeRollback(first)}${more} (hint: restore the newest copy of the database; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
+    `${describeRollback(first)}${more} (hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
   );
 }
 

@@ -37,6 +37,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
+  recover: async () => (await import('./cli/recover.ts')).recoverCommand(),
 };
 const [, , asked = ''] = process.argv;
 // The help, and the hint after a name that is none, tell of them all.

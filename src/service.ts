@@ -73,7 +73,12 @@ export async function startService(
       log.runner.follow();
       const rolledBack = log.rolledBack();
       if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
-      else await registerStudies(log, settings.studies, actor, logger);
+      else {
+        await registerStudies(log, settings.studies, actor, logger);
+        // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
+        for (const study of await log.studies.renewGenerators(actor))
+          logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
+      }
     } catch (error) {
       await server.drain();
       throw error;

@@ -4,6 +4,7 @@
  * is a page of the store, the tree (some 64 bytes for each record), the study's keys and what the report tells.
  */
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { lastRecovery, logHistory } from '../../projections/log.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -64,7 +65,8 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
   const keyIds = new Set<string>();
   const streams: StreamSummary[] = [];
   const written: WrittenFile[] = [];
-  const ledger = new Ledger(identity);
+  let history = logHistory.initial();
+  const ledger = new Ledger(identity, () => lastRecovery(history));
   const rolledBack: Rollback[] = [];
   const verifier = readVerifier();
   let records = 0;
@@ -91,7 +93,6 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
       yield Buffer.concat(texts);
     }
     const tree = ledger.tree(name);
-    rolledBack.push(...(request.lastCheckpoints?.rollbacks(ledger, (folded) => folded === name) ?? []));
     streams.push({
       stream: name,
       records: tree.size,
@@ -101,8 +102,11 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
   }
 
   /** What the store has acknowledged is signed, unless that contradicts what was signed before. */
-  const fresh = () =>
-    rolledBack.length > 0 ? [] : ledger.streams().map((name) => ledger.checkpoint(name).note);
+  const fresh = () => {
+    const isRead = (name: string) => ledger.streams().includes(name);
+    rolledBack.push(...(request.lastCheckpoints?.rollbacks(ledger, history.recoveries, isRead) ?? []));
+    return rolledBack.length > 0 ? [] : ledger.streams().map((name) => ledger.checkpoint(name).note);
+  };
 
   const files: ArchiveFile[] = [
     // The study first: then every key that it names is in what is read of `access` afterwards.
@@ -124,7 +128,14 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
             : { text: withheldLine(stored), isWithheld: true },
         ),
     },
-    { path: 'records/log.txt', parts: () => lines('log', (stored) => ({ text: otherLine(stored) })) },
+    {
+      path: 'records/log.txt',
+      parts: () =>
+        lines('log', (stored, event) => {
+          history = logHistory.apply(history, event);
+          return { text: otherLine(stored) };
+        }),
+    },
     { path: 'checkpoints.txt', parts: () => [[...fresh(), ...request.checkpoints].join('\n')] },
     { path: 'public-key.txt', parts: () => [`${identity.signingKey.publicKey}\n`] },
     { path: 'configuration.json', parts: () => [json(summary.configuration)] },

@@ -1,13 +1,13 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { logExists, openLog } from '../app.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import { CONTENTS, type Content } from '../bundle/record-lines.ts';
-import { checkpointOrigin } from '../ledger/checkpoint.ts';
-import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
+import { parseOrigin } from '../ledger/checkpoint.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
+import { checkpointsIn } from './checkpoints.ts';
 import {
   cliActor,
   jsonOption,
@@ -61,7 +61,7 @@ export function bundleCommand(): Command {
 async function run({ study, content, checkpoint = [], json, ...options }: Options): Promise<void> {
   const out = resolve(options.out ?? `${fileNameOf(study)}-${content}.zip`);
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
-  const kept = checkpoint.flatMap(keptNotes);
+  const kept = checkpoint.flatMap(checkpointsIn);
   const settings = logSettings(options);
   if (!logExists(settings)) throw unknownStudy(study);
   const log = await openLog(settings, cliActor());
@@ -72,10 +72,10 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
     const shown = progress('records written');
     const { show: onProgress } = shown;
     // Of this study alone: the sizes of others are nobody's business.
-    const origins = new Set(
-      ['log', 'access', stream].map((name) => checkpointOrigin(identity.logName, name)),
-    );
-    const checkpoints = kept.filter(({ claims }) => origins.has(claims.origin)).map((one) => one.note);
+    const streams = ['log', 'access', stream];
+    const checkpoints = kept
+      .filter(({ claims }) => streams.includes(parseOrigin(identity.logName, claims.origin)?.stream ?? ''))
+      .map((one) => one.note);
     if (checkpoints.length < kept.length)
       note(
         `${kept.length - checkpoints.length} of ${kept.length} checkpoints are of other streams and were left out`,
@@ -104,19 +104,6 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
     );
   } finally {
     await log.close();
-  }
-}
-
-/**
- * The notes in a file of checkpoints.
- * @throws UsageError
- */
-function keptNotes(file: string): KeptCheckpoint[] {
-  try {
-    return parseCheckpointFile(readFileSync(file), file);
-  } catch (error) {
-    if (error instanceof CheckpointFileError) throw new UsageError(error.message);
-    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
   }
 }
 

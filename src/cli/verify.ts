@@ -4,9 +4,9 @@ import { Command } from 'commander';
 import { openForVerification } from '../app.ts';
 import { reportText } from '../audit/report-text.ts';
 import { UnknownStudyError, verifyLog } from '../audit/verify.ts';
-import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
 import { StoreError } from '../store/event-store.ts';
+import { checkpointsIn } from './checkpoints.ts';
 import { jsonOption, option, repeatedOption, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
 
@@ -59,7 +59,7 @@ export function verifyCommand(): Command {
 
 async function verify({ data, store, study, json, ...options }: VerifyOptions): Promise<void> {
   const trusted = (options.trust ?? []).map(trustedKey);
-  const checkpoints = (options.checkpoint ?? []).flatMap(keptCheckpoints);
+  const checkpoints = (options.checkpoint ?? []).flatMap(checkpointsIn);
   try {
     const source = openForVerification({ data, store });
     const shown = progress('records verified');
@@ -95,15 +95,6 @@ async function verify({ data, store, study, json, ...options }: VerifyOptions): 
 function trustedKey(given: string): VerifierKey {
   if (!existsSync(given)) return parseVerifierKey(given, 'what --trust names');
   return parseVerifierKey(readBytes(given).toString('utf8').trim(), given);
-}
-
-/** @throws UsageError */
-function keptCheckpoints(file: string): KeptCheckpoint[] {
-  try {
-    return parseCheckpointFile(readBytes(file), file);
-  } catch (error) {
-    throw error instanceof CheckpointFileError ? new UsageError(error.message) : error;
-  }
 }
 
 function readBytes(file: string): Buffer {

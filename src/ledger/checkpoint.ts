@@ -7,7 +7,7 @@
  *   <base64 of the 32-byte root>
  *   <extension lines, which this project does not use>
  *
- * Each stream is a tree, and its origin `<log name>/<stream>`; after its n-th recovery `<log name>/<stream>/<n>`.
+ * Each stream is a tree, and its origin `<log name>/<stream>`; after the log's n-th recovery `<log name>/<stream>/<n>`.
  */
 import { decodeBase64 } from './base64.ts';
 import { type Hash, isHash } from './merkle-hash.ts';
@@ -30,13 +30,26 @@ export type CheckpointCheck =
   | Exclude<NoteCheck, { type: 'signed' }>;
 
 /**
- * @param recovery how often the stream has been recovered
+ * @param recovery number of the log's last recovery; 0: there was none
  * @throws RangeError when that is no count
  */
 export function checkpointOrigin(logName: string, stream: string, recovery = 0): string {
   if (!Number.isSafeInteger(recovery) || recovery < 0)
-    throw new RangeError(`a stream is not recovered ${recovery} times`);
+    throw new RangeError(`there is no recovery ${recovery}`);
   return recovery === 0 ? `${logName}/${stream}` : `${logName}/${stream}/${recovery}`;
+}
+
+/**
+ * The stream and the recovery that an origin names; undefined when it is none of this log's.
+ */
+export function parseOrigin(
+  logName: string,
+  origin: string,
+): { readonly stream: string; readonly recovery: number } | undefined {
+  if (!origin.startsWith(`${logName}/`)) return undefined;
+  const [, stream = '', recovery = '0'] =
+    /^([^/]+)(?:\/([1-9][0-9]{0,14}))?$/.exec(origin.slice(logName.length + 1)) ?? [];
+  return stream === '' ? undefined : { stream, recovery: Number(recovery) };
 }
 
 /**

@@ -8,11 +8,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
+import type { Recovery } from '../../projections/log.ts';
 import { DomainError } from '../errors.ts';
-import { openCheckpoint } from './checkpoint.ts';
+import { openCheckpoint, parseOrigin } from './checkpoint.ts';
 import { parseCheckpointFile } from './checkpoint-file.ts';
 import type { LogIdentity } from './identity.ts';
 import type { Ledger, SignedCheckpoint } from './ledger.ts';
+import { lossOf, type SignedState } from './loss.ts';
 import { parseVerifierKey } from './verifier-key.ts';
 
 /** A stream that does not extend what was signed of it. */
@@ -30,7 +32,7 @@ export function describeRollback({ stream, signed, present }: Rollback): string 
   return `the log is not the one that it was: it signed ${signed} records of ${stream}, which now ${now}`;
 }
 
-type Kept = Pick<SignedCheckpoint, 'origin' | 'size' | 'note'> & { readonly root: Uint8Array };
+type Kept = SignedState & { readonly note: string };
 
 export class LastCheckpoints {
   readonly #file: string;
@@ -45,26 +47,37 @@ export class LastCheckpoints {
     this.#before = this.#read();
   }
 
+  /** What was signed last of each stream, as the file said before the log was read. */
+  get signedBefore(): readonly SignedState[] {
+    return this.#before;
+  }
+
   /**
-   * The streams that do not extend what was signed of them.
+   * The streams that do not extend what was signed of them, and whose loss no recovery has declared.
    * @param isFolded whether all records of a stream have been read
    */
-  rollbacks(ledger: Ledger, isFolded: (stream: string) => boolean): Rollback[] {
-    const prefix = `${this.#identity.logName}/`;
-    return this.#before.flatMap(({ origin, size, root }) => {
-      const stream = origin.slice(prefix.length);
-      if (!isFolded(stream)) return [];
+  rollbacks(
+    ledger: Ledger,
+    recoveries: readonly Recovery[],
+    isFolded: (stream: string) => boolean,
+  ): Rollback[] {
+    return this.#before.flatMap((signed) => {
+      const { stream, size, root } = signed;
+      if (!isFolded(stream) || lossOf(recoveries, signed)) return [];
       const tree = ledger.tree(stream);
       if (tree.size >= size && Buffer.compare(tree.root(size), root) === 0) return [];
       return [{ stream, signed: size, present: tree.size }];
     });
   }
 
-  /** Replaces the notes of these streams, unless another process has kept larger ones. */
+  /** Replaces the notes of these streams, unless another process has kept later ones. */
   async keep(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
-    const newest = new Map(this.#read().map((kept) => [kept.origin, kept as Pick<Kept, 'size' | 'note'>]));
-    for (const one of checkpoints)
-      if (one.size > (newest.get(one.origin)?.size ?? 0)) newest.set(one.origin, one);
+    type Note = Pick<Kept, 'recovery' | 'size' | 'note'>;
+    const newest = new Map(this.#read().map((kept) => [kept.stream, kept as Note]));
+    for (const one of checkpoints) {
+      const before = newest.get(one.stream);
+      if (!before || isLater(one, before)) newest.set(one.stream, one);
+    }
     const text = [...newest.values()].map(({ note }) => `${note}\n`).join('');
     // A crash leaves the old file or the new one; several processes write drafts of their own.
     const draft = `${this.#file}.new-${randomBytes(6).toString('hex')}`;
@@ -91,7 +104,9 @@ export class LastCheckpoints {
         const opened = openCheckpoint(note, trusted);
         if (opened.type !== 'signed') throw new Error(`${where} is not signed by this log's key`);
         const { origin, size, root } = opened.checkpoint;
-        return { origin, size, root, note };
+        const place = parseOrigin(this.#identity.logName, origin);
+        if (!place) throw new Error(`${where} is of no stream of this log`);
+        return { ...place, size, root, note };
       });
     } catch (error) {
       throw new DomainError(
@@ -101,4 +116,11 @@ export class LastCheckpoints {
       );
     }
   }
+}
+
+type Signed = Pick<SignedState, 'recovery' | 'size'>;
+
+/** After a recovery a stream is shorter, and what is signed of it counts nevertheless. */
+export function isLater(one: Signed, other: Signed): boolean {
+  return one.recovery === other.recovery ? one.size > other.size : one.recovery > other.recovery;
 }

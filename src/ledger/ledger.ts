@@ -12,6 +12,9 @@ const HASHES_A_TURN = 1000;
 
 export interface SignedCheckpoint {
   readonly origin: string;
+  readonly stream: string;
+  /** Number of the log's last recovery when it was signed; 0: there was none. */
+  readonly recovery: number;
   /** Leaves: the revision of the last record, and one. */
   readonly size: number;
   /** The signed note. */
@@ -22,6 +25,7 @@ export interface SignedCheckpoint {
 
 export class Ledger {
   readonly #identity: LogIdentity;
+  readonly #recovery: () => number;
   readonly #trees = new Map<string, MerkleTree>();
   /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
   readonly #signed = new Map<string, SignedCheckpoint>();
@@ -29,12 +33,14 @@ export class Ledger {
   /** Set when the log does not extend what it has signed: signing anything could contradict it. */
   #refusal: Error | undefined;
 
-  constructor(identity: LogIdentity) {
+  /** @param recovery number of the log's last recovery: what is signed from then on has another origin */
+  constructor(identity: LogIdentity, recovery: () => number) {
     this.#identity = identity;
+    this.#recovery = recovery;
   }
 
-  /** Signs nothing any more. */
-  refuse(why: Error): void {
+  /** Signs nothing any more, until it is told that there is no reason. */
+  refuse(why: Error | undefined): void {
     this.#refusal = why;
   }
 
@@ -63,12 +69,20 @@ export class Ledger {
     if (this.#refusal) throw this.#refusal;
     const tree = this.tree(stream);
     const wanted = size ?? tree.size;
+    const recovery = this.#recovery();
     const last = this.#signed.get(stream);
-    if (last?.size === wanted) return last;
+    if (last?.size === wanted && last.recovery === recovery) return last;
     const { logName, signingKey } = this.#identity;
-    const origin = checkpointOrigin(logName, stream);
+    const origin = checkpointOrigin(logName, stream, recovery);
     const note = signCheckpoint(origin, wanted, tree.root(wanted), signingKey);
-    const signed = { origin, size: wanted, note, base64: Buffer.from(note).toString('base64') };
+    const signed = {
+      origin,
+      stream,
+      recovery,
+      size: wanted,
+      note,
+      base64: Buffer.from(note).toString('base64'),
+    };
     if (wanted === tree.size) this.#signed.set(stream, signed);
     return signed;
   }

@@ -1,4 +1,5 @@
 /** What can be asked of a study. Everything here has been checked for form; `decide` judges it against the state. */
+import type { SignedSize } from '../../events/log.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 
 export interface Register {
@@ -31,10 +32,20 @@ export interface Resume {
   readonly reason: string;
 }
 
-export type StudyCommand = Register | Randomize | Pause | Resume;
+/** The log was restored from a backup: the generator goes on with fresh entropy. */
+export interface Recover {
+  readonly type: 'recover';
+  readonly recovery: number;
+  readonly kept: number;
+  readonly signed?: SignedSize | undefined;
+  readonly seed: bigint;
+}
+
+export type StudyCommand = Register | Randomize | Pause | Resume | Recover;
 
 export type StudyOutcome =
   | { readonly type: 'registered' | 'already-registered' | 'not-registered' }
+  | { readonly type: 'recovered' | 'already-recovered' }
   | { readonly type: 'paused' | 'already-paused' | 'resumed' | 'not-paused' }
   | { readonly type: 'randomized'; readonly participantId: string }
   /** The same request under the same idempotency key: answered again. */

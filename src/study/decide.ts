@@ -4,7 +4,7 @@ import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
-import type { Pause, Randomize, Register, Resume, StudyCommand, StudyOutcome } from './commands.ts';
+import type { Pause, Randomize, Recover, Register, Resume, StudyCommand, StudyOutcome } from './commands.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, requestKey, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
@@ -19,6 +19,8 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
       return pause(state, command);
     case 'resume':
       return resume(state, command);
+    case 'recover':
+      return recover(state, command);
   }
 }
 
@@ -96,6 +98,18 @@ function pause(state: RegisteredState, { reason }: Pause): StudyDecision {
 function resume(state: RegisteredState, { reason }: Resume): StudyDecision {
   if (state.status === 'open') return { outcome: { type: 'not-paused' } };
   return { fact: { type: 'StudyResumed', data: { reason }, sections: {} }, outcome: { type: 'resumed' } };
+}
+
+function recover(state: RegisteredState, { recovery, kept, signed, seed }: Recover): StudyDecision {
+  if (state.recovery >= recovery) return { outcome: { type: 'already-recovered' } };
+  return {
+    fact: {
+      type: 'StudyRecovered',
+      data: { recovery, kept, ...(signed && { signed }) },
+      sections: { generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() } },
+    },
+    outcome: { type: 'recovered' },
+  };
 }
 
 export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOutcome> = {

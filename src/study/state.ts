@@ -18,6 +18,8 @@ export interface RegisteredState {
   readonly counts: Counts;
   /** State of the generator after the last allocation. */
   readonly bgState: BgState;
+  /** Number of the log's recovery after which the generator was begun anew; 0: never. */
+  readonly recovery: number;
   readonly enrolled: ForkableMap<string, Enrolled>;
   /** By `requestKey`: the participant that a request with an idempotency key made. */
   readonly requests: ForkableMap<string, Enrolled>;
@@ -39,6 +41,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       levelIndexes: configuration.factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i]))),
       counts: new Counts(configuration),
       bgState: event.sections.generator.bgState,
+      recovery: 0,
       enrolled: new ForkableMap(),
       requests: new ForkableMap(),
     };
@@ -51,6 +54,8 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       return { ...state, status: 'paused' };
     case 'StudyResumed':
       return { ...state, status: 'open' };
+    case 'StudyRecovered':
+      return { ...state, bgState: event.sections.generator.bgState, recovery: event.data.recovery };
     default:
       throw new Error(`${event.type} does not belong into a study's stream`);
   }

@@ -3,8 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration, StudyFact } from '../../events/study.ts';
+import { logHistory, type Recovery } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
+import { DomainError } from '../errors.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { foldedStream } from '../write/folded-stream.ts';
 import { Writer, type WriterHooks, type WriterTools, type Written } from '../write/writer.ts';
@@ -79,7 +81,7 @@ export class Studies {
         type: 'register',
         studyId: stream.slice('study-'.length),
         configuration,
-        seed: seed ?? BigInt(`0x${randomBytes(16).toString('hex')}`),
+        seed: seed ?? drawnSeed(),
         seedSource: seed === undefined ? 'drawn' : 'configured',
       },
       actor,
@@ -95,9 +97,54 @@ export class Studies {
     return this.#suspended.has(stream);
   }
 
-  /** @throws DomainError `overloaded`, `unavailable`, `halted` */
+  /** @throws DomainError `overloaded`, `unavailable`, `halted`, `rolled-back` */
   submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
+    const isFirst = command.type === 'register' || command.type === 'recover';
+    const awaited = isFirst ? undefined : this.#awaitedRecovery(stream);
+    if (awaited)
+      return Promise.reject(
+        new DomainError(
+          'rolled-back',
+          `recovery ${awaited.recovery} of the log was declared, but the generator of this study was not begun anew yet (hint: run urn recover again, or restart the service)`,
+        ),
+      );
     return this.#writer(stream).submit(command, actor);
+  }
+
+  /**
+   * Begins the generator anew of every study that a recovery of the log names, unless that was done. Only then can it
+   * take participants again.
+   * @returns the names of the studies
+   * @throws DomainError `unavailable`
+   */
+  async renewGenerators(actor: Actor): Promise<string[]> {
+    const renewed: string[] = [];
+    for (const { stream, registered } of this.list()) {
+      const recovery = this.#awaitedRecovery(stream);
+      if (!recovery || this.#parts.runner.halted(stream)) continue;
+      const { kept = 0, signed } = recovery.streams.get(stream) ?? {};
+      const command = {
+        type: 'recover',
+        recovery: recovery.recovery,
+        kept,
+        signed,
+        seed: drawnSeed(),
+      } as const;
+      await this.submit(stream, command, actor);
+      renewed.push(registered.configuration.name);
+    }
+    return renewed;
+  }
+
+  /** The last recovery that names this study, if its generator was not begun anew since. */
+  #awaitedRecovery(stream: string): Recovery | undefined {
+    const { runner } = this.#parts;
+    const { recoveries } = runner.state(logHistory, 'log');
+    if (recoveries.length === 0) return undefined;
+    const last = recoveries.findLast(({ streams }) => streams.has(stream));
+    const state = runner.state(studyState, stream);
+    const done = state.status === 'unregistered' ? 0 : state.recovery;
+    return last && done < last.recovery ? last : undefined;
   }
 
   async drain(): Promise<void> {
@@ -118,4 +165,9 @@ export class Studies {
     this.#writers.set(stream, writer);
     return writer;
   }
+}
+
+/** 128 bits from the operating system. */
+function drawnSeed(): bigint {
+  return BigInt(`0x${randomBytes(16).toString('hex')}`);
 }

@@ -11,8 +11,8 @@ const signingKey = makeSigningKey('trial-7');
 const trusted = [parseVerifierKey(signingKey.publicKey, 'the key')];
 const leaf = (i: number) => hash('sha256', `leaf ${i}`, 'buffer');
 
-function ledgerOf(leaves: Readonly<Record<string, number>>): Ledger {
-  const ledger = new Ledger({ logId: LOG_ID, logName: 'trial-7', signingKey });
+function ledgerOf(leaves: Readonly<Record<string, number>>, recovery = () => 0): Ledger {
+  const ledger = new Ledger({ logId: LOG_ID, logName: 'trial-7', signingKey }, recovery);
   for (const [stream, count] of Object.entries(leaves))
     for (let i = 0; i < count; i++) ledger.append(stream, leaf(i));
   return ledger;

@@ -1,0 +1,14 @@
+/** Files of checkpoints that are named on the command line. */
+import { readFileSync } from 'node:fs';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
+import { UsageError } from './options.ts';
+
+/** @throws UsageError for a file that cannot be read, or holds something else */
+export function checkpointsIn(file: string): KeptCheckpoint[] {
+  try {
+    return parseCheckpointFile(readFileSync(file), file);
+  } catch (error) {
+    if (error instanceof CheckpointFileError) throw new UsageError(error.message);
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
+}

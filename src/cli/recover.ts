@@ -1,0 +1,133 @@
+/** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
+import type { Command } from 'commander';
+import type { RecoveredStream } from '../../events/log.ts';
+import { logExists, type OpenLog, openLog } from '../app.ts';
+import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
+import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
+import type { LogIdentity } from '../ledger/identity.ts';
+import type { SignedState } from '../ledger/loss.ts';
+import { parseVerifierKey } from '../ledger/verifier-key.ts';
+import { checkpointsIn } from './checkpoints.ts';
+import {
+  cliActor,
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  logSettings,
+  option,
+  repeatedOption,
+  UsageError,
+} from './options.ts';
+import { note, progress, result, table } from './output.ts';
+
+interface Options extends LogOptions {
+  readonly reason: string;
+  readonly checkpoint?: string[];
+  readonly dryRun?: boolean;
+  readonly unproven?: boolean;
+  readonly json?: boolean;
+}
+
+const HELP = `
+For a log that was restored from a backup, when no newer copy can be had. What the backup lacks is known from the file
+last-checkpoints in the data folder, and from the checkpoints that are given: receipts (Urn-Receipt) of the sites, the
+file of a witness. The more are given, the more of the loss is declared; a receipt that turns up later and shows more is
+reported by urn verify as a loss that was not declared.
+
+The recovery is recorded in the stream log, with the reason. The generator of every study begins anew with 128 bits from
+the operating system, because the old one would draw the lost allocations again. Checkpoints have another origin from
+then on. Nothing of this can be undone; --dry-run shows what would be declared.
+
+API keys that were issued or revoked after the backup are lost too: look through urn keys list.
+
+Examples:
+  urn recover --data ./data --dry-run --reason "disk of 21 November"
+  urn recover --data ./data --reason "disk of 21 November" --checkpoint receipts.txt`;
+
+export function recoverCommand(): Command {
+  return logCommand('recover')
+    .description(
+      'declare what a log that was restored from a backup lacks, and let it take participants again',
+    )
+    .addOption(option('--reason <text>', 'recorded with the recovery').makeOptionMandatory())
+    .addOption(
+      repeatedOption('--checkpoint <file>', 'what the log is known to have signed besides (repeatable)'),
+    )
+    .addOption(option('--dry-run', 'only show what would be declared'))
+    .addOption(
+      option(
+        '--unproven',
+        'also when no checkpoint shows a loss: the backup was older, but nothing tells by how much',
+      ),
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run({ reason, checkpoint = [], dryRun, unproven, json, ...options }: Options): Promise<void> {
+  if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
+  const kept = checkpoint.flatMap(checkpointsIn);
+  const settings = logSettings(options);
+  if (!logExists(settings)) throw new UsageError('there is no log to recover (hint: name it with --data)');
+  const shown = progress('records read');
+  const log = await openLog(settings, cliActor());
+  try {
+    await log.rebuild(shown.show);
+    shown.end();
+    log.rolledBack();
+    const loss = log.findLoss(kept.map((one) => signedState(log.identity, one)));
+    if (loss.lost.length === 0 && !unproven) return await finish(log, dryRun, json);
+    const { recovery, streams, lost } = loss;
+    const renewed = dryRun ? [] : await log.recover(loss, reason, cliActor());
+    if (json) return result(JSON.stringify({ recovery, declared: !dryRun, streams, lost, renewed }, null, 2));
+    result(
+      [dryRun ? 'would be declared:' : `recovery ${recovery} is declared:`, lossTable(streams)].join('\n'),
+    );
+    if (dryRun) return;
+    note(
+      [
+        `The generator of ${renewed.length === 1 ? 'one study' : `${renewed.length} studies`} begins anew. Restart the service.`,
+        'What is left to do: tell sponsor and statistician; compare each study with what its sites know of; look through',
+        'urn keys list for keys that were issued or revoked after the backup; keep the receipts: urn verify reports those',
+        'of lost records as DECLARED LOSS; archive new checkpoints.',
+      ].join('\n'),
+    );
+  } finally {
+    await log.close();
+  }
+}
+
+/** Nothing is missing that was not declared before. Of a recovery that broke off, the rest is done. */
+async function finish(log: OpenLog, dryRun?: boolean, json?: boolean): Promise<void> {
+  const renewed = dryRun ? [] : await log.studies.renewGenerators(cliActor());
+  if (renewed.length === 0)
+    throw new UsageError(
+      'nothing is missing that this log is known to have signed (hint: give the receipts of the sites with --checkpoint; when nothing tells how much is missing, insist with --unproven)',
+    );
+  if (json) return result(JSON.stringify({ renewed }, null, 2));
+  result(`an earlier recovery is complete now: the generators of ${renewed.join(', ')} begin anew`);
+}
+
+/** @throws UsageError for a checkpoint that this log's key did not sign */
+function signedState({ logName, signingKey }: LogIdentity, { note, where }: KeptCheckpoint): SignedState {
+  const opened = openCheckpoint(note, [parseVerifierKey(signingKey.publicKey, 'the key of the log')]);
+  const place = opened.type === 'signed' ? parseOrigin(logName, opened.checkpoint.origin) : undefined;
+  if (opened.type !== 'signed' || !place)
+    throw new UsageError(
+      `${where} was not signed by this log (hint: leave it out, and look into where it is from)`,
+    );
+  return { ...place, size: opened.checkpoint.size, root: opened.checkpoint.root };
+}
+
+function lossTable(streams: readonly RecoveredStream[]): string {
+  return table([
+    ['stream', 'kept', 'signed', 'lost'],
+    ...streams.map(({ stream, kept, signed }) => [
+      stream,
+      String(kept),
+      signed ? String(signed.size) : 'not known',
+      signed && signed.size > kept ? `at least ${signed.size - kept}` : 'none known',
+    ]),
+  ]);
+}

@@ -1,0 +1,108 @@
+/**
+ * Recovering a log that was restored from a backup. What the backup lacks cannot be had back, so the loss is declared:
+ * LogRecovered names, per stream, what is there and what is known to have been signed. Then each study's generator begins
+ * anew with fresh entropy, because the old one would draw the lost allocations again.
+ *
+ * Every study gets it, not only those that are known to have lost something: what was signed last is noted about once a
+ * second, so any study can have lost more than is known.
+ */
+import type { RecoveredStream } from '../../events/log.ts';
+import type { Actor } from '../../events/record.ts';
+import { lastRecovery, logHistory } from '../../projections/log.ts';
+import type { Runner } from '../../projections/runner.ts';
+import { DomainError } from '../errors.ts';
+import { isLater } from '../ledger/last-checkpoints.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { lossOf, type SignedState } from '../ledger/loss.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { foldedStream } from '../write/folded-stream.ts';
+import { Writer, type WriterTools } from '../write/writer.ts';
+import { logDecider } from './decide.ts';
+
+const STREAM = 'log';
+
+/** What a recovery would declare. */
+export interface Loss {
+  readonly recovery: number;
+  /** Each stream that the log has, or that is known to have been signed. */
+  readonly streams: readonly RecoveredStream[];
+  /** Of these, the streams that are known to lack records. */
+  readonly lost: readonly RecoveredStream[];
+}
+
+export interface RecoveryParts {
+  readonly store: EventStore;
+  readonly logId: string;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly tools: WriterTools;
+}
+
+/**
+ * Compares a log, all of which is folded, with what is known to have been signed of it.
+ * @throws DomainError `halted` for a stream that cannot be read, `rolled-back` for one that holds other records than
+ *   those that were signed: nothing was lost there, something was changed
+ */
+export function findLoss({ runner, ledger }: RecoveryParts, signed: readonly SignedState[]): Loss {
+  const { recoveries } = runner.state(logHistory, STREAM);
+  const newest = new Map<string, SignedState>();
+  const lacking = new Set<string>();
+  for (const state of signed) {
+    const before = newest.get(state.stream);
+    if (!before || isLater(state, before)) newest.set(state.stream, state);
+    if (lossOf(recoveries, state)) continue;
+    const tree = ledger.tree(state.stream);
+    if (tree.size < state.size) lacking.add(state.stream);
+    else if (Buffer.compare(tree.root(state.size), state.root) !== 0)
+      throw new DomainError(
+        'rolled-back',
+        `${state.stream} holds other records than the ${state.size} that the log signed: this is no loss of the newest records, and cannot be declared as one (hint: restore a backup that was made before the records were changed, and find the first change with urn verify --checkpoint)`,
+      );
+  }
+  const names = [...new Set([...runner.streams(), ...newest.keys()])].sort();
+  const streams = names.map((stream) => {
+    const halted = runner.halted(stream);
+    if (halted)
+      throw new DomainError(
+        'halted',
+        `${stream} cannot be read completely: ${halted.message} (hint: restore a backup in which it can; a loss is declared of a log that is sound)`,
+      );
+    return recovered(stream, ledger.tree(stream).size, newest.get(stream));
+  });
+  const numbers = signed.map(({ recovery }) => recovery);
+  return {
+    recovery: Math.max(lastRecovery({ recoveries }), ...numbers) + 1,
+    streams,
+    lost: streams.filter(({ stream }) => lacking.has(stream)),
+  };
+}
+
+function recovered(stream: string, kept: number, signed: SignedState | undefined): RecoveredStream {
+  if (!signed) return { stream, kept };
+  const { recovery, size, root } = signed;
+  return { stream, kept, signed: { recovery, size, root: Buffer.from(root).toString('base64') } };
+}
+
+/**
+ * Declares it in the log.
+ * @throws DomainError `unavailable`; `rolled-back` when somebody else recovered the log meanwhile
+ */
+export async function declareLoss(
+  parts: RecoveryParts,
+  { recovery, streams }: Loss,
+  reason: string,
+  actor: Actor,
+): Promise<void> {
+  const writer = new Writer({
+    ...parts,
+    stream: STREAM,
+    decider: logDecider,
+    folded: foldedStream(parts.runner, logHistory, STREAM),
+  });
+  const { outcome } = await writer.submit({ type: 'recover', reason, recovery, streams }, actor);
+  if (outcome.type === 'overtaken')
+    throw new DomainError(
+      'rolled-back',
+      'the log was recovered by somebody else just now (hint: urn recover again, if anything is still missing)',
+    );
+}
