@@ -38,6 +38,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   recover: async () => (await import('./cli/recover.ts')).recoverCommand(),
+  'signing-key': async () => {
+    const { signingKeyCommand } = await import('./cli/signing-key.ts');
+    return group('signing-key', 'the key that signs checkpoints: show, rotate', signingKeyCommand());
+  },
 };
 const [, , asked = ''] = process.argv;
 // The help, and the hint after a name that is none, tell of them all.

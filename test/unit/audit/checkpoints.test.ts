@@ -175,7 +175,8 @@ describe('the report for people', () => {
   it('cannot be made to speak to a terminal', async () => {
     const evil = logOf(HISTORY);
     const report = await verify(evil);
-    const text = reportText({ ...report, log: { id: 'x', name: 'a\u001b[31mb\nFAILED', publicKey: 'k' } });
+    if (!report.log) throw new Error('no log');
+    const text = reportText({ ...report, log: { ...report.log, id: 'x', name: 'a\u001b[31mb\nFAILED' } });
     expect(text).toContain('log a [31mb FAILED (x)');
   });
 });
