@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OpenLog, openLog } from '../../src/app.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { OPERATOR } from '../support/facts.ts';
+import { inCi } from '../support/in-ci.ts';
 import { findPython } from '../support/numpy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { referenceHistories } from '../support/vectors.ts';
 import { runVerifier } from '../support/verifier.ts';
 
 const python = findPython();
-const inCi = !['', '0', 'false', undefined].includes(process.env['CI']);
 if (python === undefined && !inCi) {
   // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
   console.warn('bundles are NOT verified: no Python with numpy (Debian: apt install python3-numpy)');
