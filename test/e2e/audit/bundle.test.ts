@@ -11,7 +11,7 @@ import { findPython } from '../../support/numpy.ts';
 import { urn, urnOk } from '../../support/service.ts';
 import { makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { runVerifier, type Verified } from '../../support/verifier.ts';
+import { forkingVerifier, runVerifier, type Verified } from '../../support/verifier.ts';
 import { BundleFiles } from './bundle-file.ts';
 import {
   altered,
@@ -69,6 +69,7 @@ describe.skipIf(isSkipped)('urn bundle', () => {
     trusted = publicKey(data);
   });
 
+  const verifyForked = forkingVerifier(python);
   const verify = (bundle: string, ...args: string[]): Verified => runVerifier(python, [bundle, ...args]);
   /** A copy of a bundle, changed in some way, and verified with all that a regulator could have. */
   async function tampered(
@@ -78,7 +79,7 @@ describe.skipIf(isSkipped)('urn bundle', () => {
   ): Promise<Verified> {
     const bundle = BundleFiles.unpack(python, bundles[content]);
     change(bundle);
-    return verify(await bundle.pack(join(newFolder(), 'tampered.zip')), ...args);
+    return verifyForked([await bundle.pack(join(newFolder(), 'tampered.zip')), ...args]);
   }
   const replaced = (revision: number, change: (row: Row) => Row) => (bundle: BundleFiles) =>
     bundle.setRows(
