@@ -5,7 +5,6 @@ import { CONFIGURATION } from '../../support/facts.ts';
 import {
   enrol,
   HISTORY,
-  KEY,
   LOG_NAME,
   logOf,
   REGISTERED,
@@ -68,6 +67,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
       matchingSize: 6,
       failing: 1,
       failed: [{ where: `${STUDY}-9:1`, size: 9, because: 'missing-tail', signedRoot: expect.any(String) }],
+      lost: [],
       tailCutOff: { size: 6, signedSize: 9 },
     });
     expect(reportText(report)).toContain('at least 3 that stood at the end are gone');
@@ -115,13 +115,13 @@ describe('a checkpoint that cannot be compared is reported:', () => {
   });
 
   it('one that another key signed, though it names the log', async () => {
-    expect(await because(log.checkpoint(STUDY, 4, stranger))).toEqual(['not-trusted']);
+    expect(await because(log.checkpoint(STUDY, 4, { key: stranger }))).toEqual(['not-trusted']);
     expect(await because(genuine, { trusted: [trust(stranger)] })).toEqual(['not-trusted']);
   });
 
   it('one of another log', async () => {
-    expect(await because(log.checkpoint(STUDY, 4, KEY, 'another'))).toEqual(['other-log']);
-    expect(await because(log.checkpoint(STUDY, 4, KEY, `${LOG_NAME}x`))).toEqual(['other-log']);
+    expect(await because(log.checkpoint(STUDY, 4, { logName: 'another' }))).toEqual(['other-log']);
+    expect(await because(log.checkpoint(STUDY, 4, { logName: `${LOG_NAME}x` }))).toEqual(['other-log']);
   });
 
   it('one of a stream that is not there', async () => {
