@@ -2,17 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { reportText } from '../../../src/audit/report-text.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
-import {
-  enrol,
-  HISTORY,
-  LOG_NAME,
-  logOf,
-  REGISTERED,
-  STUDY,
-  streamOf,
-  trust,
-  verify,
-} from './support.ts';
+import { enrol, HISTORY, LOG_NAME, logOf, REGISTERED, STUDY, streamOf, trust, verify } from './support.ts';
 
 const SIZE = HISTORY.length;
 
