@@ -8,7 +8,7 @@ import { inCi } from '../support/in-ci.ts';
 import { findPython } from '../support/numpy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { referenceHistories } from '../support/vectors.ts';
-import { runVerifier } from '../support/verifier.ts';
+import { forkingVerifier } from '../support/verifier.ts';
 
 const python = findPython();
 if (python === undefined && !inCi) {
@@ -17,6 +17,7 @@ if (python === undefined && !inCi) {
 }
 const folder = temporaryFolders()();
 const histories = referenceHistories();
+const verify = forkingVerifier(python ?? 'python3');
 let log: OpenLog;
 let keyId: string;
 
@@ -46,7 +47,7 @@ describe.skipIf(python === undefined && !inCi)('the verifier draws again what th
       ...{ content: 'full', lastCheckpoints: undefined, checkpoints: [], version: 'test' },
     });
     expect(bundle.participants).toBe(participants.length);
-    const { code, stdout } = runVerifier(python ?? 'python3', [out]);
+    const { code, stdout } = await verify([out]);
     expect([0, 3], stdout).toContain(code);
     expect(stdout).toContain(`${participants.length} allocations, drawn again with numpy`);
     expect(stdout).toContain('RESULT  nothing wrong was found');

@@ -9,8 +9,12 @@ import runpy
 import sys
 import tempfile
 
-import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
 import numpy.random  # noqa: F401
+
+try:
+    import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
+except ImportError:
+    pass  # the verifier does without, and says so
 
 for line in sys.stdin:
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
