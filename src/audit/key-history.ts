@@ -51,6 +51,7 @@ export class KeyHistory {
   judge(event: LogEvent, use: KeyUse, warnings: Warnings): Problem | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
+    if (this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, 'valid');
     if (unknown) return unknown;
     const key = this.state.byId.get(actor.keyId);
@@ -61,8 +62,9 @@ export class KeyHistory {
    * @param as whether any key that was ever issued will do, or only one that is valid and has the scope `audit`
    * @returns why the actor could not ask, or undefined
    */
-  judgeKnown({ actor }: LogEvent, as: 'any' | 'audit'): Problem | undefined {
-    if ('cli' in actor) return undefined;
+  judgeKnown(event: LogEvent, as: 'any' | 'audit', warnings: Warnings): Problem | undefined {
+    const { actor } = event;
+    if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
     if (unknown || as === 'any') return unknown;
     const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
@@ -70,10 +72,21 @@ export class KeyHistory {
     return problem('actor.keyId', 'a key with the scope audit', scopes, 'the key may not see this');
   }
 
+  /** Whether the stream `access` diverges before the revision that the actor names. */
+  #isDoubtful({ accessRevision }: KeyActor, { revision }: LogEvent, warnings: Warnings): boolean {
+    if (this.brokenAt === undefined || accessRevision < this.brokenAt) return false;
+    warnings.add(
+      'keys-not-judged',
+      `whether the acting keys could do it is not judged: the stream access diverges at revision ${this.brokenAt}`,
+      revision,
+    );
+    return true;
+  }
+
   /** @param standing at the revision of `access` that the actor names */
   #judgeActor({ keyId, user, accessRevision }: KeyActor, standing: 'issued' | 'valid'): Problem | undefined {
     if (accessRevision >= this.records)
-      return this.#problem(
+      return problem(
         'actor.accessRevision',
         `at most ${this.records - 1}`,
         accessRevision,
@@ -82,24 +95,24 @@ export class KeyHistory {
     const key = this.state.byId.get(keyId);
     const lifetime = this.#lifetimes.get(keyId);
     if (!key || !lifetime)
-      return this.#problem('actor.keyId', 'a key of the stream access', keyId, 'no such key was ever issued');
+      return problem('actor.keyId', 'a key of the stream access', keyId, 'no such key was ever issued');
     const { issuedRevision, revokedRevision } = lifetime;
     if (issuedRevision > accessRevision)
-      return this.#problem(
+      return problem(
         'actor.accessRevision',
         `at least ${issuedRevision}`,
         accessRevision,
         'the key was issued later',
       );
     if (standing === 'valid' && revokedRevision !== undefined && revokedRevision <= accessRevision)
-      return this.#problem(
+      return problem(
         'actor.accessRevision',
         `below ${revokedRevision}`,
         accessRevision,
         'the key was revoked by then',
       );
     if (key.user !== user)
-      return this.#problem('actor.user', key.user, user, 'the key was issued to somebody else');
+      return problem('actor.user', key.user, user, 'the key was issued to somebody else');
     return undefined;
   }
 
@@ -120,14 +133,6 @@ export class KeyHistory {
       revision,
     );
     return undefined;
-  }
-
-  #problem(field: string, expected: unknown, found: unknown, why: string): Problem {
-    const doubt =
-      this.brokenAt === undefined
-        ? ''
-        : `; but the stream access itself diverges at revision ${this.brokenAt}`;
-    return problem(field, expected, found, `${why}${doubt}`);
   }
 }
 

@@ -3,6 +3,7 @@ import { problem } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';
 import type { Problem } from './report.ts';
+import type { Warnings } from './warnings.ts';
 
 /**
  * The stream `operations`. Its events follow from nothing in the log, so there is nothing to decide again; but the keys
@@ -10,11 +11,13 @@ import type { Problem } from './report.ts';
  */
 export class OperationsReplay implements Replay {
   readonly #history: KeyHistory;
+  readonly #warnings: Warnings;
   /** Runs that have not ended, as far as is recorded: those that were killed stay here. */
   readonly #running = new Set<string>();
 
-  constructor(history: KeyHistory) {
+  constructor(history: KeyHistory, warnings: Warnings) {
     this.#history = history;
+    this.#warnings = warnings;
   }
 
   take(event: LogEvent): readonly Problem[] {
@@ -33,9 +36,9 @@ export class OperationsReplay implements Replay {
       case 'RequestRefused':
         if ('cli' in actor)
           return problem('actor', 'a key', actor.user, 'nobody is refused at the command line');
-        return this.#history.judgeKnown(event, 'any');
+        return this.#history.judgeKnown(event, 'any', this.#warnings);
       case 'EvidenceDisclosed':
-        return this.#history.judgeKnown(event, 'audit') ?? this.#judgeStudy(event);
+        return this.#history.judgeKnown(event, 'audit', this.#warnings) ?? this.#judgeStudy(event);
       default:
         throw new Error(`${event.type} does not belong into the stream operations`);
     }

@@ -91,7 +91,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
       streams.push(records.finish({ study: replay.name, participants: replay.participants }));
     } else {
       // Of a stream that this build does not know no record can be read.
-      const replay = stream === 'operations' ? new OperationsReplay(history) : { take: () => [] };
+      const replay = stream === 'operations' ? new OperationsReplay(history, warnings) : { take: () => [] };
       streams.push((await audit(stream, warnings, replay)).finish({}));
     }
   }

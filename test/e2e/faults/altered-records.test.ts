@@ -199,9 +199,14 @@ function withDatabase(use: (db: Database) => void): void {
   db.close();
 }
 
+/** But for what the service records of itself. */
 function rows(): Row[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
-  const all = db.prepare<[], Row>('SELECT record, sealed, leaf FROM records ORDER BY position').all();
+  const all = db
+    .prepare<[], Row>(
+      "SELECT record, sealed, leaf FROM records WHERE stream <> 'operations' ORDER BY position",
+    )
+    .all();
   db.close();
   return all;
 }
