@@ -345,6 +345,24 @@ describe.skipIf(isSkipped)('urn bundle', () => {
       }
     });
 
+    it('a study without a record, and a name that speaks to a terminal', async () => {
+      const empty = await tampered((bundle) => {
+        bundle.setRows(stream, []);
+        bundle.set('configuration.json', 'null');
+        unsigned(bundle);
+      });
+      expect(empty.code).toBe(1);
+      const verdict = 'X\nRESULT  nothing wrong was found\n\u001b[8m\u009b8m';
+      const speaking = await tampered(
+        replaced(0, (row) =>
+          altered(row, (record) => Object.assign(record.data.configuration, { name: verdict })),
+        ),
+      );
+      expect(speaking.code).toBe(1);
+      expect(speaking.stdout).not.toMatch(/^RESULT {2}nothing/m);
+      for (const control of ['\u001b', '\u009b']) expect(speaking.stdout).not.toContain(control);
+    });
+
     it('the tail cut off', async () => {
       const cut = (bundle: BundleFiles) => bundle.setRows(stream, bundle.rows(stream).slice(0, 9));
       expect((await tampered(cut)).stdout).toContain('15 records were signed, but here are only 9 records');
