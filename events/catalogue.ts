@@ -8,7 +8,7 @@
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
 import type { EventDefinition, StreamKind } from './define.ts';
-import { LogCreated, type LogFact, LogRecovered } from './log.ts';
+import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import {
   ParticipantRandomized,
   type StudyFact,
@@ -75,6 +75,7 @@ export class Catalogue {
 export const catalogue = new Catalogue([
   LogCreated,
   LogRecovered,
+  SigningKeyRotated,
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered,

@@ -1,4 +1,4 @@
-/** The log's own life: begun, and recovered when a backup had to be restored. Stream `log`. */
+/** The log's own life: begun, recovered when a backup had to be restored, signed by another key. Stream `log`. */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
 
@@ -57,4 +57,21 @@ export const LogRecovered = defineEvent('LogRecovered', 1, {
   optionalSections: {},
 });
 
-export type LogFact = FactOf<typeof LogCreated> | FactOf<typeof LogRecovered>;
+/** Another key signs from here on. What the keys before it have signed stays verifiable. */
+export const SigningKeyRotated = defineEvent('SigningKeyRotated', 1, {
+  stream: 'log',
+  data: z.strictObject({
+    /** Verifier key of the new one. */
+    publicKey: z.string().min(1),
+    /** Signed note in which the key before it names the new one (src/ledger/endorsement.ts). */
+    endorsement: z.string().min(1),
+    reason: z.string().min(1),
+  }),
+  sections: {},
+  optionalSections: {},
+});
+
+export type LogFact =
+  | FactOf<typeof LogCreated>
+  | FactOf<typeof LogRecovered>
+  | FactOf<typeof SigningKeyRotated>;

@@ -1,4 +1,4 @@
-/** What the log says of itself: how often it was recovered from a backup, and what was lost each time. */
+/** What the log says of itself: which keys have signed it, how often it was recovered from a backup, what was lost. */
 import type { RecoveredStream } from '../events/log.ts';
 import type { Projection } from './projection.ts';
 
@@ -11,6 +11,8 @@ export interface Recovery {
 }
 
 export interface LogHistory {
+  /** Verifier keys, the present one last. */
+  readonly publicKeys: readonly string[];
   /** In their order, which is that of their numbers. */
   readonly recoveries: readonly Recovery[];
 }
@@ -18,16 +20,22 @@ export interface LogHistory {
 export const logHistory: Projection<LogHistory> = {
   name: 'log-history',
   stream: 'log',
-  initial: () => ({ recoveries: [] }),
+  initial: () => ({ publicKeys: [], recoveries: [] }),
   apply(state, event) {
-    if (event.type !== 'LogRecovered') return state;
-    const { recovery, reason, streams } = event.data;
-    const all = [...streams, ...event.sections.studies.streams];
-    const byName = new Map(all.map((one) => [one.stream, one]));
-    return {
-      ...state,
-      recoveries: [...state.recoveries, { recovery, reason, at: event.at, streams: byName }],
-    };
+    switch (event.type) {
+      case 'LogCreated':
+      case 'SigningKeyRotated':
+        return { ...state, publicKeys: [...state.publicKeys, event.data.publicKey] };
+      case 'LogRecovered': {
+        const { recovery, reason, streams } = event.data;
+        const all = [...streams, ...event.sections.studies.streams];
+        const byName = new Map(all.map((one) => [one.stream, one]));
+        const recovered = { recovery, reason, at: event.at, streams: byName };
+        return { ...state, recoveries: [...state.recoveries, recovered] };
+      }
+      default:
+        return state;
+    }
   },
 };
 

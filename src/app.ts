@@ -10,12 +10,14 @@ import { Runner, type RunnerHooks } from '../projections/runner.ts';
 import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import { DomainError } from './errors.ts';
-import { type KeySource, type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { type LogIdentity, openIdentity, presentKey } from './ledger/identity.ts';
+import { type Keyring, keyringInFile, keyringInMemory } from './ledger/keyring.ts';
 import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import type { SignedState } from './ledger/loss.ts';
-import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from './ledger/signing-key.ts';
+import { LOG_STREAM, logWriter } from './log/log-writer.ts';
 import { declareLoss, findLoss, type Loss } from './log/recovery.ts';
+import { rotateSigningKey } from './log/rotation.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
@@ -61,6 +63,8 @@ export interface OpenLog {
   findLoss(kept: readonly SignedState[]): Loss;
   /** Declares it, and begins the generators of all studies anew. @returns the studies' names */
   recover(loss: Loss, reason: string, actor: Actor): Promise<string[]>;
+  /** Has another key sign from now on. @returns its verifier key */
+  rotateSigningKey(reason: string, actor: Actor): Promise<string>;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Answers what was accepted, then closes. */
@@ -77,15 +81,16 @@ const LONG_LOG_BYTES = 10 * 1024 * 1024;
 export async function openLog(
   settings: LogSettings,
   actor: Actor,
-  hooks: RunnerHooks & WriterHooks = {},
+  hooks: RunnerHooks & WriterHooks & { onKeyLost?(error: Error): void } = {},
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const { store, keySource, startChecks, lastCheckpointsFile } = openStore(settings);
+  const { store, keyring, startChecks, lastCheckpointsFile } = openStore(settings);
   try {
-    const identity = await openIdentity(store, keySource, settings.logName, actor, tools);
+    const identity = await openIdentity(store, keyring, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
     const projections = [logHistory, studyState, access, studyConfig, participants, balance];
-    const ledger = new Ledger(identity, () => lastRecovery(runner.state(logHistory, 'log')));
+    const history = () => runner.state(logHistory, LOG_STREAM);
+    const ledger = new Ledger(identity, () => lastRecovery(history()));
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
       onFolded: (stream, leaf) => ledger.append(stream, leaf),
@@ -93,7 +98,7 @@ export async function openLog(
     const lastCheckpoints =
       lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
     // What the log says of itself is needed to understand each other stream.
-    await runner.catchUp('log');
+    await runner.catchUp(LOG_STREAM);
     let refusal: DomainError | undefined;
     const writerHooks = { ...hooks, refusal: () => refusal };
     const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
@@ -109,15 +114,26 @@ export async function openLog(
     };
     const rolledBack = (stream?: string) => {
       const isFolded = (name: string) => (stream === undefined || name === stream) && !runner.halted(name);
-      const { recoveries } = runner.state(logHistory, 'log');
+      const { recoveries } = history();
       const [first, ...others] = lastCheckpoints?.rollbacks(ledger, recoveries, isFolded) ?? [];
       refusal = first && rollbackError(first, others.length);
       ledger.refuse(refusal);
       return refusal;
     };
-    const recoveryParts = { store, logId: identity.logId, runner, ledger, tools };
+    runner.listen(LOG_STREAM, ({ type }) => {
+      if (type !== 'SigningKeyRotated') return;
+      try {
+        identity.rotateTo(presentKey(keyring, history().publicKeys));
+      } catch (error) {
+        // Without its key the service could give no receipt: so it takes nothing that would need one.
+        refusal = error as DomainError;
+        ledger.refuse(refusal);
+        hooks.onKeyLost?.(refusal);
+      }
+    });
+    const writeToLog = () => logWriter({ store, logId: identity.logId, runner, tools });
     const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
-      await declareLoss(recoveryParts, loss, reason, recoverer);
+      await declareLoss(writeToLog(), loss, reason, recoverer);
       const still = rolledBack();
       if (still) throw still;
       const renewed = await studies.renewGenerators(recoverer);
@@ -130,20 +146,20 @@ export async function openLog(
       await store.close();
     };
     return {
-      ...{
-        store,
-        identity,
-        runner,
-        ledger,
-        keys,
-        studies,
-        rebuild,
-        rolledBack,
-        lastCheckpoints,
-        recover,
-        close,
-      },
-      findLoss: (kept) => findLoss(recoveryParts, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+      store,
+      identity,
+      runner,
+      ledger,
+      keys,
+      studies,
+      rebuild,
+      rolledBack,
+      lastCheckpoints,
+      recover,
+      close,
+      findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+      rotateSigningKey: (reason, rotator) =>
+        rotateSigningKey(writeToLog(), identity, keyring, reason, rotator),
     };
   } catch (error) {
     await store.close();
@@ -182,7 +198,7 @@ function rollbackError(first: Rollback, others: number): DomainError {
 
 interface OpenStore {
   readonly store: EventStore;
-  readonly keySource: KeySource;
+  readonly keyring: Keyring;
   /** Undefined where it is not worth it. */
   readonly startChecks?: () => BackwardChecks | undefined;
   readonly lastCheckpointsFile?: string;
@@ -190,16 +206,13 @@ interface OpenStore {
 
 function openStore(settings: LogSettings): OpenStore {
   if (settings.store === 'memory:') {
-    const key = makeSigningKey(settings.logName ?? 'urn');
-    return { store: new MemoryStore(), keySource: { load: () => key, loadOrMake: () => key } };
+    return { store: new MemoryStore(), keyring: keyringInMemory() };
   }
   const file = databaseFile(settings);
-  const keyFile = signingKeyFile(settings);
-  const load = () => loadSigningKey(keyFile);
-  const loadOrMake = (name: string) => loadOrMakeSigningKey(keyFile, name);
+  const keyring = keyringInFile(signingKeyFile(settings));
   const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
   const lastCheckpointsFile = join(resolve(settings.data), LAST_CHECKPOINTS);
-  return { store: new SqliteStore(file), keySource: { load, loadOrMake }, startChecks, lastCheckpointsFile };
+  return { store: new SqliteStore(file), keyring, startChecks, lastCheckpointsFile };
 }
 
 /** Of a database and its write-ahead log. */

@@ -23,7 +23,7 @@ export function createOnce(file: string, fill: (draft: string) => void): void {
   }
 }
 
-function flush(path: string): void {
+export function flush(path: string): void {
   const fd = openSync(path, 'r');
   fsyncSync(fd);
   closeSync(fd);

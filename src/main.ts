@@ -8,6 +8,7 @@ import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { recoverCommand } from './cli/recover.ts';
 import { serveCommand } from './cli/serve.ts';
+import { signingKeyCommand } from './cli/signing-key.ts';
 import { studiesCommand } from './cli/studies.ts';
 import { verifyCommand } from './cli/verify.ts';
 import { VERSION } from './cli/version.ts';
@@ -39,6 +40,8 @@ add(program, verifyCommand());
 add(program, explainCommand());
 add(program, bundleCommand());
 add(program, recoverCommand());
+const signingKey = program.command('signing-key').description('the key that signs checkpoints: show, rotate');
+for (const command of signingKeyCommand()) add(signingKey, command);
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
 function add(parent: Command, command: Command): void {

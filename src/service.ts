@@ -47,6 +47,11 @@ export async function startService(
       ),
     onHalted: (stream, error) =>
       logger.error({ stream, why: error.message }, 'a stream cannot be read any further'),
+    onKeyLost: (error) =>
+      logger.error(
+        { why: error.message },
+        'the signing key was rotated and the new one is not here: no participants are taken',
+      ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
   });

@@ -3,10 +3,8 @@
     python3 verify_bundle.py BUNDLE.zip [--trust KEY]... [--checkpoint FILE]...
     --trust KEY        public key of the log (name+hash+base64), known to you from elsewhere than this bundle
     --checkpoint FILE  checkpoints kept elsewhere: signed notes, or receipts (a note in base64 on one line)
-Exit codes   0  nothing wrong was found. What that proves, and what it does not, is printed: read it.
-             1  something is wrong. The first divergence of each stream is printed.
-             2  nothing was verified: wrong usage, no numpy, or not a bundle that this program can read
-             3  as 0, but a signature was NOT CHECKED, since the package `cryptography` is not installed
+Exit codes: 0 nothing wrong was found, and what that proves is printed; 1 something is wrong; 2 nothing was verified:
+wrong usage, no numpy, no bundle; 3 as 0, but a signature was NOT CHECKED: the package `cryptography` is missing.
 Needs python3 and numpy; every random number comes from numpy's own PCG64 and Generator. Where a record is wrong, the
 output can name treatments and generator states: it is not for blinded eyes, unless the bundle is a blinded one.
 """
@@ -17,12 +15,9 @@ class Divergence(Exception): """A record is not what it should be."""
 def expect(field, expected, found):
     if canonical(expected) != canonical(found):  # as JSON, because Python takes True for 1
         raise Divergence(f"field {field}\n    expected  {canonical(expected)}\n    found     {canonical(found)}")
-
-def canonical(value):
-    """RFC 8785. Python sorts names by code point; for the names that a log uses, that is the same order."""
+def canonical(value):  # RFC 8785. Python sorts names by code point; for the names that a log uses, that is the same
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-def parse(field, text):
-    """Reads an object in canonical JSON without floats, and nothing else: what reads in two ways proves nothing."""
+def parse(field, text):  # canonical JSON without floats, and nothing else: what reads in two ways proves nothing
     value = json.loads(text.decode("utf-8"), parse_float=lambda number: None)
     expect(f"{field}: canonical JSON", True, type(value) is dict and canonical(value).encode("utf-8") == text)
     return value
@@ -33,8 +28,7 @@ def append(peaks, size, leaf):
         leaf, size = sha256(b"\x01" + peaks.pop() + leaf), size // 2
     peaks.append(leaf)
 root_of = lambda peaks: functools.reduce(lambda right, left: sha256(b"\x01" + left + right), reversed(peaks))
-
-def read_checkpoints(data, where, kept):
+def read_checkpoints(data, where, kept, log_name):
     """The checkpoints in a file (C2SP tlog-checkpoint and signed-note). `kept`: it did not come with the bundle."""
     text = re.sub("^[A-Za-z0-9+/]{120,}={0,2}$", lambda line: base64.b64decode(line[0]).decode("utf-8"),
                   data.decode("utf-8"), flags=re.MULTILINE)
@@ -43,40 +37,35 @@ def read_checkpoints(data, where, kept):
         raise ValueError(f"{where} holds something else than signed checkpoints")
     for number, (body, signatures) in enumerate(note.findall(text), 1):
         origin, size, root = body.split("\n")[:3]
-        yield Named(where=f"{where} number {number}, {origin}", kept=kept, origin=origin, size=int(size), root=root,
-                    body=body.encode("utf-8"), signatures=[line.split(" ")[1:] for line in signatures.splitlines()])
-
+        place = re.fullmatch(re.escape(log_name) + "/([^/]+)(?:/([1-9][0-9]*))?", origin) or (None, None, None)
+        yield Named(where=f"{where} number {number}, {origin}", kept=kept, stream=place[1], recovery=int(place[2] or 0),
+                    size=int(size), root=root, body=body.encode("utf-8"),
+                    signatures=[line.split(" ")[1:] for line in signatures.splitlines()])
 def signature_of(checkpoint, keys):
     """Ed25519 over the note's text. A verifier key is name+key id+base64(0x01 and the 32 bytes of the key)."""
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ImportError:
-        return "NOT CHECKED"
     signed = [(base64.b64decode(key[2])[1:], base64.b64decode(code)[4:]) for name, code in checkpoint.signatures
               for key in keys if (name, base64.b64decode(code)[:4].hex()) == (key[0], key[1])]
     try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         for public, signature in signed:
             Ed25519PublicKey.from_public_bytes(public).verify(signature, checkpoint.body)
         return "good" if signed else "NOT SIGNED BY A TRUSTED KEY"
+    except ImportError:
+        return "NOT CHECKED"
     except Exception:  # the library has several for a signature that is wrong
         return "FORGED"
 
 # ---- The method: docs/method.md
-def add_up(terms):
-    """From left to right, rounding after each term. Not sum(), which compensates for rounding since Python 3.12."""
-    total = 0.0
-    for term in terms:
-        total = total + term
-    return total
+# From left to right, rounding after each term. Not sum(), which compensates for rounding since Python 3.12.
+add_up = lambda terms: functools.reduce(lambda total, term: total + term, terms, 0.0)
 def imbalance(measure, balls):
     """The order of operations is part of the method: urns tie only if they are equal to the last bit."""
     if measure == "range":
         return (max(balls) - min(balls)) / sum(balls)
     shares = [held / sum(balls) for held in balls]
     mean = add_up(shares) / len(shares)
-    if measure == "chisquare":
-        return add_up((share - mean) * (share - mean) / mean for share in shares)
-    return add_up((mean - share) * (mean - share) for share in shares) / (len(shares) - 1)
+    squares = [(share - mean) * (share - mean) for share in shares]
+    return add_up(d / mean for d in squares) if measure == "chisquare" else add_up(squares) / (len(shares) - 1)
 def state_of(generator):
     state = generator.bit_generator.state
     return {**state, "state": {name: str(number) for name, number in state["state"].items()}}
@@ -86,6 +75,13 @@ class Study:
     def __init__(self, content):
         self.content, self.keys, self.seen, self.drawn = content, {}, set(), 0
         self.configuration, self.next = None, ["StudyRegistered"]
+        self.log_keys, self.recoveries = [], {"log": []}  # by stream: what the recoveries of the log kept of it
+    def take_log(self, record, _):
+        kind, data, known = record["type"], record["data"], ("LogRecovered", "SigningKeyRotated")
+        expect("type", "LogCreated" if record["revision"] == 0 else kind if kind in known else " or ".join(known), kind)
+        self.log_keys += [data["publicKey"].split("+", 2)] if "publicKey" in data else []
+        for each in data.get("streams", []):  # no study: what is said of those is sealed, and stands in StudyRecovered
+            self.recoveries.setdefault(each["stream"], []).append({**each, "recovery": data["recovery"]})
     def take_key(self, record, _):
         if record["type"] == "ApiKeyIssued":
             self.keys[record["data"]["keyId"]] = {**record["data"], "issued": record["revision"]}
@@ -94,6 +90,11 @@ class Study:
             self.keys[record["data"]["keyId"]].setdefault("revoked", record["revision"])
     def take(self, record, sections):
         kind, data = record["type"], record["data"]
+        if kind == "StudyRecovered" and self.configuration:  # the log lost records, so the generator begins anew
+            expect("revision, behind the records that were kept", max(data["kept"], 1), record["revision"])
+            expect("data.recovery: in log", True, data["recovery"] in [r["recovery"] for r in self.recoveries["log"]])
+            self.recoveries.setdefault(record["stream"], []).append(data)
+            return self.begin(sections)
         expect(f"type: one of {self.next}", kind if kind in self.next else self.next[0], kind)
         self.next = ["StudyResumed"] if kind == "StudyPaused" else ["ParticipantRandomized", "StudyPaused"]
         if kind == "ParticipantRandomized":
@@ -105,9 +106,11 @@ class Study:
             expect("data.algorithm", {"name": "wei-urn-method1-pcg64", "version": 1}, data["algorithm"])
             self.counts = {factor["name"]: {level: [0] * len(configuration["treatments"]) for level in factor["levels"]}
                            for factor in configuration["factors"]}
-            if self.content == "full":  # the generator begins with this state, and runs through the whole study
-                self.generator = numpy.random.Generator(numpy.random.PCG64(int(sections["generator"]["seed"])))
-                expect("generator.bgState", state_of(self.generator), sections["generator"]["bgState"])
+            self.begin(sections)
+    def begin(self, sections):
+        if self.content == "full":  # the generator begins with this state, and runs on from one allocation to the next
+            self.generator = numpy.random.Generator(numpy.random.PCG64(int(sections["generator"]["seed"])))
+            expect("generator.bgState", state_of(self.generator), sections["generator"]["bgState"])
     def randomize(self, record, data, sections):
         levels, actor = {each["factor"]: each["level"] for each in data["levels"]}, record["actor"]
         expect("data.levels, factors", list(self.counts), [each["factor"] for each in data["levels"]])
@@ -119,10 +122,9 @@ class Study:
             expect("actor.user", key.get("user"), actor["user"])
             is_valid = key["issued"] <= revision < key.get("revoked", revision + 1) and "randomize" in key["scopes"]
             expect("actor.keyId: valid then, and may randomize", True, is_valid)
-        if self.content == "full":
-            self.draw_again(levels, sections["draw"], sections["allocation"]["treatment"])
-    def draw_again(self, levels, recorded, treatment):
-        configuration, before = self.configuration, state_of(self.generator)
+        if self.content != "full":
+            return
+        configuration, before, recorded = self.configuration, state_of(self.generator), sections["draw"]
         # 1. An urn for each of the participant's levels, filled from the participants before.
         w, alpha, beta = configuration["w"], configuration["alpha"], configuration["beta"]
         counts = {factor: self.counts[factor][level] for factor, level in levels.items()}
@@ -139,12 +141,11 @@ class Study:
                    "counts": counts[selected], "uniform53": int(uniform * 2 ** 53)}
         for field, expected in redrawn.items():
             expect(f"draw.{field}", expected, recorded[field])
-        expect("allocation.treatment", configuration["treatments"][drawn], treatment)
+        expect("allocation.treatment", configuration["treatments"][drawn], sections["allocation"]["treatment"])
         expect("draw.bgStateAfter", state_of(self.generator), recorded["bgStateAfter"])
         for row in counts.values():
             row[drawn] += 1
         self.drawn += 1
-
 def check_record(stream, revision, log_id, content, line):
     """What every record must be, whatever it says. Returns it, and the sections that the bundle has of it."""
     leaf, text, sealed = line[:-1].split(b"\t")
@@ -157,7 +158,6 @@ def check_record(stream, revision, log_id, content, line):
     for name, section in sections.items():
         expect(f"seals.{name}", sha256(canonical(section).encode("utf-8")).hex(), record["seals"][name])
     return record, sections
-
 def read_stream(archive, name, log_id, content, sizes, take):
     """Checks one stream: its first divergence, if any, and its roots at the sizes of checkpoints."""
     peaks, stream = [], Named(name=name, size=0, withheld=0, divergence=None, roots={}, kept=0, signed=0)
@@ -174,13 +174,17 @@ def read_stream(archive, name, log_id, content, sizes, take):
         except Exception as fault:  # a Divergence, or whatever comes of a record that is none
             stream.divergence = f"{name}, revision {revision}: {type(fault).__name__} in {fault}"
     return stream
-
-def compare(checkpoint, log_name, streams, keys):
+def compare(checkpoint, streams, study, keys):
     """What is wrong with a checkpoint, or with the bundle that it is held against; None if nothing is."""
-    signature, name = signature_of(checkpoint, keys), checkpoint.origin[len(log_name) + 1:]
-    if checkpoint.origin != f"{log_name}/{name}" or signature not in ("good", "NOT CHECKED"):
-        return signature if checkpoint.origin == f"{log_name}/{name}" else "NOT OF THIS LOG"
-    stream = streams.get(name)  # checkpoints of streams that are not in the bundle prove nothing about it
+    signature = signature_of(checkpoint, keys) if checkpoint.stream else "NOT OF THIS LOG"
+    if signature not in ("good", "NOT CHECKED"):
+        return signature
+    for each in study.recoveries.get(checkpoint.stream, []):
+        if checkpoint.recovery < each["recovery"] and checkpoint.size > each["kept"]:
+            known = each.get("signed", {"recovery": 0, "size": 0})
+            is_known = (checkpoint.recovery, checkpoint.size) <= (known["recovery"], known["size"])
+            return f"{'' if is_known else 'UN'}DECLARED LOSS: recovery {each['recovery']} kept {each['kept']} records"
+    stream = streams.get(checkpoint.stream)  # those of streams that are not in the bundle prove nothing about it
     if stream and stream.roots.get(checkpoint.size) != checkpoint.root:
         here = "other records" if checkpoint.size in stream.roots else f"only {stream.size} records"
         return (f"{checkpoint.size} records were signed, but here are {here}: "
@@ -189,12 +193,9 @@ def compare(checkpoint, log_name, streams, keys):
         stream.signed, stream.kept = checkpoint.size, checkpoint.size if checkpoint.kept else stream.kept
 
 def main():
-    global numpy
-    import numpy.random  # here, because without it the exit code must not be 1
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bundle")
-    for option in ("--trust", "--checkpoint"):
-        parser.add_argument(option, action="append", default=[])
+    [parser.add_argument(option, action="append", default=[]) for option in ("--trust", "--checkpoint")]
     options = parser.parse_args()
     archive, streams, failures = zipfile.ZipFile(options.bundle), {}, []
     manifest = json.loads(archive.read("manifest.json"))
@@ -205,22 +206,22 @@ def main():
         for line in archive.open(path) if path in archive.namelist() else ():
             digest.update(line)
         failures += [] if digest.hexdigest() == listed.get(path) else [f"{path} is not what manifest.json lists"]
-    checkpoints = [*read_checkpoints(archive.read("checkpoints.txt"), "checkpoints.txt", False), *(
-        each for file in options.checkpoint for each in read_checkpoints(open(file, "rb").read(), file, True))]
-    log = json.loads(archive.open("records/log.txt").readline().split(b"\t")[1])["data"]
-    keys = [key.strip().split("+", 2) for key in options.trust or [log["publicKey"]]]
-    failures += [] if log["publicKey"].split("+", 2) in keys else [f"the log's key is not trusted: {log['publicKey']}"]
-    study = Study(content)
-    takers = {"log": lambda record, _: expect("type", "LogCreated", record["type"]), "access": study.take_key}
-    for name, take in {**takers, manifest["study"]["stream"]: study.take}.items():
-        sizes = {each.size for each in checkpoints if each.origin.endswith(f"/{name}")}
+    log, study = json.loads(archive.open("records/log.txt").readline().split(b"\t")[1])["data"], Study(content)
+    checkpoints = [*read_checkpoints(archive.read("checkpoints.txt"), "checkpoints.txt", False, log["logName"])]
+    for file in options.checkpoint:
+        checkpoints += read_checkpoints(open(file, "rb").read(), file, True, log["logName"])
+    takers = {"log": study.take_log, "access": study.take_key, manifest["study"]["stream"]: study.take}
+    for name, take in takers.items():
+        sizes = {each.size for each in checkpoints if each.stream == name}
         streams[name] = read_stream(archive, name, log["logId"], content, sizes, take)
         failures += [streams[name].divergence] if streams[name].divergence else []
         study.keys = None if name == "access" and streams[name].divergence else study.keys  # nobody can be judged then
+    keys = [key.strip().split("+", 2) for key in options.trust] or study.log_keys
+    failures += [] if any(k in keys for k in study.log_keys) else [f"the log's key is not trusted: {log['publicKey']}"]
     is_shown = json.loads(archive.read("configuration.json")) == study.configuration
     failures += [] if is_shown else ["configuration.json does not say what the study's first record says"]
-    said = [(each, compare(each, log["logName"], streams, keys)) for each in sorted(checkpoints, key=lambda c: c.size)]
-    failures += [f"{each.where}, size {each.size}: {wrong}" for each, wrong in said if wrong]
+    for each in sorted(checkpoints, key=lambda each: each.size):
+        failures += [f"{each.where}, size {each.size}: {why}" for why in [compare(each, streams, study, keys)] if why]
     print(f"Study {(study.configuration or {'name': '?'})['name']}, content {content}, log {log['logName']}")
     for stream in streams.values():
         sound = "sound" if not stream.divergence else "sound before the divergence, and behind it not looked at"
@@ -235,15 +236,14 @@ def main():
           else "  The draws were NOT REPLAYED: that needs generator states, which this bundle does not hold")
     unchecked = sum(signature_of(each, keys) == "NOT CHECKED" for each in checkpoints)
     print("".join(f"FAILED  {failure}\n" for failure in failures), end="")
-    if unchecked:
-        print(f"NOT CHECKED  {unchecked} signatures: the package `cryptography` is not installed")
-    if not options.trust:
-        print("SELF-CONSISTENT ONLY  no --trust KEY was given: a history written anew under its own key looks the same")
+    print(f"NOT CHECKED  {unchecked} signatures, without the package `cryptography`\n" if unchecked else "", end="")
+    print("" if options.trust else "SELF-CONSISTENT ONLY  no --trust KEY was given: "
+          "a history written anew under its own key looks the same\n", end="")
     print("RESULT  " + ("something is wrong" if failures else "nothing wrong was found"))
     return 1 if failures else 3 if unchecked else 0
-
 if __name__ == "__main__":
     try:
+        import numpy.random  # here, because without it the exit code must not be 1
         sys.exit(main())
     except Exception as fault:
         print(f"nothing was verified: {fault!r}", file=sys.stderr)

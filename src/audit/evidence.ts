@@ -1,9 +1,11 @@
 /** Kept checkpoints, checked under the trusted keys and sorted by the stream that they are about. */
-import { openCheckpoint } from '../ledger/checkpoint.ts';
+import type { Recovery } from '../../projections/log.ts';
+import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
+import { lossOf } from '../ledger/loss.ts';
 import type { Hash } from '../ledger/merkle-hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import type { CheckpointName, UnusedCheckpoint } from './report.ts';
+import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
 
 /** A checkpoint of one stream, signed by a trusted key. */
 export interface SignedCheckpoint extends CheckpointName {
@@ -13,6 +15,8 @@ export interface SignedCheckpoint extends CheckpointName {
 export interface Evidence {
   /** By stream, in ascending order of size. */
   readonly byStream: ReadonlyMap<string, readonly SignedCheckpoint[]>;
+  /** By stream, in ascending order of size: those of records that a recovery declares lost. */
+  readonly lost: ReadonlyMap<string, readonly LostCheckpoint[]>;
   readonly unused: readonly UnusedCheckpoint[];
 }
 
@@ -24,9 +28,12 @@ export function sortEvidence(
   kept: readonly KeptCheckpoint[],
   trusted: readonly VerifierKey[],
   logName: string | undefined,
+  recoveries: readonly Recovery[],
   use: (stream: string) => 'compare' | 'no-such-stream' | 'not-asked-for',
 ): Evidence {
   const byStream = new Map<string, SignedCheckpoint[]>();
+  const lost = new Map<string, LostCheckpoint[]>();
+  const lastRecovery = recoveries.at(-1)?.recovery ?? 0;
   const unused: UnusedCheckpoint[] = [];
   for (const { where, note, claims } of distinct(kept)) {
     const { origin, size, root } = claims;
@@ -34,17 +41,30 @@ export function sortEvidence(
     const checked = openCheckpoint(note, trusted);
     if (checked.type === 'bad-signature' || checked.type === 'malformed') leaveOut('forged');
     else if (checked.type === 'not-signed') leaveOut('not-trusted');
-    else if (logName === undefined || !origin.startsWith(`${logName}/`)) leaveOut('other-log');
     else {
-      const [stream = '', ...recovery] = origin.slice(logName.length + 1).split('/');
+      const place = logName === undefined ? undefined : parseOrigin(logName, origin);
+      if (!place) {
+        leaveOut('other-log');
+        continue;
+      }
+      const { stream, recovery } = place;
       const wanted = use(stream);
-      if (wanted !== 'compare') leaveOut(wanted);
-      else if (recovery.length > 0) leaveOut('other-recovery');
+      const loss = lossOf(recoveries, { stream, recovery, size, root });
+      if (wanted === 'not-asked-for') leaveOut(wanted);
+      else if (recovery > lastRecovery) leaveOut('other-recovery');
+      else if (loss && wanted === 'no-such-stream') leaveOut('declared-loss');
+      else if (loss)
+        add(lost, stream, {
+          ...{ where, size, recovery: loss.recovery.recovery, kept: loss.of.kept },
+          because: loss.isDeclared ? 'declared-loss' : 'undeclared-loss',
+        });
+      else if (wanted !== 'compare') leaveOut(wanted);
       else add(byStream, stream, { where, size, root });
     }
   }
-  for (const checkpoints of byStream.values()) checkpoints.sort((a, b) => a.size - b.size);
-  return { byStream, unused };
+  for (const checkpoints of [...byStream.values(), ...lost.values()])
+    checkpoints.sort((a, b) => a.size - b.size);
+  return { byStream, lost, unused };
 }
 
 /** Clients keep the same receipt more than once, and a signature costs a tenth of a millisecond. */
@@ -52,7 +72,7 @@ function distinct(kept: readonly KeptCheckpoint[]): KeptCheckpoint[] {
   return [...new Map(kept.toReversed().map((one) => [one.note, one])).values()].reverse();
 }
 
-function add(lists: Map<string, SignedCheckpoint[]>, stream: string, checkpoint: SignedCheckpoint): void {
+function add<T>(lists: Map<string, T[]>, stream: string, checkpoint: T): void {
   const list = lists.get(stream);
   if (list) list.push(checkpoint);
   else lists.set(stream, [checkpoint]);

@@ -6,8 +6,9 @@
  * bytes for each, and no event.
  */
 import { v5 } from 'uuid';
-import type { LogEvent } from '../../events/record.ts';
+import { canonicalJson, type LogEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { isWeakSeed } from '../random/weak-seed.ts';
 import type { StudyCommand, StudyOutcome } from '../study/commands.ts';
 import { decide } from '../study/decide.ts';
 import { ForkableMap } from '../study/forkable-map.ts';
@@ -19,7 +20,12 @@ import type { Problem } from './report.ts';
 import type { Warnings } from './warnings.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
-type StudyEvent = Of<'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed'>;
+type StudyEvent = Of<
+  'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered'
+>;
+
+/** What a recovery of the log says of a study. */
+export type Recovered = Of<'StudyRecovered'>['data'];
 
 /** What was before the draw, the draw, what came of it. */
 const TELLING = [
@@ -36,6 +42,7 @@ const TELLING = [
 const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-registered': 'the study is registered already',
   'not-registered': 'no study is registered in this stream before it',
+  'already-recovered': 'its generator was begun anew for this recovery before, or for a later one',
   'already-paused': 'the study is paused already',
   'not-paused': 'the study is not paused',
   duplicate: 'a participant of that id is randomized already',
@@ -47,14 +54,17 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
 export class StudyReplay implements Replay {
   readonly #keys: KeyHistory;
   readonly #warnings: Warnings;
+  readonly #recoveredAt: ReadonlyMap<number, Recovered>;
   #state: StudyState = { status: 'unregistered' };
   #idPattern: RegExp | undefined;
   #name: string | undefined;
   participants = 0;
 
-  constructor(keys: KeyHistory, warnings: Warnings) {
+  /** @param recoveredAt by revision: where the log's recoveries say that the generator begins anew */
+  constructor(keys: KeyHistory, warnings: Warnings, recoveredAt: ReadonlyMap<number, Recovered>) {
     this.#keys = keys;
     this.#warnings = warnings;
+    this.#recoveredAt = recoveredAt;
   }
 
   /** As the registration says, also when it diverges. */
@@ -71,6 +81,7 @@ export class StudyReplay implements Replay {
     if (event.type === 'StudyRegistered' && next.status !== 'unregistered') this.#begin(event, next);
     else this.#state = next;
     if (event.type === 'ParticipantRandomized') this.participants++;
+    if (event.type === 'StudyRecovered') this.#tellOfRecovery(event);
     return [];
   }
 
@@ -82,6 +93,25 @@ export class StudyReplay implements Replay {
       this.#warnings.add(
         'weak-seed',
         'the seed is below 2^96: it can be found by search from published allocations',
+        revision,
+      );
+  }
+
+  #tellOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
+    const { recovery, kept, signed } = data;
+    const lost =
+      signed && signed.size > kept
+        ? `at least ${signed.size - kept} records behind the first ${kept} were lost`
+        : `no lost record is known, but there can have been some behind the first ${kept}`;
+    this.#warnings.add(
+      'recovered',
+      `recovery ${recovery} of the log: ${lost}; from here on the generator has fresh entropy`,
+      revision,
+    );
+    if (isWeakSeed(BigInt(sections.generator.seed)))
+      this.#warnings.add(
+        'weak-seed',
+        'the seed of a recovery is below 2^96, which hardly ever comes of drawing 128 bits',
         revision,
       );
   }
@@ -102,6 +132,8 @@ export class StudyReplay implements Replay {
   /** What the decider relies on, because it was checked when the request came in. */
   #formProblem(state: StudyState, event: StudyEvent): Problem | undefined {
     if (event.type === 'StudyRegistered') return registrationProblem(event);
+    const recovered = recoveryProblem(event, this.#recoveredAt.get(event.revision));
+    if (recovered) return recovered;
     if (event.type !== 'ParticipantRandomized' || state.status === 'unregistered') return undefined;
     const { participantId, levels } = event.data;
     const { factors } = state.configuration;
@@ -154,7 +186,35 @@ function commandOf(event: StudyEvent): StudyCommand {
       return { type: 'pause', reason: event.data.reason };
     case 'StudyResumed':
       return { type: 'resume', reason: event.data.reason };
+    case 'StudyRecovered':
+      return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
   }
+}
+
+/** Where a recovery of the log says so, and nowhere else, the generator begins anew, as it says. */
+function recoveryProblem(event: StudyEvent, expected: Recovered | undefined): Problem | undefined {
+  if (event.type !== 'StudyRecovered')
+    return expected
+      ? problem(
+          'type',
+          'StudyRecovered',
+          event.type,
+          `recovery ${expected.recovery} of the log kept ${expected.kept} records: behind them the generator must begin anew before anything else`,
+        )
+      : undefined;
+  if (!expected)
+    return problem(
+      'type',
+      undefined,
+      event.type,
+      'no recovery of the log says that the generator begins anew here',
+    );
+  const { data, sections } = event;
+  if (canonicalJson(data) !== canonicalJson(expected))
+    return problem('data', expected, data, 'not what the recovery of the log says of this study');
+  if (BigInt(sections.generator.seed) >> 128n > 0n)
+    return problem('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
+  return undefined;
 }
 
 /** A study's name makes its id, and its id its stream; what is listed twice could be read in two ways. */

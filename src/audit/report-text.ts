@@ -2,6 +2,7 @@
 import type {
   Divergence,
   FailedCheckpoint,
+  LostCheckpoint,
   Report,
   StreamEvidence,
   StreamReport,
@@ -15,7 +16,12 @@ export function reportText(report: Report): string {
       ? `log ${log.name} (${log.id})`
       : 'log: its first record cannot be read, so it does not say which log it is',
     ...(log ? [`  signing key ${log.publicKey}`] : []),
+    ...(log?.laterKeys ?? []).map((key) => `  later key   ${key}`),
     ...trust(report),
+    ...(log?.recoveries ?? []).map(
+      ({ recovery, at, reason }) =>
+        `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
+    ),
     ...streams.flatMap((stream) => ['', ...streamLines(stream, report.trusted.length > 0)]),
     ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
     '',
@@ -78,7 +84,7 @@ function evidenceLines(
   diverges: boolean,
   isTrusted: boolean,
 ): string[] {
-  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, uncovered } = evidence;
+  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, lost, uncovered } = evidence;
   const lines: string[] = [];
   if (matching > 0)
     lines.push(
@@ -100,6 +106,7 @@ function evidenceLines(
     lines.push(
       `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} that stood at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
     );
+  lines.push(...lostLines(lost));
   const none = failing > 0 ? 'no checkpoint that matches' : 'no given checkpoint';
   if (uncovered)
     lines.push(
@@ -112,6 +119,24 @@ function evidenceLines(
       `  every revision is covered${isTrusted ? '' : ", by the log's own key"}; what may have been removed behind the last one cannot be known`,
     );
   return lines;
+}
+
+/** Lost checkpoints listed one by one, of each kind. */
+const LISTED_LOST = 5;
+
+function lostLines(lost: readonly LostCheckpoint[]): string[] {
+  return (['declared-loss', 'undeclared-loss'] as const).flatMap((because) => {
+    const these = lost.filter((one) => one.because === because);
+    const last = these.at(-1);
+    if (!last) return [];
+    const what = {
+      'declared-loss': `DECLARED LOSS: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} declares lost; it kept ${last.kept}`,
+      'undeclared-loss': `LOST AND NOT DECLARED: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} did not keep, and that it does not know to have been signed; it kept ${last.kept}`,
+    };
+    const listed = these.slice(-LISTED_LOST).map(({ where, size }) => `    ${where}, size ${size}`);
+    const more = these.length > LISTED_LOST ? [`    and ${these.length - LISTED_LOST} more`] : [];
+    return [`  ${what[because]}`, ...listed, ...more];
+  });
 }
 
 function failedLine({ where, size, because }: FailedCheckpoint): string {
@@ -128,6 +153,8 @@ const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
   'not-trusted': 'NOT SIGNED by any trusted key, so it proves nothing',
   'other-log': 'of ANOTHER LOG',
   'other-recovery': 'of A RECOVERY that this log does not record',
+  'declared-loss':
+    'DECLARED LOSS: of a stream that a recovery declares lost as a whole, and that was not begun again',
   'no-such-stream':
     'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
   'not-asked-for': 'of a stream that was not to be verified',

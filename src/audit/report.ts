@@ -28,6 +28,7 @@ export type WarningCode =
   | 'revoked-key-used'
   | 'expired-key-used'
   | 'weak-seed'
+  | 'recovered'
   | 'two-histories-signed';
 
 export interface Warning {
@@ -58,6 +59,16 @@ export interface FailedCheckpoint extends CheckpointName {
   readonly root?: string;
 }
 
+/** A given checkpoint of records that are gone, since the log was restored from a backup and recovered. */
+export interface LostCheckpoint extends CheckpointName {
+  /** Number of the recovery. */
+  readonly recovery: number;
+  /** Records that were there when it was declared. */
+  readonly kept: number;
+  /** `undeclared-loss`: the recovery declares that less had been signed, or something else. */
+  readonly because: 'declared-loss' | 'undeclared-loss';
+}
+
 /** How a stream compares with the given checkpoints that are its own. Sizes and revisions: size n covers 0 to n - 1. */
 export interface StreamEvidence {
   readonly matching: number;
@@ -70,6 +81,8 @@ export interface StreamEvidence {
   readonly rewritten?: { readonly afterSize: number; readonly upToSize: number };
   /** The signer has signed more records than there are. */
   readonly tailCutOff?: { readonly size: number; readonly signedSize: number };
+  /** Given checkpoints of records that a recovery declares lost: a failure each, but no rewrite. */
+  readonly lost: readonly LostCheckpoint[];
   /** Revisions that no matching checkpoint covers. */
   readonly uncovered?: { readonly from: number; readonly to: number };
 }
@@ -100,7 +113,7 @@ export interface UnusedCheckpoint {
   /**
    * `forged`: it bears the name of a trusted key that did not sign it. `not-trusted`: no trusted key signed it.
    * `other-log`: another log's. `other-recovery`: of a recovery that this log does not record. `no-such-stream`: of a
-   * stream that this log does not have. `not-asked-for`: of a stream that was not to be verified; no failure.
+   * stream that this log does not have. `declared-loss`: of such a stream, and a recovery declares it lost. `not-asked-for`: of a stream that was not to be verified; no failure.
    */
   readonly because:
     | 'forged'
@@ -108,6 +121,7 @@ export interface UnusedCheckpoint {
     | 'other-log'
     | 'other-recovery'
     | 'no-such-stream'
+    | 'declared-loss'
     | 'not-asked-for';
 }
 
@@ -119,7 +133,20 @@ export interface Report {
    * with itself and with nothing else, as would any history that was written anew.
    */
   readonly selfConsistentOnly: boolean;
-  readonly log: { readonly id: string; readonly name: string; readonly publicKey: string } | undefined;
+  readonly log:
+    | {
+        readonly id: string;
+        readonly name: string;
+        /** The first key; `laterKeys` are those that it endorsed, directly or through others. */
+        readonly publicKey: string;
+        readonly laterKeys: readonly string[];
+        readonly recoveries: readonly {
+          readonly recovery: number;
+          readonly at: string;
+          readonly reason: string;
+        }[];
+      }
+    | undefined;
   /** Verifier keys that were given as trusted; empty: the log's own key stood in for them. */
   readonly trusted: readonly string[];
   /** The log's own key is none of the trusted ones. */

@@ -4,7 +4,7 @@ import { decode, nameOf } from './decoding.ts';
 import { problem } from './differences.ts';
 import type { SignedCheckpoint } from './evidence.ts';
 import type { Replay } from './replay.ts';
-import type { Divergence, Problem, StreamReport } from './report.ts';
+import type { Divergence, LostCheckpoint, Problem, StreamReport } from './report.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
 import type { Warnings } from './warnings.ts';
@@ -18,6 +18,7 @@ export class StreamAudit {
   readonly #replay: Replay;
   readonly #warnings: Warnings;
   readonly #tree: StreamTree;
+  readonly #lost: readonly LostCheckpoint[];
   #records = 0;
   #replayed = 0;
   #divergence: Divergence | undefined;
@@ -30,12 +31,14 @@ export class StreamAudit {
     replay: Replay;
     warnings: Warnings;
     checkpoints: readonly SignedCheckpoint[];
+    lost: readonly LostCheckpoint[];
   }) {
     this.#stream = parts.stream;
     this.#logId = parts.logId;
     this.#replay = parts.replay;
     this.#warnings = parts.warnings;
     this.#tree = new StreamTree(parts.checkpoints);
+    this.#lost = parts.lost;
   }
 
   /** Revision of the first record that diverges. */
@@ -70,7 +73,7 @@ export class StreamAudit {
       const none = problem('revision', 0, undefined, 'the stream has no record');
       this.#divergence ??= { revision: 0, alsoDiffer: [], ...none };
     }
-    const evidence = this.#tree.finish(this.#records);
+    const evidence = { ...this.#tree.finish(this.#records), lost: this.#lost };
     if (this.#tree.twoHistoriesSigned)
       this.#warnings.add(
         'two-histories-signed',
@@ -80,7 +83,7 @@ export class StreamAudit {
     return {
       stream: this.#stream,
       ...(more.study !== undefined && { study: more.study }),
-      sound: this.#divergence === undefined && evidence.failing === 0,
+      sound: this.#divergence === undefined && evidence.failing === 0 && this.#lost.length === 0,
       records: this.#records,
       ...(more.participants !== undefined && { participants: more.participants }),
       ...(root !== undefined && { root }),

@@ -42,7 +42,7 @@ export class StreamTree {
   }
 
   /** @param records how many the stream has */
-  finish(records: number): StreamEvidence {
+  finish(records: number): Omit<StreamEvidence, 'lost'> {
     const beyond = this.#checkpoints.slice(this.#next);
     for (const checkpoint of beyond) this.#fail(checkpoint, this.#isBroken ? 'gap' : 'missing-tail');
     const signedSize = this.#isBroken ? undefined : beyond.at(-1)?.size;

@@ -7,16 +7,16 @@
  */
 import { v5 } from 'uuid';
 import { streamKind } from '../../events/catalogue.ts';
-import type { LogEvent } from '../../events/record.ts';
+import type { Recovery } from '../../projections/log.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import { decode } from './decoding.ts';
 import { sortEvidence } from './evidence.ts';
 import { KeyHistory } from './key-history.ts';
+import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';
 import type { Replay } from './replay.ts';
 import { AccessReplay } from './replay-access.ts';
-import { LogReplay, logKey } from './replay-log.ts';
-import { StudyReplay } from './replay-study.ts';
+import { LogReplay } from './replay-log.ts';
+import { type Recovered, StudyReplay } from './replay-study.ts';
 import type { Report, StreamReport } from './report.ts';
 import type { RecordSource } from './source.ts';
 import { StreamAudit } from './stream-audit.ts';
@@ -38,20 +38,19 @@ export class UnknownStudyError extends Error {
   override readonly name = 'UnknownStudyError';
 }
 
-type Identity = Extract<LogEvent, { type: 'LogCreated' }>['data'];
-
 /** @throws UnknownStudyError, and whatever the source throws */
 export async function verifyLog(verification: Verification): Promise<Report> {
   const started = performance.now();
   const { source, trusted, checkpoints } = verification;
   const identity = await readIdentity(source);
-  const own = identity && logKey(identity.publicKey);
-  const keys = trusted.length > 0 ? trusted : own ? [own] : [];
+  const own = identity?.keys ?? [];
+  const recoveries = identity?.recoveries ?? [];
+  const keys = trustedKeys(trusted, own);
   // A log that was replaced may bear any name; the receipts are those of the log that the trusted key names.
   const logName = trusted[0]?.name ?? identity?.logName;
   const there = await source.streams();
   const chosen = chooseStreams(verification, there, identity);
-  const evidence = sortEvidence(checkpoints, keys, logName, (stream) =>
+  const evidence = sortEvidence(checkpoints, keys, logName, recoveries, (stream) =>
     chosen.includes(stream) ? 'compare' : there.includes(stream) ? 'not-asked-for' : 'no-such-stream',
   );
 
@@ -64,6 +63,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
       replay,
       warnings,
       checkpoints: evidence.byStream.get(stream) ?? [],
+      lost: evidence.lost.get(stream) ?? [],
     });
     for await (const page of source.read(stream)) {
       for (const record of page) records.take(record);
@@ -74,7 +74,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
   };
 
   const streams: StreamReport[] = [];
-  const log = await audit('log', new Warnings(), new LogReplay(trusted));
+  const log = await audit('log', new Warnings(), new LogReplay(trusted, own));
   streams.push(log.finish({}));
   if (chosen.includes('access')) {
     const access = await audit('access', new Warnings(), new AccessReplay(history));
@@ -85,7 +85,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
   for (const stream of chosen.filter((name) => name !== 'log' && name !== 'access')) {
     const warnings = new Warnings();
     if (streamKind(stream) === 'study') {
-      const replay = new StudyReplay(history, warnings);
+      const replay = new StudyReplay(history, warnings, recoveredPlaces(stream, recoveries));
       const records = await audit(stream, warnings, replay);
       streams.push(records.finish({ study: replay.name, participants: replay.participants }));
     } else {
@@ -100,31 +100,38 @@ export async function verifyLog(verification: Verification): Promise<Report> {
   return {
     ok: streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for'),
     selfConsistentOnly: trusted.length === 0 || !proven,
-    log: identity && { id: identity.logId, name: identity.logName, publicKey: identity.publicKey },
+    log: identity && {
+      id: identity.logId,
+      name: identity.logName,
+      publicKey: identity.publicKey,
+      laterKeys: own.slice(1).map(({ text }) => text),
+      recoveries: recoveries.map(({ recovery, at, reason }) => ({ recovery, at, reason })),
+    },
     trusted: trusted.map(({ text }) => text),
-    untrustedKey: trusted.length > 0 && !trusted.some(({ text }) => text === identity?.publicKey),
+    untrustedKey: trusted.length > 0 && !trusted.some(({ text }) => own.some((key) => key.text === text)),
     streams,
     unusedCheckpoints: unused,
     seconds: (performance.now() - started) / 1000,
   };
 }
 
-/** What LogCreated says; undefined when it cannot be read, which the stream's own verification then reports. */
-async function readIdentity(source: RecordSource): Promise<Identity | undefined> {
-  for await (const [first] of source.read('log')) {
-    const decoded = first && decode(first);
-    return decoded && 'event' in decoded && decoded.event.type === 'LogCreated'
-      ? decoded.event.data
-      : undefined;
+/** By revision: where a study's generator must begin anew, directly behind what a recovery kept of it. */
+function recoveredPlaces(stream: string, recoveries: readonly Recovery[]): ReadonlyMap<number, Recovered> {
+  const places = new Map<number, Recovered>();
+  for (const { recovery, streams } of recoveries) {
+    const of = streams.get(stream);
+    // A study of which nothing was kept is registered first. Of two recoveries in a row the later one counts.
+    if (of)
+      places.set(Math.max(of.kept, 1), { recovery, kept: of.kept, ...(of.signed && { signed: of.signed }) });
   }
-  return undefined;
+  return places;
 }
 
 /** `log`, `access` and the studies to verify. @throws UnknownStudyError */
 function chooseStreams(
   { studies, checkpoints }: Verification,
   there: readonly string[],
-  identity: Identity | undefined,
+  identity: ClaimedIdentity | undefined,
 ): string[] {
   const kinds = ['log', ...there.filter((stream) => stream === 'access')];
   const others = there.filter((stream) => stream !== 'log' && stream !== 'access');

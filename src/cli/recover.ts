@@ -110,8 +110,11 @@ async function finish(log: OpenLog, dryRun?: boolean, json?: boolean): Promise<v
 }
 
 /** @throws UsageError for a checkpoint that this log's key did not sign */
-function signedState({ logName, signingKey }: LogIdentity, { note, where }: KeptCheckpoint): SignedState {
-  const opened = openCheckpoint(note, [parseVerifierKey(signingKey.publicKey, 'the key of the log')]);
+function signedState({ logName, publicKeys }: LogIdentity, { note, where }: KeptCheckpoint): SignedState {
+  const opened = openCheckpoint(
+    note,
+    publicKeys.map((key) => parseVerifierKey(key, 'a key of the log')),
+  );
   const place = opened.type === 'signed' ? parseOrigin(logName, opened.checkpoint.origin) : undefined;
   if (opened.type !== 'signed' || !place)
     throw new UsageError(

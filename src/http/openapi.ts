@@ -95,7 +95,7 @@ export function openApiDocument(version: string): Json {
           {
             parameters: [
               study,
-              numberParameter('size', false, 'Of an earlier state: 1 is the registration alone'),
+              numberParameter('size', false, 'Of an earlier state: 1 is the registration alone', 1),
             ],
             result: ref('Checkpoint'),
             example: EXAMPLE_CHECKPOINT,
@@ -109,7 +109,7 @@ export function openApiDocument(version: string): Json {
           parameters: [
             study,
             numberParameter('revision', true, 'The record'),
-            numberParameter('size', false, 'The tree; without it the present one'),
+            numberParameter('size', false, 'The tree; without it the present one', 1),
           ],
           result: ref('InclusionProof'),
           example: { revision: 0, size: 1, leaf: EXAMPLE_CHECKPOINT.root, proof: [] },
@@ -125,8 +125,8 @@ export function openApiDocument(version: string): Json {
           {
             parameters: [
               study,
-              numberParameter('first', true, 'Size of the earlier tree'),
-              numberParameter('second', false, 'Size of the later one; without it the present one'),
+              numberParameter('first', true, 'Size of the earlier tree', 1),
+              numberParameter('second', false, 'Size of the later one; without it the present one', 1),
             ],
             result: ref('ConsistencyProof'),
             example: { first: 1, second: 1, proof: [] },
@@ -279,8 +279,8 @@ function idParameter(required: boolean): Json {
   return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
 }
 
-function numberParameter(name: string, required: boolean, description: string): Json {
-  return { name, in: 'query', required, description, schema: { type: 'integer', minimum: 0 } };
+function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
+  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
 }
 
 /** Factors are bare parameters, whose names the study decides. */

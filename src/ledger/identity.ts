@@ -1,23 +1,45 @@
-/** Whose log this is: its id, name and key, as LogCreated says. The first process to open an empty store begins the log. */
+/** Whose log this is: its id, name and keys, as its stream `log` says. The first process to open an empty store begins it. */
 import { LogCreated } from '../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord } from '../../events/record.ts';
+import { type LogHistory, logHistory } from '../../projections/log.ts';
 import { DomainError } from '../errors.ts';
 import { type EventStore, NO_STREAM } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
+import type { Keyring } from './keyring.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** Where the signing key of a log is. */
-export interface KeySource {
-  /** The existing key. @throws DomainError `identity` when there is none */
-  load(): SigningKey;
-  /** The key for a new log of that name, made unless it exists. */
-  loadOrMake(logName: string): SigningKey;
-}
-
-export interface LogIdentity {
+export class LogIdentity {
   readonly logId: string;
   readonly logName: string;
-  readonly signingKey: SigningKey;
+  #signingKey: SigningKey;
+  #publicKeys: readonly string[];
+
+  constructor(parts: {
+    logId: string;
+    logName: string;
+    signingKey: SigningKey;
+    publicKeys: readonly string[];
+  }) {
+    this.logId = parts.logId;
+    this.logName = parts.logName;
+    this.#signingKey = parts.signingKey;
+    this.#publicKeys = parts.publicKeys;
+  }
+
+  /** The one that signs now. */
+  get signingKey(): SigningKey {
+    return this.#signingKey;
+  }
+
+  /** Verifier keys of all that have signed, the present one last. */
+  get publicKeys(): readonly string[] {
+    return this.#publicKeys;
+  }
+
+  rotateTo(signingKey: SigningKey): void {
+    this.#signingKey = signingKey;
+    this.#publicKeys = [...this.#publicKeys, signingKey.publicKey];
+  }
 }
 
 /**
@@ -28,7 +50,7 @@ export interface LogIdentity {
  */
 export async function openIdentity(
   store: EventStore,
-  keys: KeySource,
+  keys: Keyring,
   wantedName: string | undefined,
   actor: Actor,
   tools: WriterTools,
@@ -40,36 +62,47 @@ export async function openIdentity(
       'identity',
       `this log is named "${begun.logName}", not "${wantedName}" (hint: leave out --log-name)`,
     );
-  const signingKey = keys.load();
-  if (signingKey.publicKey !== begun.publicKey)
+  const { logId, logName, publicKeys } = begun;
+  return new LogIdentity({ logId, logName, publicKeys, signingKey: presentKey(keys, publicKeys) });
+}
+
+/** @throws DomainError `identity` when the key that signs now is not there */
+export function presentKey(keys: Keyring, publicKeys: readonly string[]): SigningKey {
+  const publicKey = publicKeys.at(-1) ?? '';
+  const signingKey = keys.load(publicKey);
+  if (signingKey.publicKey !== publicKey)
     throw new DomainError(
       'identity',
       "the signing key is not this log's (hint: the database and the key file belong together; restore the pair from one backup)",
     );
-  return { logId: begun.logId, logName: begun.logName, signingKey };
+  return signingKey;
 }
 
-type Created = { readonly logId: string; readonly logName: string; readonly publicKey: string };
+type Begun = Pick<LogHistory, 'publicKeys'> & { readonly logId: string; readonly logName: string };
 
-async function readIdentity(store: EventStore): Promise<Created | undefined> {
-  for await (const page of store.readStream('log', 0)) {
-    const first = page[0];
-    if (!first) break;
-    const event = decodeRecord(first);
-    if (event.type !== 'LogCreated' || event.log !== event.data.logId)
-      throw new DomainError('identity', 'the first record of the log is not its LogCreated');
-    return event.data;
-  }
-  return undefined;
+async function readIdentity(store: EventStore): Promise<Begun | undefined> {
+  let history = logHistory.initial();
+  let created: { readonly logId: string; readonly logName: string } | undefined;
+  for await (const page of store.readStream('log', 0))
+    for (const stored of page) {
+      const event = decodeRecord(stored);
+      if (!created) {
+        if (event.type !== 'LogCreated' || event.log !== event.data.logId)
+          throw new DomainError('identity', 'the first record of the log is not its LogCreated');
+        created = event.data;
+      }
+      history = logHistory.apply(history, event);
+    }
+  return created && { logId: created.logId, logName: created.logName, publicKeys: history.publicKeys };
 }
 
 async function begin(
   store: EventStore,
-  keys: KeySource,
+  keys: Keyring,
   logName: string,
   actor: Actor,
   { newId, newSalt, now }: WriterTools,
-): Promise<Created> {
+): Promise<Begun> {
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
     throw new DomainError(
       'identity',
@@ -87,7 +120,7 @@ async function begin(
   const header = { id: newId(), log: logId, stream: 'log', revision: 0, at: now().toISOString(), actor };
   const record = encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt);
   const { type } = await store.append('log', NO_STREAM, [record]);
-  if (type === 'written') return data;
+  if (type === 'written') return { logId, logName, publicKeys: [key.publicKey] };
   // Another process began the log at the same moment.
   const first = await readIdentity(store);
   if (!first) throw new DomainError('identity', 'the log was begun elsewhere but cannot be read');

@@ -98,11 +98,11 @@ export class LastCheckpoints {
 
   #read(): Kept[] {
     if (!existsSync(this.#file)) return [];
-    const trusted = [parseVerifierKey(this.#identity.signingKey.publicKey, 'the key of the log')];
+    const trusted = this.#identity.publicKeys.map((key) => parseVerifierKey(key, 'a key of the log'));
     try {
       return parseCheckpointFile(readFileSync(this.#file), this.#file).map(({ note, where }) => {
         const opened = openCheckpoint(note, trusted);
-        if (opened.type !== 'signed') throw new Error(`${where} is not signed by this log's key`);
+        if (opened.type !== 'signed') throw new Error(`${where} is not signed by a key of this log`);
         const { origin, size, root } = opened.checkpoint;
         const place = parseOrigin(this.#identity.logName, origin);
         if (!place) throw new Error(`${where} is of no stream of this log`);

@@ -15,6 +15,8 @@ export interface SignedCheckpoint {
   readonly stream: string;
   /** Number of the log's last recovery when it was signed; 0: there was none. */
   readonly recovery: number;
+  /** Verifier key of the one that signed. */
+  readonly publicKey: string;
   /** Leaves: the revision of the last record, and one. */
   readonly size: number;
   /** The signed note. */
@@ -24,7 +26,7 @@ export interface SignedCheckpoint {
 }
 
 export class Ledger {
-  readonly #identity: LogIdentity;
+  readonly #identity: Pick<LogIdentity, 'logName' | 'signingKey'>;
   readonly #recovery: () => number;
   readonly #trees = new Map<string, MerkleTree>();
   /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
@@ -34,7 +36,7 @@ export class Ledger {
   #refusal: Error | undefined;
 
   /** @param recovery number of the log's last recovery: what is signed from then on has another origin */
-  constructor(identity: LogIdentity, recovery: () => number) {
+  constructor(identity: Pick<LogIdentity, 'logName' | 'signingKey'>, recovery: () => number) {
     this.#identity = identity;
     this.#recovery = recovery;
   }
@@ -70,19 +72,14 @@ export class Ledger {
     const tree = this.tree(stream);
     const wanted = size ?? tree.size;
     const recovery = this.#recovery();
-    const last = this.#signed.get(stream);
-    if (last?.size === wanted && last.recovery === recovery) return last;
     const { logName, signingKey } = this.#identity;
+    const { publicKey } = signingKey;
+    const last = this.#signed.get(stream);
+    if (last?.size === wanted && last.recovery === recovery && last.publicKey === publicKey) return last;
     const origin = checkpointOrigin(logName, stream, recovery);
     const note = signCheckpoint(origin, wanted, tree.root(wanted), signingKey);
-    const signed = {
-      origin,
-      stream,
-      recovery,
-      size: wanted,
-      note,
-      base64: Buffer.from(note).toString('base64'),
-    };
+    const base64 = Buffer.from(note).toString('base64');
+    const signed = { origin, stream, recovery, publicKey, size: wanted, note, base64 };
     if (wanted === tree.size) this.#signed.set(stream, signed);
     return signed;
   }

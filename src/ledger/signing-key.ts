@@ -7,8 +7,7 @@
  * The name is the log's name, the key id that of the verifier key.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createOnce } from '../create-once.ts';
+import { existsSync, readFileSync } from 'node:fs';
 import { DomainError } from '../errors.ts';
 import { decodeTypedKey, encodeTypedKey, isKeyName, verifierKey } from './verifier-key.ts';
 
@@ -50,12 +49,6 @@ export function parseSigningKey(text: string, where: string): SigningKey {
       `${where} is damaged: its parts do not belong together (hint: restore it from a backup)`,
     );
   return key;
-}
-
-/** The key in a file; the file is made first, with a new key, unless it exists. */
-export function loadOrMakeSigningKey(file: string, name: string): SigningKey {
-  createOnce(file, (draft) => writeFileSync(draft, `${makeSigningKey(name).secret}\n`));
-  return loadSigningKey(file);
 }
 
 /** @throws DomainError `identity` when there is no such file, or no key in it */

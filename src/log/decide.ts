@@ -1,4 +1,4 @@
-/** The decider of the log's own stream: it is recovered. */
+/** The decider of the log's own stream: it is recovered, or gets another signing key. */
 import type { LogFact, RecoveredStream } from '../../events/log.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../projections/log.ts';
 import type { Decider, Decision } from '../write/decider.ts';
@@ -11,15 +11,30 @@ export interface DeclareRecovery {
   readonly streams: readonly RecoveredStream[];
 }
 
-export type LogCommand = DeclareRecovery;
+export interface RotateKey {
+  readonly type: 'rotate';
+  readonly reason: string;
+  /** Verifier key of the one that signs now, and has endorsed the new one. */
+  readonly from: string;
+  readonly to: string;
+  readonly endorsement: string;
+}
 
-export type LogOutcome =
-  | { readonly type: 'recovered' }
-  /** The log was recovered meanwhile, and what was worked out for the command no longer holds. */
-  | { readonly type: 'overtaken' };
+export type LogCommand = DeclareRecovery | RotateKey;
+
+export interface LogOutcome {
+  /** `overtaken`: the log went on meanwhile, and what the command was made for no longer holds. */
+  readonly type: 'recovered' | 'rotated' | 'overtaken';
+}
 
 function decide(state: LogHistory, command: LogCommand): Decision<LogFact, LogOutcome> {
-  const { reason, recovery, streams } = command;
+  return command.type === 'recover' ? recover(state, command) : rotate(state, command);
+}
+
+function recover(
+  state: LogHistory,
+  { reason, recovery, streams }: DeclareRecovery,
+): Decision<LogFact, LogOutcome> {
   if (recovery <= lastRecovery(state)) return { outcome: { type: 'overtaken' } };
   const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
   return {
@@ -29,6 +44,17 @@ function decide(state: LogHistory, command: LogCommand): Decision<LogFact, LogOu
       sections: { studies: { streams: streams.filter(isStudy) } },
     },
     outcome: { type: 'recovered' },
+  };
+}
+
+function rotate(
+  state: LogHistory,
+  { reason, from, to, endorsement }: RotateKey,
+): Decision<LogFact, LogOutcome> {
+  if (state.publicKeys.at(-1) !== from) return { outcome: { type: 'overtaken' } };
+  return {
+    fact: { type: 'SigningKeyRotated', data: { publicKey: to, endorsement, reason }, sections: {} },
+    outcome: { type: 'rotated' },
   };
 }
 

@@ -14,12 +14,7 @@ import { DomainError } from '../errors.ts';
 import { isLater } from '../ledger/last-checkpoints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { lossOf, type SignedState } from '../ledger/loss.ts';
-import type { EventStore } from '../store/event-store.ts';
-import { foldedStream } from '../write/folded-stream.ts';
-import { Writer, type WriterTools } from '../write/writer.ts';
-import { logDecider } from './decide.ts';
-
-const STREAM = 'log';
+import { LOG_STREAM, type LogWriter } from './log-writer.ts';
 
 /** What a recovery would declare. */
 export interface Loss {
@@ -30,27 +25,19 @@ export interface Loss {
   readonly lost: readonly RecoveredStream[];
 }
 
-export interface RecoveryParts {
-  readonly store: EventStore;
-  readonly logId: string;
-  readonly runner: Runner;
-  readonly ledger: Ledger;
-  readonly tools: WriterTools;
-}
-
 /**
  * Compares a log, all of which is folded, with what is known to have been signed of it.
  * @throws DomainError `halted` for a stream that cannot be read, `rolled-back` for one that holds other records than
  *   those that were signed: nothing was lost there, something was changed
  */
-export function findLoss({ runner, ledger }: RecoveryParts, signed: readonly SignedState[]): Loss {
-  const { recoveries } = runner.state(logHistory, STREAM);
+export function findLoss(runner: Runner, ledger: Ledger, signed: readonly SignedState[]): Loss {
+  const history = runner.state(logHistory, LOG_STREAM);
   const newest = new Map<string, SignedState>();
   const lacking = new Set<string>();
   for (const state of signed) {
     const before = newest.get(state.stream);
     if (!before || isLater(state, before)) newest.set(state.stream, state);
-    if (lossOf(recoveries, state)) continue;
+    if (lossOf(history.recoveries, state)) continue;
     const tree = ledger.tree(state.stream);
     if (tree.size < state.size) lacking.add(state.stream);
     else if (Buffer.compare(tree.root(state.size), state.root) !== 0)
@@ -71,7 +58,7 @@ export function findLoss({ runner, ledger }: RecoveryParts, signed: readonly Sig
   });
   const numbers = signed.map(({ recovery }) => recovery);
   return {
-    recovery: Math.max(lastRecovery({ recoveries }), ...numbers) + 1,
+    recovery: Math.max(lastRecovery(history), ...numbers) + 1,
     streams,
     lost: streams.filter(({ stream }) => lacking.has(stream)),
   };
@@ -88,17 +75,11 @@ function recovered(stream: string, kept: number, signed: SignedState | undefined
  * @throws DomainError `unavailable`; `rolled-back` when somebody else recovered the log meanwhile
  */
 export async function declareLoss(
-  parts: RecoveryParts,
+  writer: LogWriter,
   { recovery, streams }: Loss,
   reason: string,
   actor: Actor,
 ): Promise<void> {
-  const writer = new Writer({
-    ...parts,
-    stream: STREAM,
-    decider: logDecider,
-    folded: foldedStream(parts.runner, logHistory, STREAM),
-  });
   const { outcome } = await writer.submit({ type: 'recover', reason, recovery, streams }, actor);
   if (outcome.type === 'overtaken')
     throw new DomainError(

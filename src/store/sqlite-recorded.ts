@@ -5,6 +5,7 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { StoreError } from './event-store.ts';
 import type { Database, Statement } from './sqlite-library.ts';
 import { checkDatabase, openForReading, type Row } from './sqlite-schema.ts';
 
@@ -86,6 +87,18 @@ type Columns = [
   leafLength: number,
   recordLength: number,
 ];
+/** What this program can never have written, and SQLite takes after the table was made anew or its triggers dropped. */
+function changedTable(what: string): StoreError {
+  return new StoreError(
+    'corrupt',
+    'not-written',
+    `the database was changed by hand: ${what}, so the log cannot be read to its end (hint: keep the file as evidence, and compare it with a backup)`,
+  );
+}
+
+function isRounded(value: number): boolean {
+  return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+}
 
 /** The records of a file, as far as they stood there when it was opened. */
 export class RecordedLog {
@@ -120,11 +133,17 @@ export class RecordedLog {
       `SELECT stream, position FROM records WHERE stream > ? AND ${at}`,
     );
     const found: Row[] = [];
-    for (let row = first.get(this.#last); row; row = next.get(row.stream, this.#last)) found.push(row);
+    for (let row = first.get(this.#last); row; row = next.get(row.stream, this.#last)) {
+      if (typeof row.stream !== 'string') throw changedTable('the stream of a record is no text');
+      found.push(row);
+    }
     return found.sort((a, b) => a.position - b.position).map(({ stream }) => stream);
   }
 
-  /** A stream's records in the order of their revisions, in pages of so many. */
+  /**
+   * A stream's records in the order of their revisions, in pages of so many.
+   * @throws StoreError when there are numbers in the way that cannot be read exactly
+   */
   *read(stream: string, pageRecords: number): Iterable<RecordedRow[]> {
     let [revision, position] = [Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
     for (;;) {
@@ -136,6 +155,9 @@ export class RecordedLog {
       if (!last) return;
       yield page;
       ({ revision, position } = last);
+      // What is behind a rounded number could be the same page again, and so for ever.
+      if (isRounded(revision) || isRounded(position))
+        throw changedTable(`stream ${stream} has a revision or a position of 2^53 or more`);
     }
   }
 

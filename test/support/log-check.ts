@@ -84,6 +84,7 @@ export class LogCheck {
     this.#eventIds.add(event.id);
     events.push(event);
     if (event.type === 'StudyRegistered') this.#replays.set(row.stream, new Replay(event));
+    if (event.type === 'StudyRecovered') this.#replays.get(row.stream)?.beginAnew(event);
     if (event.type === 'ParticipantRandomized') this.#replays.get(row.stream)?.draw(event);
   }
 }
@@ -95,11 +96,15 @@ class Replay {
   readonly #counts: Counts;
   #bgState: BgState;
 
-  constructor({ data, sections }: Extract<LogEvent, { type: 'StudyRegistered' }>) {
-    this.configuration = data.configuration;
-    this.#counts = new Counts(data.configuration);
-    this.#bgState = sections.generator.bgState;
-    assert.deepEqual(this.#bgState, Pcg64.fromSeed(BigInt(sections.generator.seed)).snapshot());
+  constructor(event: Extract<LogEvent, { type: 'StudyRegistered' }>) {
+    const { configuration } = event.data;
+    this.configuration = configuration;
+    this.#counts = new Counts(configuration);
+    this.#bgState = firstState(event);
+  }
+
+  beginAnew(event: Extract<LogEvent, { type: 'StudyRecovered' }>): void {
+    this.#bgState = firstState(event);
   }
 
   draw(event: Randomized): void {
@@ -123,6 +128,13 @@ class Replay {
     this.#counts.add(indexes, treatmentIndex);
     this.#bgState = draw.bgStateAfter;
   }
+}
+
+function firstState({
+  sections: { generator },
+}: Extract<LogEvent, { type: 'StudyRegistered' | 'StudyRecovered' }>): BgState {
+  assert.deepEqual(generator.bgState, Pcg64.fromSeed(BigInt(generator.seed)).snapshot());
+  return generator.bgState;
 }
 
 /** All rows, in one snapshot. The connection cannot write, and so leaves the files as they are. */

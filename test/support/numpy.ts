@@ -58,6 +58,20 @@ export function findPython(modules = 'numpy'): string | undefined {
   );
 }
 
+/**
+ * As `findPython`. Undefined on a machine that has none, where a test is left out, and loudly; in CI it is a failure.
+ */
+export function requiredPython(modules: string): string | undefined {
+  const found = findPython(modules);
+  if (found !== undefined) return found;
+  if (!['', '0', 'false', undefined].includes(process.env['CI'])) return 'python3';
+  // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
+  console.warn(
+    `left out: no Python with ${modules} (Debian: apt install python3-numpy python3-cryptography)`,
+  );
+  return undefined;
+}
+
 /** @throws Error with what Python wrote to stderr when the oracle fails */
 export function askNumpy(python: string, request: OracleRequest): OracleAnswer {
   const { status, stdout, stderr, error } = spawnSync(python, [ORACLE], {

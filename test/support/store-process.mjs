@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer';
 import process from 'node:process';
-import { loadOrMakeSigningKey } from '../../dist/src/ledger/signing-key.js';
+import { keyringInFile } from '../../dist/src/ledger/keyring.js';
 import { SqliteStore } from '../../dist/src/store/sqlite.js';
 
 const [what, file, ...rest] = process.argv.slice(2);
@@ -77,7 +77,7 @@ async function appendAndDie(stream, count) {
 
 /** The signing key in the file, made unless it is there. */
 function key() {
-  const { publicKey } = loadOrMakeSigningKey(file, 'urn');
+  const { publicKey } = keyringInFile(file).loadOrMake('urn');
   say({ publicKey });
 }
 

@@ -544,6 +544,32 @@ describe.concurrent('wrong usage exits with 2, and speaks on stderr alone:', () 
     expect(stderr).not.toContain('unexpected');
   });
 
+  /** Numbers above 2^53 come out rounded: what is behind one could be asked for again and again. */
+  it.each([
+    ['a revision', 'UPDATE records SET revision = 9007199254740993 WHERE stream = ? AND revision = 14'],
+    ['all positions', 'UPDATE records SET position = position + 9007199254740993 WHERE stream = ?'],
+  ])('but %s beyond 2^53 is a failure, and the end of it', async (_, update) => {
+    const data = copy();
+    atTables(data, (db) => db.prepare(update).run(stream));
+    const { code, stderr } = await urn(['verify', '--data', data]);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/changed by hand: stream study-\S+ has a revision or a position of 2\^53 or more/);
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  it.each(['NULL', 'CAST(stream AS BLOB)'])('but a record of the stream %s is a failure', async (name) => {
+    const data = copy();
+    atTables(data, (db) => {
+      db.exec('CREATE TABLE other AS SELECT * FROM records; DROP VIEW readable; DROP TABLE records');
+      db.exec('ALTER TABLE other RENAME TO records');
+      db.prepare(`UPDATE records SET stream = ${name} WHERE stream = ? AND revision = 6`).run(stream);
+    });
+    const { code, stderr } = await urn(['verify', '--data', data]);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/changed by hand: the stream of a record is no text/);
+    expect(stderr).not.toContain('unexpected');
+  });
+
   it('but a database that is damaged is a failure', async () => {
     const data = copy();
     const path = join(data, 'urn.sqlite');

@@ -1,20 +1,48 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadOrMakeSigningKey, loadSigningKey, makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import { keyringInFile } from '../../../src/ledger/keyring.ts';
+import { loadSigningKey, makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { otherProcess } from '../../support/other-process.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 
+describe('the next key, while it is rotated,', () => {
+  it('is made once, and takes the place of the one before', () => {
+    const folder = newFolder();
+    const file = join(folder, 'signing-key');
+    const keyring = keyringInFile(file);
+    const before = keyring.loadOrMake('urn');
+    const next = keyring.loadOrMakeNext('urn');
+    expect(statSync(`${file}.next`).mode & 0o777).toBe(0o600);
+    expect(keyring.loadOrMakeNext('urn').secret).toBe(next.secret);
+    expect(keyring.load(before.publicKey).secret).toBe(before.secret);
+    keyring.replace();
+    expect(readFileSync(file, 'utf8')).toBe(`${next.secret}\n`);
+    // Another process that finishes the same rotation.
+    keyring.replace();
+    expect(readdirSync(folder)).toEqual(['signing-key']);
+  });
+
+  it('takes its place at the next start, when the log names it and a crash came in between', () => {
+    const folder = newFolder();
+    const keyring = keyringInFile(join(folder, 'signing-key'));
+    keyring.loadOrMake('urn');
+    const next = keyring.loadOrMakeNext('urn');
+    expect(keyring.load(next.publicKey).secret).toBe(next.secret);
+    expect(readdirSync(folder)).toEqual(['signing-key']);
+  });
+});
+
 describe('the signing key’s file', () => {
   it('is made once, and can be read by its owner alone', () => {
     const folder = newFolder();
     const file = join(folder, 'signing-key');
-    const made = loadOrMakeSigningKey(file, 'urn');
+    const made = keyringInFile(file).loadOrMake('urn');
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(file, 'utf8')).toBe(`${made.secret}\n`);
-    expect(loadOrMakeSigningKey(file, 'another').secret).toBe(made.secret);
+    expect(keyringInFile(file).loadOrMake('another').secret).toBe(made.secret);
     expect(loadSigningKey(file).secret).toBe(made.secret);
     expect(readdirSync(folder)).toEqual(['signing-key']);
   });
@@ -35,13 +63,13 @@ describe('the signing key’s file', () => {
     const file = join(folder, 'signing-key');
     for (const name of [`signing-key.new-${process.pid}`, 'signing-key.new-1'])
       writeFileSync(join(folder, name), 'PRIVATE+');
-    expect(loadOrMakeSigningKey(file, 'urn').name).toBe('urn');
+    expect(keyringInFile(file).loadOrMake('urn').name).toBe('urn');
   });
 
   it('that is there is never written again, not even when it is empty', () => {
     const file = join(newFolder(), 'signing-key');
     writeFileSync(file, '');
-    expect(() => loadOrMakeSigningKey(file, 'urn')).toThrow('holds no signing key');
+    expect(() => keyringInFile(file).loadOrMake('urn')).toThrow('holds no signing key');
     expect(readFileSync(file, 'utf8')).toBe('');
   });
 

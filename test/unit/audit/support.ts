@@ -66,6 +66,14 @@ export const KEYS: readonly AccessCommand[] = [
   { type: 'revoke', keyId: 'k0022', reason: 'left' },
 ];
 
+/** How a checkpoint is signed. */
+interface Signing {
+  readonly key?: SigningKey;
+  readonly logName?: string;
+  /** Number of the log's last recovery. */
+  readonly recovery?: number;
+}
+
 export class Log implements RecordSource {
   readonly byStream = new Map<string, SourceRecord[]>();
   readonly #tools = fixedTools();
@@ -95,10 +103,14 @@ export class Log implements RecordSource {
   }
 
   /** The checkpoint of a stream's first records. */
-  checkpoint(stream: string, size: number, key: SigningKey = KEY, logName = LOG_NAME): KeptCheckpoint {
+  checkpoint(
+    stream: string,
+    size: number,
+    { key = KEY, logName = LOG_NAME, recovery = 0 }: Signing = {},
+  ): KeptCheckpoint {
     const tree = new MerkleTree();
     for (const { leaf } of this.of(stream)) tree.append(leaf);
-    const note = signCheckpoint(checkpointOrigin(logName, stream), size, tree.root(size), key);
+    const note = signCheckpoint(checkpointOrigin(logName, stream, recovery), size, tree.root(size), key);
     const [kept] = parseCheckpointFile(Buffer.from(note), `${stream}-${size}`);
     if (!kept) throw new Error('no checkpoint');
     return kept;

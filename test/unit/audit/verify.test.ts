@@ -54,6 +54,7 @@ describe('a sound log', () => {
       matchingSize: 7,
       failing: 0,
       failed: [],
+      lost: [],
       uncovered: { from: 7, to: 8 },
     });
     const all = await verify(log, { checkpoints: [log.checkpoint(STUDY, 9)] });

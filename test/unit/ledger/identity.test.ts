@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord } from '../../../events/record.ts';
 import { DomainError } from '../../../src/errors.ts';
-import { type KeySource, openIdentity } from '../../../src/ledger/identity.ts';
+import { openIdentity } from '../../../src/ledger/identity.ts';
+import type { Keyring } from '../../../src/ledger/keyring.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';
 import { NO_STREAM, type StoredRecord } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
@@ -10,7 +11,7 @@ import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedId, fixedTools } from '../../support/fixed-tools.ts';
 
 /** A place for one key, as the data folder is. */
-function keyring(): KeySource & { key: SigningKey | undefined } {
+function keyring(): Keyring & { key: SigningKey | undefined } {
   return {
     key: undefined,
     load() {
@@ -21,10 +22,12 @@ function keyring(): KeySource & { key: SigningKey | undefined } {
       this.key ??= makeSigningKey(logName);
       return this.key;
     },
+    loadOrMakeNext: makeSigningKey,
+    replace: () => undefined,
   };
 }
 
-const open = (store: MemoryStore | FaultyStore, keys: KeySource, name?: string, series = 0) =>
+const open = (store: MemoryStore | FaultyStore, keys: Keyring, name?: string, series = 0) =>
   openIdentity(store, keys, name, OPERATOR, fixedTools(series));
 
 async function records(store: MemoryStore): Promise<StoredRecord[]> {
@@ -38,7 +41,8 @@ describe('a new log', () => {
     const store = new MemoryStore();
     const keys = keyring();
     const identity = await open(store, keys, 'trial-7');
-    expect(identity).toEqual({ logId: fixedId(1), logName: 'trial-7', signingKey: keys.key });
+    expect(identity).toMatchObject({ logId: fixedId(1), logName: 'trial-7', signingKey: keys.key });
+    expect(identity.publicKeys).toEqual([keys.key?.publicKey]);
     const [first, ...more] = (await records(store)).map((record) => decodeRecord(record));
     expect(more).toEqual([]);
     expect(first).toMatchObject({
@@ -85,7 +89,7 @@ describe('a new log', () => {
     const store = new MemoryStore();
     const keys = keyring();
     const [one, two] = await Promise.all([open(store, keys, undefined, 1), open(store, keys, 'urn', 2)]);
-    expect(one).toEqual(two);
+    expect(one.logId).toBe(two.logId);
     expect(await records(store)).toHaveLength(1);
   });
 
@@ -127,8 +131,8 @@ describe('an existing log', () => {
     const store = new MemoryStore();
     const keys = keyring();
     const begun = await open(store, keys, 'trial-7');
-    expect(await open(store, keys, undefined, 1)).toEqual(begun);
-    expect(await open(store, keys, 'trial-7', 2)).toEqual(begun);
+    expect((await open(store, keys, undefined, 1)).logId).toBe(begun.logId);
+    expect((await open(store, keys, 'trial-7', 2)).logId).toBe(begun.logId);
     expect(await records(store)).toHaveLength(1);
   });
 

@@ -5,14 +5,13 @@ import { CompactRange } from '../../../src/ledger/compact-range.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
-import { LOG_ID } from '../../support/fixed-tools.ts';
 
 const signingKey = makeSigningKey('trial-7');
 const trusted = [parseVerifierKey(signingKey.publicKey, 'the key')];
 const leaf = (i: number) => hash('sha256', `leaf ${i}`, 'buffer');
 
 function ledgerOf(leaves: Readonly<Record<string, number>>, recovery = () => 0): Ledger {
-  const ledger = new Ledger({ logId: LOG_ID, logName: 'trial-7', signingKey }, recovery);
+  const ledger = new Ledger({ logName: 'trial-7', signingKey }, recovery);
   for (const [stream, count] of Object.entries(leaves))
     for (let i = 0; i < count; i++) ledger.append(stream, leaf(i));
   return ledger;

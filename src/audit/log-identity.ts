@@ -1,0 +1,65 @@
+/**
+ * What a log says of itself, read before anything is verified: the rest is understood with it. Nothing of it is true
+ * before the stream `log` is verified, which says so when it is not.
+ */
+import type { LogEvent } from '../../events/record.ts';
+import { type LogHistory, logHistory } from '../../projections/log.ts';
+import { isEndorsed, keyOfLog } from '../ledger/endorsement.ts';
+import type { VerifierKey } from '../ledger/verifier-key.ts';
+import { decode } from './decoding.ts';
+import type { RecordSource } from './source.ts';
+
+type Created = Extract<LogEvent, { type: 'LogCreated' }>['data'];
+
+export interface ClaimedIdentity extends Created, LogHistory {
+  /** The first key and those after it, as far as each was endorsed by the one before. */
+  readonly keys: readonly VerifierKey[];
+}
+
+/** Undefined when the log does not begin with LogCreated. */
+export async function readIdentity(source: RecordSource): Promise<ClaimedIdentity | undefined> {
+  let history = logHistory.initial();
+  let created: Created | undefined;
+  const keys: VerifierKey[] = [];
+  for await (const page of source.read('log'))
+    for (const record of page) {
+      const decoded = decode(record);
+      if (!('event' in decoded)) {
+        // A later record may be understood without this one; the first one may not.
+        if (!created) return undefined;
+        continue;
+      }
+      const { event } = decoded;
+      if (!created) {
+        if (event.type !== 'LogCreated') return undefined;
+        created = event.data;
+      }
+      history = logHistory.apply(history, event);
+      const key = nextKey(event, created, keys.at(-1));
+      if (key) keys.push(key);
+    }
+  return created && { ...created, ...history, keys };
+}
+
+function nextKey(event: LogEvent, { logName, logId }: Created, last?: VerifierKey): VerifierKey | undefined {
+  if (event.type === 'LogCreated') return last ? undefined : keyOfLog(event.data.publicKey, logName);
+  if (event.type !== 'SigningKeyRotated' || !last) return undefined;
+  const { publicKey, endorsement } = event.data;
+  return isEndorsed(endorsement, { logName, logId, publicKey }, last)
+    ? keyOfLog(publicKey, logName)
+    : undefined;
+}
+
+/**
+ * The keys under which checkpoints are checked: those that were given as trusted, and each that was endorsed by one of
+ * them, directly or through others. With none given, all of the log's own.
+ */
+export function trustedKeys(
+  given: readonly VerifierKey[],
+  own: readonly VerifierKey[],
+): readonly VerifierKey[] {
+  if (given.length === 0) return own;
+  const first = own.findIndex(({ text }) => given.some((key) => key.text === text));
+  const endorsed = first < 0 ? [] : own.slice(first);
+  return [...given, ...endorsed.filter(({ text }) => !given.some((key) => key.text === text))];
+}

@@ -1,0 +1,38 @@
+/**
+ * Rotating the signing key. The new key lies beside the old one before the log names it, and takes its place after:
+ * wherever a crash comes in between, the one that the log names is there.
+ */
+import type { Actor } from '../../events/record.ts';
+import { DomainError } from '../errors.ts';
+import { endorse } from '../ledger/endorsement.ts';
+import type { LogIdentity } from '../ledger/identity.ts';
+import type { Keyring } from '../ledger/keyring.ts';
+import type { LogWriter } from './log-writer.ts';
+
+/**
+ * @returns the verifier key of the new one
+ * @throws DomainError `identity` when somebody else rotated the key meanwhile
+ */
+export async function rotateSigningKey(
+  writer: LogWriter,
+  identity: LogIdentity,
+  keys: Keyring,
+  reason: string,
+  actor: Actor,
+): Promise<string> {
+  const { logId, logName, signingKey } = identity;
+  const next = keys.loadOrMakeNext(logName);
+  const endorsement = endorse({ logId, logName, publicKey: next.publicKey }, signingKey);
+  const { publicKey: from } = signingKey;
+  const { outcome } = await writer.submit(
+    { type: 'rotate', reason, from, to: next.publicKey, endorsement },
+    actor,
+  );
+  if (outcome.type === 'overtaken')
+    throw new DomainError(
+      'identity',
+      'the signing key was rotated by somebody else just now (hint: urn signing-key show)',
+    );
+  keys.replace();
+  return next.publicKey;
+}

@@ -1,0 +1,111 @@
+/** The signing key is rotated beside a running service, and what was signed before stays good. */
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Report } from '../../../src/audit/report.ts';
+import { clientOf } from '../../support/client.ts';
+import { requiredPython } from '../../support/numpy.ts';
+import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+import { runVerifier } from '../../support/verifier.ts';
+
+const python = requiredPython('numpy, cryptography');
+const newFolder = temporaryFolders();
+let data: string;
+let key: string;
+let service: Service;
+let receipts: string[];
+
+const file = (name: string) => join(data, name);
+const shown = async () => (await urnOk(['signing-key', 'show', '--data', data])).trim().split('\n');
+const rotate = async () =>
+  (await urnOk(['signing-key', 'rotate', '--reason', 'a new server', '--data', data])).trim();
+/** The key id in a note's signature line, which names the key as its verifier key does. */
+const signer = (note: string) =>
+  Buffer.from(/— urn (\S+)/.exec(note)?.[1] ?? '', 'base64').toString('hex', 0, 4);
+const keyId = (verifierKey: string | undefined) => verifierKey?.split('+')[1];
+async function randomize(id: string): Promise<string> {
+  const answer = await clientOf(service.url, key).randomize('Sleep', id, COOK);
+  expect(answer.status).toBe(200);
+  const note = Buffer.from(answer.headers.get('urn-receipt') ?? '', 'base64').toString();
+  receipts.push(note);
+  return note;
+}
+
+beforeEach(async () => {
+  data = newFolder();
+  receipts = [];
+  key = await issueKey(data, 'user');
+  service = await serve({ data, studies: TRIALS });
+});
+afterEach(() => service.kill());
+
+it('another key signs from now on, also in a service that runs, and both verify', async () => {
+  const [first] = await shown();
+  expect(signer(await randomize('a'))).toBe(keyId(first));
+  const second = await rotate();
+  expect(await shown()).toEqual([first, second]);
+  let n = 0;
+  await expect.poll(async () => signer(await randomize(`b${n++}`)), { timeout: 5000 }).toBe(keyId(second));
+  expect(statSync(file('signing-key')).mode & 0o777).toBe(0o600);
+  expect(existsSync(file('signing-key.next'))).toBe(false);
+  await service.stop();
+  service = await serve({ data });
+  await randomize('c');
+  await service.stop();
+
+  writeFileSync(file('receipts'), receipts.join('\n'));
+  const verify = async (...trust: string[]) => {
+    const args = ['verify', '--data', data, '--json', '--checkpoint', file('receipts')];
+    const { code, stdout } = await urn([...args, ...trust.flatMap((one) => ['--trust', one])]);
+    const report: Report = JSON.parse(stdout);
+    return { code, report };
+  };
+  const trusting = await verify(first ?? '');
+  expect(trusting).toMatchObject({ code: 0, report: { selfConsistentOnly: false, untrustedKey: false } });
+  expect(trusting.report.log?.laterKeys).toEqual([second]);
+  const later = await verify(second);
+  expect(later.code).toBe(1);
+  expect(later.report.unusedCheckpoints.map(({ because }) => because)).toContain('not-trusted');
+  expect(later.report.streams.every(({ sound }) => sound)).toBe(true);
+
+  const out = file('bundle.zip');
+  await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--out', out]);
+  if (python === undefined) return;
+  const both = ['--trust', first ?? '', '--trust', second];
+  const { code, stdout } = runVerifier(python, [out, ...both, '--checkpoint', file('receipts')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('RESULT  nothing wrong was found')]);
+  expect(runVerifier(python, [out, '--trust', first ?? '']).stdout).toContain('NOT SIGNED BY A TRUSTED KEY');
+});
+
+it('a rotation that broke off between log and file is finished by the next start', async () => {
+  await service.stop();
+  const before = readFileSync(file('signing-key'));
+  const second = await rotate();
+  // As it is when the process ends before the new key takes its place.
+  writeFileSync(file('signing-key.next'), readFileSync(file('signing-key')), { mode: 0o600 });
+  writeFileSync(file('signing-key'), before);
+  service = await serve({ data });
+  expect(signer(await randomize('a'))).toBe(keyId(second));
+  expect(existsSync(file('signing-key.next'))).toBe(false);
+});
+
+it('what was signed last is known under each of the keys', async () => {
+  await randomize('a');
+  await service.stop();
+  await rotate();
+  service = await serve({ data });
+  await randomize('b');
+  await service.stop();
+  expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+});
+
+it('needs a reason, and a log', async () => {
+  const none = await urn(['signing-key', 'rotate', '--data', data]);
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('--reason')]);
+  const empty = await urn(['signing-key', 'rotate', '--reason', ' ', '--data', data]);
+  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('--reason needs a text')]);
+  const nowhere = await urn(['signing-key', 'show', '--data', newFolder()]);
+  expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log')]);
+});

@@ -1,0 +1,279 @@
+/** A log that was restored from a real backup is recovered: the loss is declared, and nothing lost is drawn again. */
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Report } from '../../../src/audit/report.ts';
+import { clientOf } from '../../support/client.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { requiredPython } from '../../support/numpy.ts';
+import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+import { runVerifier } from '../../support/verifier.ts';
+
+const python = requiredPython('numpy, cryptography');
+const newFolder = temporaryFolders();
+let data: string;
+let keys: Record<'user' | 'audit', string>;
+let service: Service;
+/** Receipts by participant, as a site keeps them. */
+let receipts: Map<string, string>;
+
+const file = (name: string) => join(data, name);
+const backUp = (name = 'backup') => copyFileSync(file('urn.sqlite'), file(name));
+const restore = (name = 'backup') => {
+  for (const side of ['urn.sqlite-wal', 'urn.sqlite-shm']) rmSync(file(side), { force: true });
+  copyFileSync(file(name), file('urn.sqlite'));
+};
+const start = async () => {
+  service = await serve({ data, studies: TRIALS });
+};
+async function randomize(id: string, study = 'Sleep') {
+  const levels = study === 'Sleep' ? COOK : { ward: 'a' };
+  const answer = await clientOf(service.url, keys.user).randomize(study, id, levels);
+  if (answer.status === 200) receipts.set(id, answer.headers.get('urn-receipt') ?? '');
+  return answer;
+}
+/** Generator states after each allocation, as an auditor sees them. */
+const states = async (study = 'Sleep') =>
+  (await clientOf(service.url, keys.audit).list(study)).results.map((one: { bg_state: unknown }) =>
+    JSON.stringify(one.bg_state),
+  );
+async function run(...ids: string[]): Promise<void> {
+  await start();
+  for (const id of ids) expect((await randomize(id)).status).toBe(200);
+  await service.stop();
+}
+const recover = (...args: string[]) => urn(['recover', '--data', data, '--reason', 'disk failure', ...args]);
+const keep = (...ids: string[]) => {
+  const kept = file(`receipts-${ids.join('-')}`);
+  writeFileSync(kept, ids.map((id) => receipts.get(id)).join('\n'));
+  return kept;
+};
+async function verify(...args: string[]) {
+  const { code, stdout } = await urn(['verify', '--data', data, '--json', ...args]);
+  const report: Report = JSON.parse(stdout);
+  const study = report.streams.find((one) => one.study === 'Sleep');
+  if (!study) throw new Error('no report of Sleep');
+  return { code, report, study };
+}
+
+beforeEach(async () => {
+  data = newFolder();
+  receipts = new Map();
+  keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
+  writeFileSync(file('verifier-key'), (await urnOk(['signing-key', 'show', '--data', data])).trim());
+});
+afterEach(() => service.kill());
+
+describe('a log that lost its newest allocations', () => {
+  let before: string[];
+  beforeEach(async () => {
+    await run('a', 'b');
+    backUp();
+    await start();
+    for (const id of ['c', 'd']) expect((await randomize(id)).status).toBe(200);
+    before = await states();
+    await service.stop();
+    restore();
+  });
+
+  it('takes participants again once the loss is declared, with another generator', async () => {
+    const { code, stdout, stderr } = await recover();
+    expect(stderr).toContain('Restart the service');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^recovery 1 is declared:\n/);
+    expect(stdout).toMatch(/^study-\S+ +3 +5 +at least 2$/m);
+    await start();
+    const again = await randomize('c');
+    expect(again.status).toBe(200);
+    expect(Buffer.from(again.headers.get('urn-receipt') ?? '', 'base64').toString()).toMatch(
+      /^urn\/study-[-0-9a-f]+\/1\n5\n/,
+    );
+    expect((await randomize('d')).status).toBe(200);
+    const after = await states();
+    expect(after.slice(0, 2)).toEqual(before.slice(0, 2));
+    for (const state of after.slice(2)) expect(before).not.toContain(state);
+    // Not even that of a study that is not known to have lost anything goes on as it was.
+    expect((await randomize('w', 'Ward')).status).toBe(200);
+    expect((await verify()).code).toBe(0);
+    new LogCheck(data).check();
+    await service.stop();
+    await start();
+    expect((await randomize('e')).status).toBe(200);
+  });
+
+  it('verifies, and a receipt of what is lost is a declared loss, never a rewrite', async () => {
+    await recover();
+    await run('c2', 'd2', 'e2');
+    const { report, study } = await verify('--checkpoint', keep('a', 'b', 'd2', 'e2'));
+    expect(report.ok).toBe(true);
+    expect(study.evidence).toMatchObject({ matching: 4, matchingSize: 7, lost: [] });
+    expect(study.warnings).toMatchObject([{ code: 'recovered', revision: 3 }]);
+    expect(report.log?.recoveries).toMatchObject([{ recovery: 1, reason: 'disk failure' }]);
+
+    const lost = await verify('--checkpoint', keep('b', 'c', 'd', 'e2'));
+    expect(lost.code).toBe(1);
+    expect(lost.study).toMatchObject({ sound: false, evidence: { matching: 2, failing: 0 } });
+    expect(lost.study.divergence).toBeUndefined();
+    expect(lost.study.evidence).not.toHaveProperty('rewritten');
+    expect(lost.study.evidence.lost).toMatchObject([
+      { size: 4, recovery: 1, kept: 3, because: 'declared-loss' },
+      { size: 5, recovery: 1, kept: 3, because: 'declared-loss' },
+    ]);
+    const { stdout } = await urn(['verify', '--data', data, '--checkpoint', keep('c')]);
+    expect(stdout).toContain('DECLARED LOSS: 1 checkpoint up to size 4 is of records that recovery 1');
+    expect(stdout).toContain('RECOVERED from a backup (recovery 1');
+  });
+
+  it('is recovered a second time, under another origin', async () => {
+    await recover();
+    await run('c2');
+    backUp('second');
+    await run('d2');
+    restore('second');
+    await start();
+    expect((await randomize('x')).status).toBe(503);
+    await service.stop();
+    expect((await recover()).stdout).toContain('recovery 2 is declared');
+    await run('d3');
+    const { report, study } = await verify('--checkpoint', keep('a', 'd', 'c2', 'd2', 'd3'));
+    expect(report.log?.recoveries.map(({ recovery }) => recovery)).toEqual([1, 2]);
+    expect(study.evidence.matching).toBe(3);
+    expect(study.evidence.lost).toMatchObject([
+      { size: 5, recovery: 1 },
+      { size: 6, recovery: 2 },
+    ]);
+    // Back to before the first recovery, which is lost too: its number is not given again.
+    restore();
+    expect((await recover()).stdout).toContain('recovery 3 is declared');
+    await run('c4');
+    const last = await verify('--checkpoint', keep('b', 'd', 'd2', 'd3', 'c4'));
+    expect(last.study.evidence.matching).toBe(2);
+    expect(last.study.evidence.lost.map(({ because }) => because)).toEqual(Array(3).fill('declared-loss'));
+  });
+
+  it('declares what the receipts show beyond what the log noted itself', async () => {
+    // As if the service had been killed before it noted what it signed last.
+    const noted = readFileSync(file('last-checkpoints'), 'utf8');
+    rmSync(file('last-checkpoints'));
+    expect((await recover()).stderr).toContain('nothing is missing that this log is known to have signed');
+    const dry = await recover('--dry-run', '--checkpoint', keep('c'));
+    expect(dry.stdout).toContain('would be declared:');
+    expect((await recover('--checkpoint', keep('c'))).code).toBe(0);
+    await run('x');
+    expect(readFileSync(file('last-checkpoints'), 'utf8')).not.toBe(noted);
+    const { study } = await verify('--checkpoint', keep('c', 'd'));
+    expect(study.evidence.lost).toMatchObject([
+      { size: 4, because: 'declared-loss' },
+      { size: 5, because: 'undeclared-loss' },
+    ]);
+    const { stdout } = await urn(['verify', '--data', data, '--checkpoint', keep('c', 'd')]);
+    expect(stdout).toContain('LOST AND NOT DECLARED: 1 checkpoint up to size 5');
+  });
+
+  it('is recovered although nothing shows the loss, if somebody insists', async () => {
+    rmSync(file('last-checkpoints'));
+    expect((await recover('--unproven')).code).toBe(0);
+    await run('c');
+    expect((await verify()).study.warnings).toMatchObject([
+      { code: 'recovered', text: expect.stringContaining('no lost record is known') },
+    ]);
+  });
+
+  it.skipIf(python === undefined)('is bundled, and told by the verifier in Python', async () => {
+    await recover();
+    await run('c2');
+    const trust = ['--trust', readFileSync(file('verifier-key'), 'utf8')];
+    for (const content of ['full', 'blinded']) {
+      const out = file(`${content}.zip`);
+      await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
+      const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
+      expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
+      expect(sound.stdout).toContain('revisions 0 to 4: as signed: by checkpoints that were kept elsewhere');
+      const lost = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('d')]);
+      expect(lost.code).toBe(1);
+      expect(lost.stdout).toMatch(/^FAILED .* size 5: DECLARED LOSS: recovery 1 kept 3 records$/m);
+      expect(lost.stdout).not.toMatch(/other records|Divergence/);
+    }
+  });
+});
+
+describe('urn recover', () => {
+  it('finishes what broke off after the loss was declared', async () => {
+    await run('a');
+    backUp();
+    await run('b');
+    restore();
+    // The declaration alone: as it is when the process is killed behind it.
+    const child = await urn(['recover', '--data', data, '--reason', 'x'], {
+      env: {
+        NODE_OPTIONS: `--import ${join(import.meta.dirname, '../../support/stop-after-declaring.mjs')}`,
+      },
+    });
+    expect(child.code).not.toBe(0);
+    expect((await verify()).study.records).toBe(2);
+    // The service does it at its start.
+    await run('c');
+    const { study } = await verify();
+    expect(study).toMatchObject({ sound: true, records: 4 });
+    expect((await recover()).stderr).toContain('nothing is missing');
+  });
+
+  it('registers a study anew that was lost as a whole, and does not draw its participants again', async () => {
+    service = await serve({ data });
+    await service.stop();
+    backUp();
+    await start();
+    expect((await randomize('a')).status).toBe(200);
+    const [lost] = await states();
+    await service.stop();
+    restore();
+    expect((await recover()).code).toBe(0);
+    await start();
+    expect((await randomize('a')).status).toBe(200);
+    expect(await states()).not.toContain(lost);
+    const { report, study } = await verify('--checkpoint', keep('a'));
+    expect(study.warnings[0]).toMatchObject({ code: 'recovered', revision: 1 });
+    expect(report.ok).toBe(true);
+  });
+
+  it('declares nothing of records that were changed, of a log that is whole, or without a reason', async () => {
+    await run('a');
+    expect((await recover()).code).toBe(2);
+    expect((await recover('--reason', ' ')).stderr).toContain('--reason needs a text');
+    expect((await recover('--checkpoint', file('nowhere'))).stderr).toContain('cannot read');
+    writeFileSync(
+      file('foreign'),
+      readFileSync(file('last-checkpoints'), 'utf8').replace(/— urn .*/, '— urn AAAAAAAA'),
+    );
+    expect((await recover('--checkpoint', file('foreign'))).code).toBe(2);
+    backUp();
+    const noted = readFileSync(file('last-checkpoints'));
+    await run('b');
+    const signed = readFileSync(file('last-checkpoints'));
+    restore();
+    writeFileSync(file('last-checkpoints'), noted);
+    await run('other');
+    writeFileSync(file('last-checkpoints'), signed);
+    const refused = await recover();
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining('holds other records than the 3 that the log signed'),
+    ]);
+    const nowhere = await urn(['recover', '--reason', 'x', '--data', newFolder()]);
+    expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('no log to recover')]);
+  });
+});
+
+it('a recovery that was invented to hide allocations is told by the receipts', async () => {
+  await run('a', 'b');
+  backUp();
+  await run('c');
+  restore();
+  await urnOk(['recover', '--reason', 'an arm that nobody liked', '--data', data]);
+  await run('c');
+  const { code, study } = await verify('--checkpoint', keep('a', 'b'));
+  expect([code, study.evidence.lost]).toEqual([0, []]);
+  expect(study.warnings).toMatchObject([{ code: 'recovered' }]);
+});
