@@ -6,8 +6,8 @@ export default defineConfig({
     // The real program, and the store's writing thread, run from the build.
     globalSetup: ['test/support/build.ts'],
     // Files that start processes get a generous time; none of them measures one.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     pool: 'forks',
     maxWorkers: 2,
   },

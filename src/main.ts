@@ -1,16 +1,8 @@
 /** argv -> command. */
 import { Command } from 'commander';
 import { RecordError } from '../events/record.ts';
-import { bundleCommand } from './cli/bundle.ts';
-import { explainCommand } from './cli/explain.ts';
-import { keysCommand } from './cli/keys.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
-import { recoverCommand } from './cli/recover.ts';
-import { serveCommand } from './cli/serve.ts';
-import { signingKeyCommand } from './cli/signing-key.ts';
-import { studiesCommand } from './cli/studies.ts';
-import { verifyCommand } from './cli/verify.ts';
 import { VERSION } from './cli/version.ts';
 import { DomainError } from './errors.ts';
 import { StoreError } from './store/event-store.ts';
@@ -31,17 +23,39 @@ const program = new Command('urn')
   .exitOverride((exit) => {
     process.exit(exit.exitCode === 0 ? 0 : 2);
   });
-add(program, serveCommand());
-const keys = program.command('keys').description('API keys: add, list, revoke');
-for (const command of keysCommand()) add(keys, command);
-const studies = program.command('studies').description('studies: check, list, show, pause, resume');
-for (const command of studiesCommand()) add(studies, command);
-add(program, verifyCommand());
-add(program, explainCommand());
-add(program, bundleCommand());
-add(program, recoverCommand());
-const signingKey = program.command('signing-key').description('the key that signs checkpoints: show, rotate');
-for (const command of signingKeyCommand()) add(signingKey, command);
+/** By name, in the order of the help. Each is loaded when it is asked for: its imports are most of its start. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./cli/serve.ts')).serveCommand(),
+  keys: async () => {
+    const { keysCommand } = await import('./cli/keys.ts');
+    return group('keys', 'API keys: add, list, revoke', keysCommand());
+  },
+  studies: async () => {
+    const { studiesCommand } = await import('./cli/studies.ts');
+    return group('studies', 'studies: check, list, show, pause, resume', studiesCommand());
+  },
+  verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
+  explain: async () => (await import('./cli/explain.ts')).explainCommand(),
+  bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
+  recover: async () => (await import('./cli/recover.ts')).recoverCommand(),
+  'signing-key': async () => {
+    const { signingKeyCommand } = await import('./cli/signing-key.ts');
+    return group('signing-key', 'the key that signs checkpoints: show, rotate', signingKeyCommand());
+  },
+};
+const [, , asked = ''] = process.argv;
+// The help, and the hint after a name that is none, tell of them all.
+const wanted = Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS);
+for (const name of wanted) {
+  const command = await COMMANDS[name]?.();
+  if (command) add(program, command);
+}
+
+function group(name: string, description: string, commands: readonly Command[]): Command {
+  const made = new Command(name).description(description).copyInheritedSettings(program);
+  for (const command of commands) add(made, command);
+  return made;
+}
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
 function add(parent: Command, command: Command): void {

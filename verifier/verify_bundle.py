@@ -5,20 +5,19 @@
     --checkpoint FILE  checkpoints kept elsewhere: signed notes, or receipts (a note in base64 on one line)
 Exit codes: 0 nothing wrong was found, and what that proves is printed; 1 something is wrong; 2 nothing was verified:
 wrong usage, no numpy, no bundle; 3 as 0, but a signature was NOT CHECKED: the package `cryptography` is missing.
-Needs python3 and numpy; every random number comes from numpy's own PCG64 and Generator. Where a record is wrong, the
-output can name treatments and generator states: it is not for blinded eyes, unless the bundle is a blinded one.
+Every random number comes from numpy's own PCG64 and Generator. The output is not for blinded eyes, unless the bundle is.
 """
-import argparse, base64, functools, hashlib, json, re, sys, uuid, zipfile
-from types import SimpleNamespace as Named
-
+import argparse, base64, functools, hashlib, json, re, sys, types, uuid, zipfile
 class Divergence(Exception): """A record is not what it should be."""
-def expect(field, expected, found):
-    if canonical(expected) != canonical(found):  # as JSON, because Python takes True for 1
-        raise Divergence(f"field {field}\n    expected  {canonical(expected)}\n    found     {canonical(found)}")
+clean = lambda text: "".join(each if each.isprintable() else "?" for each in str(text))  # names may hold line breaks
+def expect(field, wanted, found):
+    if canonical(wanted) != canonical(found):  # as JSON, because Python takes True for 1
+        raise Divergence(f"field {field}\n    expected  {clean(canonical(wanted))}\n    found     {clean(canonical(found))}")
 def canonical(value):  # RFC 8785. Python sorts names by code point; for the names that a log uses, that is the same
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 def parse(field, text):  # canonical JSON without floats, and nothing else: what reads in two ways proves nothing
-    value = json.loads(text.decode("utf-8"), parse_float=lambda number: None)
+    value = json.loads(text.decode("utf-8"), parse_float=lambda number: None, parse_constant=lambda name: None,
+                       parse_int=lambda digits: int(digits) if len(digits) < 18 and abs(int(digits)) < 2 ** 53 else None)
     expect(f"{field}: canonical JSON", True, type(value) is dict and canonical(value).encode("utf-8") == text)
     return value
 sha256 = lambda data: hashlib.sha256(data).digest()
@@ -32,15 +31,16 @@ def read_checkpoints(data, where, kept, log_name):
     """The checkpoints in a file (C2SP tlog-checkpoint and signed-note). `kept`: it did not come with the bundle."""
     text = re.sub("^[A-Za-z0-9+/]{120,}={0,2}$", lambda line: base64.b64decode(line[0]).decode("utf-8"),
                   data.decode("utf-8"), flags=re.MULTILINE)
-    note = re.compile(r"((?:[^\n]+\n){3,})\n((?:— [^ \n]+ [^ \n]+\n)+)")
+    note = re.compile(r"([^\n\r]+\n(?:0|[1-9][0-9]{0,15})\n(?:[^\n\r]+\n)+)\n((?:— [^ \n\r]+ [^ \n\r]+\n)+)")
     if note.sub("", text).strip():
         raise ValueError(f"{where} holds something else than signed checkpoints")
     for number, (body, signatures) in enumerate(note.findall(text), 1):
         origin, size, root = body.split("\n")[:3]
         place = re.fullmatch(re.escape(log_name) + "/([^/]+)(?:/([1-9][0-9]*))?", origin) or (None, None, None)
-        yield Named(where=f"{where} number {number}, {origin}", kept=kept, stream=place[1], recovery=int(place[2] or 0),
-                    size=int(size), root=root, body=body.encode("utf-8"),
-                    signatures=[line.split(" ")[1:] for line in signatures.splitlines()])
+        yield types.SimpleNamespace(
+            where=clean(f"{where} number {number}, {origin}"), kept=kept, stream=place[1], recovery=int(place[2] or 0),
+            size=int(size), root=root, body=body.encode("utf-8"),
+            signatures=[line.split(" ")[1:] for line in signatures.split("\n")[:-1]])
 def signature_of(checkpoint, keys):
     """Ed25519 over the note's text. A verifier key is name+key id+base64(0x01 and the 32 bytes of the key)."""
     signed = [(base64.b64decode(key[2])[1:], base64.b64decode(code)[4:]) for name, code in checkpoint.signatures
@@ -50,11 +50,8 @@ def signature_of(checkpoint, keys):
         for public, signature in signed:
             Ed25519PublicKey.from_public_bytes(public).verify(signature, checkpoint.body)
         return "good" if signed else "NOT SIGNED BY A TRUSTED KEY"
-    except ImportError:
-        return "NOT CHECKED"
-    except Exception:  # the library has several for a signature that is wrong
-        return "FORGED"
-
+    except Exception as fault:  # the library has several for a signature that is wrong
+        return "NOT CHECKED" if isinstance(fault, ImportError) else "FORGED"
 # ---- The method: docs/method.md
 # From left to right, rounding after each term. Not sum(), which compensates for rounding since Python 3.12.
 add_up = lambda terms: functools.reduce(lambda total, term: total + term, terms, 0.0)
@@ -69,7 +66,6 @@ def imbalance(measure, balls):
 def state_of(generator):
     state = generator.bit_generator.state
     return {**state, "state": {name: str(number) for name, number in state["state"].items()}}
-
 class Study:
     """What a study's records must say: every allocation is drawn again, if the content of the bundle is full."""
     def __init__(self, content):
@@ -160,7 +156,8 @@ def check_record(stream, revision, log_id, content, line):
     return record, sections
 def read_stream(archive, name, log_id, content, sizes, take):
     """Checks one stream: its first divergence, if any, and its roots at the sizes of checkpoints."""
-    peaks, stream = [], Named(name=name, size=0, withheld=0, divergence=None, roots={}, kept=0, signed=0)
+    peaks, roots = [], {0: base64.b64encode(sha256(b"")).decode()}
+    stream = types.SimpleNamespace(name=name, size=0, withheld=0, divergence=None, roots=roots, kept=0, signed=0)
     for revision, line in enumerate(archive.open(f"records/{name}.txt")):
         leaf, text, *_ = line.split(b"\t") + [b""]
         is_withheld = name == "access" and text == b"" and re.fullmatch(b"[0-9a-f]{64}", leaf) is not None
@@ -172,7 +169,8 @@ def read_stream(archive, name, log_id, content, sizes, take):
             if stream.divergence is None and not is_withheld:
                 take(*check_record(name, revision, log_id, content, line))
         except Exception as fault:  # a Divergence, or whatever comes of a record that is none
-            stream.divergence = f"{name}, revision {revision}: {type(fault).__name__} in {fault}"
+            why = fault if isinstance(fault, Divergence) else clean(fault)
+            stream.divergence = f"{clean(name)}, revision {revision}: {type(fault).__name__} in {why}"
     return stream
 def compare(checkpoint, streams, study, keys):
     """What is wrong with a checkpoint, or with the bundle that it is held against; None if nothing is."""
@@ -184,6 +182,8 @@ def compare(checkpoint, streams, study, keys):
             known = each.get("signed", {"recovery": 0, "size": 0})
             is_known = (checkpoint.recovery, checkpoint.size) <= (known["recovery"], known["size"])
             return f"{'' if is_known else 'UN'}DECLARED LOSS: recovery {each['recovery']} kept {each['kept']} records"
+    if checkpoint.recovery > max(each["recovery"] for each in [{"recovery": 0}, *study.recoveries["log"]]):
+        return "OF A RECOVERY that this log does not record"
     stream = streams.get(checkpoint.stream)  # those of streams that are not in the bundle prove nothing about it
     if stream and stream.roots.get(checkpoint.size) != checkpoint.root:
         here = "other records" if checkpoint.size in stream.roots else f"only {stream.size} records"
@@ -191,7 +191,6 @@ def compare(checkpoint, streams, study, keys):
                 f"the two histories part between revisions {stream.signed} and {checkpoint.size - 1}")
     if stream and signature == "good":
         stream.signed, stream.kept = checkpoint.size, checkpoint.size if checkpoint.kept else stream.kept
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bundle")
@@ -205,7 +204,8 @@ def main():
         digest = hashlib.sha256()
         for line in archive.open(path) if path in archive.namelist() else ():
             digest.update(line)
-        failures += [] if digest.hexdigest() == listed.get(path) else [f"{path} is not what manifest.json lists"]
+        failures += [] if digest.hexdigest() == listed.get(path) else [f"{clean(path)} is not what manifest.json lists"]
+    failures += [] if len(set(archive.namelist())) == len(archive.namelist()) else ["a file stands twice in the archive"]
     log, study = json.loads(archive.open("records/log.txt").readline().split(b"\t")[1])["data"], Study(content)
     checkpoints = [*read_checkpoints(archive.read("checkpoints.txt"), "checkpoints.txt", False, log["logName"])]
     for file in options.checkpoint:
@@ -218,14 +218,14 @@ def main():
         study.keys = None if name == "access" and streams[name].divergence else study.keys  # nobody can be judged then
     keys = [key.strip().split("+", 2) for key in options.trust] or study.log_keys
     failures += [] if any(k in keys for k in study.log_keys) else [f"the log's key is not trusted: {log['publicKey']}"]
-    is_shown = json.loads(archive.read("configuration.json")) == study.configuration
+    is_shown = study.configuration and json.loads(archive.read("configuration.json")) == study.configuration
     failures += [] if is_shown else ["configuration.json does not say what the study's first record says"]
     for each in sorted(checkpoints, key=lambda each: each.size):
         failures += [f"{each.where}, size {each.size}: {why}" for why in [compare(each, streams, study, keys)] if why]
-    print(f"Study {(study.configuration or {'name': '?'})['name']}, content {content}, log {log['logName']}")
+    print(clean(f"Study {(study.configuration or {'name': '?'})['name']}, content {content}, log {log['logName']}"))
     for stream in streams.values():
         sound = "sound" if not stream.divergence else "sound before the divergence, and behind it not looked at"
-        print(f"  {stream.name}: {stream.size} records, {stream.withheld} withheld, {sound}")
+        print(f"  {clean(stream.name)}: {stream.size} records, {stream.withheld} withheld, {sound}")
         kept, signed = (stream.kept, stream.signed) if options.trust else (0, 0)
         for since, until, what in ((0, kept, "as signed: by checkpoints that were kept elsewhere"),
                                    (kept, signed, "signed, but nothing kept elsewhere shows that they always were so"),
@@ -237,13 +237,13 @@ def main():
     unchecked = sum(signature_of(each, keys) == "NOT CHECKED" for each in checkpoints)
     print("".join(f"FAILED  {failure}\n" for failure in failures), end="")
     print(f"NOT CHECKED  {unchecked} signatures, without the package `cryptography`\n" if unchecked else "", end="")
-    print("" if options.trust else "SELF-CONSISTENT ONLY  no --trust KEY was given: "
-          "a history written anew under its own key looks the same\n", end="")
+    print("" if options.trust else "SELF-CONSISTENT ONLY  no --trust KEY was given: a rewritten history looks the same\n", end="")
     print("RESULT  " + ("something is wrong" if failures else "nothing wrong was found"))
     return 1 if failures else 3 if unchecked else 0
 if __name__ == "__main__":
     try:
         import numpy.random  # here, because without it the exit code must not be 1
+        getattr(sys, "set_int_max_str_digits", id)(0)  # seeds can have any length
         sys.exit(main())
     except Exception as fault:
         print(f"nothing was verified: {fault!r}", file=sys.stderr)

@@ -49,9 +49,17 @@ export class KeyHistory {
   judge(event: LogEvent, use: KeyUse, warnings: Warnings): Problem | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
+    if (this.brokenAt !== undefined && actor.accessRevision >= this.brokenAt) {
+      warnings.add(
+        'keys-not-judged',
+        `whether the acting keys could do it is not judged: the stream access diverges at revision ${this.brokenAt}`,
+        event.revision,
+      );
+      return undefined;
+    }
     const { keyId, user, accessRevision } = actor;
     if (accessRevision >= this.records)
-      return this.#problem(
+      return problem(
         'actor.accessRevision',
         `at most ${this.records - 1}`,
         accessRevision,
@@ -60,24 +68,24 @@ export class KeyHistory {
     const key = this.state.byId.get(keyId);
     const lifetime = this.#lifetimes.get(keyId);
     if (!key || !lifetime)
-      return this.#problem('actor.keyId', 'a key of the stream access', keyId, 'no such key was ever issued');
+      return problem('actor.keyId', 'a key of the stream access', keyId, 'no such key was ever issued');
     const { issuedRevision, revokedRevision } = lifetime;
     if (issuedRevision > accessRevision)
-      return this.#problem(
+      return problem(
         'actor.accessRevision',
         `at least ${issuedRevision}`,
         accessRevision,
         'the key was issued later',
       );
     if (revokedRevision !== undefined && revokedRevision <= accessRevision)
-      return this.#problem(
+      return problem(
         'actor.accessRevision',
         `below ${revokedRevision}`,
         accessRevision,
         'the key was revoked by then',
       );
     if (key.user !== user)
-      return this.#problem('actor.user', key.user, user, 'the key was issued to somebody else');
+      return problem('actor.user', key.user, user, 'the key was issued to somebody else');
     return limitProblem(key, use) ?? this.#lateness(key, event, warnings);
   }
 
@@ -98,14 +106,6 @@ export class KeyHistory {
       revision,
     );
     return undefined;
-  }
-
-  #problem(field: string, expected: unknown, found: unknown, why: string): Problem {
-    const doubt =
-      this.brokenAt === undefined
-        ? ''
-        : `; but the stream access itself diverges at revision ${this.brokenAt}`;
-    return problem(field, expected, found, `${why}${doubt}`);
   }
 }
 

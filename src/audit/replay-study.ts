@@ -12,6 +12,7 @@ import { isWeakSeed } from '../random/weak-seed.ts';
 import type { StudyCommand, StudyOutcome } from '../study/commands.ts';
 import { decide } from '../study/decide.ts';
 import { ForkableMap } from '../study/forkable-map.ts';
+import { IdPattern, problemsOfId } from '../study/participant-id.ts';
 import { type Enrolled, evolve, type RegisteredState, type StudyState } from '../study/state.ts';
 import { type Difference, factDifferences, problem } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
@@ -56,7 +57,7 @@ export class StudyReplay implements Replay {
   readonly #warnings: Warnings;
   readonly #recoveredAt: ReadonlyMap<number, Recovered>;
   #state: StudyState = { status: 'unregistered' };
-  #idPattern: RegExp | undefined;
+  #idPattern: IdPattern | undefined;
   #name: string | undefined;
   participants = 0;
 
@@ -88,7 +89,7 @@ export class StudyReplay implements Replay {
   #begin({ data, revision }: Of<'StudyRegistered'>, state: RegisteredState): void {
     this.#state = { ...state, enrolled: new Known(), requests: new Known() };
     const { idPattern } = data.configuration;
-    if (idPattern !== undefined) this.#idPattern = new RegExp(`^(?:${idPattern})$`, 'u');
+    if (idPattern !== undefined) this.#idPattern = new IdPattern(idPattern);
     if (data.seedWeak)
       this.#warnings.add(
         'weak-seed',
@@ -146,7 +147,10 @@ export class StudyReplay implements Replay {
       if (!state.levelIndexes[i]?.has(level))
         return problem(`data.levels[${i}].level`, known, level, 'no such level in the configuration');
     }
-    if (this.#idPattern?.test(participantId) === false)
+    const [unfit] = problemsOfId(participantId);
+    if (unfit !== undefined)
+      return problem('data.participantId', 'an id that the service takes', participantId, unfit);
+    if (this.#idPattern && !this.#idPattern.matches(participantId))
       return problem(
         'data.participantId',
         state.configuration.idPattern,
@@ -158,8 +162,12 @@ export class StudyReplay implements Replay {
 
   #actorProblem(event: StudyEvent): Problem[] | undefined {
     const { actor } = event;
-    if ('cli' in actor) return undefined;
-    if (event.type !== 'ParticipantRandomized')
+    const isRandomized = event.type === 'ParticipantRandomized';
+    if ('cli' in actor)
+      return isRandomized
+        ? [problem('actor', 'an API key', actor, 'nobody randomizes from the command line')]
+        : undefined;
+    if (!isRandomized)
       return [problem('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
     const use = { study: this.name ?? '', levels: event.data.levels };
     const found = this.#keys.judge(event, use, this.#warnings);
@@ -240,7 +248,7 @@ function configurationProblem({ treatments, factors, idPattern }: StudyConfigura
     if (new Set(names).size < names.length)
       return problem(field, 'names that differ', names, 'a name stands there twice');
   try {
-    if (idPattern !== undefined) new RegExp(`^(?:${idPattern})$`, 'u');
+    if (idPattern !== undefined) new IdPattern(idPattern);
     return undefined;
   } catch {
     return problem(`${where}.idPattern`, 'a regular expression', idPattern, 'it cannot be used');

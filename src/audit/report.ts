@@ -25,6 +25,7 @@ export interface Divergence extends EventName, Problem {
 
 export type WarningCode =
   | 'clock-stepped-back'
+  | 'keys-not-judged'
   | 'revoked-key-used'
   | 'expired-key-used'
   | 'weak-seed'

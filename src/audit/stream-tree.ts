@@ -63,7 +63,10 @@ export class StreamTree {
   /** One history cannot both match a checkpoint and fail an earlier one, nor two of one size with different roots. */
   get twoHistoriesSigned(): boolean {
     return (
-      (this.#smallestOther !== undefined && this.#smallestOther <= this.#matchingSize) ||
+      // Size 0 is signed by every history alike.
+      (this.#smallestOther !== undefined &&
+        this.#matchingSize > 0 &&
+        this.#smallestOther <= this.#matchingSize) ||
       this.#checkpoints.some((checkpoint, i) => {
         const before = this.#checkpoints[i - 1];
         return before?.size === checkpoint.size && Buffer.compare(before.root, checkpoint.root) !== 0;

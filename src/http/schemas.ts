@@ -1,5 +1,6 @@
 /** The shapes of the contract: results are checked against them before they leave, and the OpenAPI document is made from them. */
 import { z } from 'zod';
+import { problemsOfId } from '../study/participant-id.ts';
 
 /** Decimal digits, which stand in the answer as a bare number: no number of JavaScript could hold them all. */
 export const BareUint128 = z.string().regex(/^(?:0|[1-9]\d{0,38})$/);
@@ -121,11 +122,3 @@ export const ParticipantId = z
     for (const message of problemsOfId(id)) context.addIssue({ code: 'custom', message });
   })
   .meta({ description: 'Participant identifier: 1 to 128 characters' });
-
-function* problemsOfId(id: string): Iterable<string> {
-  if (id === '') yield 'id is empty';
-  // A code point has at most two units.
-  if (id.length > 128 && [...id].length > 128) yield 'id has more than 128 characters';
-  if (/\p{Cc}/u.test(id)) yield 'id contains a control character';
-  if (/^\s|\s$/u.test(id)) yield 'id begins or ends with white space';
-}

@@ -4,6 +4,7 @@ import type { Scope } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Participant } from '../../projections/participants.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
+import { IdPattern } from '../study/participant-id.ts';
 import { toJson } from './json.ts';
 import { MOMENT_PARAMETERS } from './moment.ts';
 import { HttpProblem } from './problem.ts';
@@ -55,8 +56,8 @@ export class StudyView {
     this.#factorNames = configuration.factors.map(({ name }) => name);
     this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
     const { idPattern } = configuration;
-    const pattern = idPattern === undefined ? undefined : new RegExp(`^(?:${idPattern})$`, 'u');
-    this.#id = ParticipantId.refine((id) => id === '' || !pattern || pattern.test(id), {
+    const pattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
+    this.#id = ParticipantId.refine((id) => id === '' || !pattern || pattern.matches(id), {
       error: `id does not match this study's pattern ${idPattern}`,
     });
     this.#levels = configuration.factors.map(levelSchema);

@@ -4,19 +4,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OpenLog, openLog } from '../../src/app.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { OPERATOR } from '../support/facts.ts';
+import { inCi } from '../support/in-ci.ts';
 import { findPython } from '../support/numpy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { referenceHistories } from '../support/vectors.ts';
-import { runVerifier } from '../support/verifier.ts';
+import { forkingVerifier } from '../support/verifier.ts';
 
 const python = findPython();
-const inCi = !['', '0', 'false', undefined].includes(process.env['CI']);
 if (python === undefined && !inCi) {
   // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
   console.warn('bundles are NOT verified: no Python with numpy (Debian: apt install python3-numpy)');
 }
 const folder = temporaryFolders()();
 const histories = referenceHistories();
+const verify = forkingVerifier(python ?? 'python3');
 let log: OpenLog;
 let keyId: string;
 
@@ -46,7 +47,7 @@ describe.skipIf(python === undefined && !inCi)('the verifier draws again what th
       ...{ content: 'full', lastCheckpoints: undefined, checkpoints: [], version: 'test' },
     });
     expect(bundle.participants).toBe(participants.length);
-    const { code, stdout } = runVerifier(python ?? 'python3', [out]);
+    const { code, stdout } = await verify([out]);
     expect([0, 3], stdout).toContain(code);
     expect(stdout).toContain(`${participants.length} allocations, drawn again with numpy`);
     expect(stdout).toContain('RESULT  nothing wrong was found');

@@ -10,6 +10,7 @@ import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
 import { cumulative, indexAt, probabilities } from '../../src/urn/draw.ts';
 import { seed, studyWithParticipants, urn } from '../support/arbitrary-study.ts';
+import { inCi } from '../support/in-ci.ts';
 import { askNumpy, findPython, type Operation } from '../support/numpy.ts';
 import { sample } from '../support/property.ts';
 
@@ -57,7 +58,6 @@ function perform(generator: Pcg64, operation: Operation): number | string {
 const python = findPython();
 const advice =
   'no Python with numpy: install it (Debian: apt install python3-numpy), or name a Python in PYTHON';
-const inCi = !['', '0', 'false', undefined].includes(process.env['CI']);
 
 if (python === undefined) {
   if (!inCi) {

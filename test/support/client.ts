@@ -103,12 +103,18 @@ export function rawRequest(method: string, target: string, headers: readonly str
   return [`${method} ${target} HTTP/1.1`, 'Host: test', 'Connection: close', ...headers, '', ''].join('\r\n');
 }
 
-/** Asks again and again until the answer is as wanted. @returns how long that took, in ms */
+const PAUSE_MS = 20;
+
+/**
+ * Asks again and again until the answer is as wanted. The time allowed is that of the pauses between two questions: on a
+ * machine that is busy with other tests, question and answer may take longer than what they ask about.
+ * @returns how long that took, in ms
+ */
 export async function within(ms: number, isSo: () => Promise<boolean>): Promise<number> {
   const started = performance.now();
-  for (;;) {
+  for (let pausedMs = 0; ; pausedMs += PAUSE_MS) {
     if (await isSo()) return performance.now() - started;
-    if (performance.now() - started > ms) throw new Error(`not so within ${ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (pausedMs > ms) throw new Error(`not so within ${ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
-const READY_WITHIN_MS = 20_000;
+/** Generous: a machine may be busy with other tests. */
+const READY_WITHIN_MS = 60_000;
 
 /** Whatever a failed test has left running ends with its file. */
 const running = new Set<ChildProcess>();

@@ -1,9 +1,15 @@
 /** The stand-alone verifier of bundles, in a Python child process. */
-import { spawnSync } from 'node:child_process';
+import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 
 /** The verifier of the repository: that of a bundle is not to be trusted. */
 const VERIFIER = fileURLToPath(new URL('../../verifier/verify_bundle.py', import.meta.url));
+const FORKS = fileURLToPath(new URL('verifier-forks.py', import.meta.url));
+
+const ENVIRONMENT = { ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1' };
 
 export interface Verified {
   readonly code: number | null;
@@ -18,8 +24,35 @@ export function runVerifier(
 ): Verified {
   const { status, stdout, stderr, error } = spawnSync(python, [VERIFIER, ...args], {
     encoding: 'utf8',
-    env: { ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1', ...env },
+    env: { ...ENVIRONMENT, ...env },
   });
   if (error) throw error;
   return { code: status, stdout, stderr };
+}
+
+/**
+ * As `runVerifier`, for tests that run it again and again: each run is a process of its own, forked from one that has
+ * imported numpy already. Ends with the test file.
+ */
+export function forkingVerifier(python: string): (args: readonly string[]) => Promise<Verified> {
+  let parent: ChildProcessByStdio<Writable, Readable, null> | undefined;
+  let answers: AsyncIterator<string> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  afterAll(() => {
+    parent?.stdin.end();
+  });
+  const verify = async (args: readonly string[]): Promise<Verified> => {
+    parent ??= spawn(python, [FORKS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
+    answers ??= createInterface(parent.stdout)[Symbol.asyncIterator]();
+    parent.stdin.write(`${JSON.stringify([VERIFIER, ...args])}\n`);
+    const answer = await answers.next();
+    if (answer.done) throw new Error(`${FORKS} ended before it answered`);
+    const [code, stdout, stderr] = JSON.parse(answer.value);
+    return { code, stdout, stderr };
+  };
+  return (args) => {
+    const verified = last.then(() => verify(args));
+    last = verified.catch(() => undefined);
+    return verified;
+  };
 }

@@ -7,18 +7,29 @@ import { join } from 'node:path';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import type { Row } from './database.ts';
 
+/** Bundles that were taken apart already, whose files do not change. */
+const unpacked = new Map<string, ReadonlyMap<string, Buffer>>();
+
+function extract(python: string, file: string): ReadonlyMap<string, Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'urn-test-bundle-'));
+  const { status, stderr } = spawnSync(python, ['-m', 'zipfile', '-e', file, folder], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const files = paths.filter((path) => statSync(join(folder, path)).isFile());
+  const bytes = new Map(files.map((path) => [path, readFileSync(join(folder, path))] as const));
+  rmSync(folder, { recursive: true });
+  return bytes;
+}
+
 /** The files of a bundle by path. */
 export class BundleFiles {
   readonly files = new Map<string, Buffer>();
 
   static unpack(python: string, file: string): BundleFiles {
-    const folder = mkdtempSync(join(tmpdir(), 'urn-test-bundle-'));
-    const { status, stderr } = spawnSync(python, ['-m', 'zipfile', '-e', file, folder], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(stderr);
     const bundle = new BundleFiles();
-    for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
-      if (statSync(join(folder, path)).isFile()) bundle.files.set(path, readFileSync(join(folder, path)));
-    rmSync(folder, { recursive: true });
+    const known = unpacked.get(file) ?? extract(python, file);
+    unpacked.set(file, known);
+    for (const [path, bytes] of known) bundle.files.set(path, bytes);
     return bundle;
   }
 

@@ -6,12 +6,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, decodeRecord, encodeRecord, leafHash } from '../../../events/record.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { systemTools } from '../../../src/write/tools.ts';
-import { clientOf, within } from '../../support/client.ts';
+import { inCi } from '../../support/in-ci.ts';
 import { findPython } from '../../support/numpy.ts';
-import { issueKeys, serve, urn, urnOk } from '../../support/service.ts';
+import { urn, urnOk } from '../../support/service.ts';
+import { makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { TRIALS } from '../../support/trials.ts';
-import { runVerifier, type Verified } from '../../support/verifier.ts';
+import { forkingVerifier, runVerifier, type Verified } from '../../support/verifier.ts';
 import { BundleFiles } from './bundle-file.ts';
 import {
   altered,
@@ -25,19 +25,10 @@ import {
   streamOfStudy,
 } from './database.ts';
 
-const NAME = 'Sleep';
-const LEVELS = [
-  { sex: 'Male', local_site: '11-Cook County – Chicago' },
-  { sex: 'Female', local_site: '30-Dupage County' },
-  { sex: 'Male', local_site: '45-Kane (3+)' },
-] as const;
-/** Revision 0 registers, 1 to 8 randomize, 9 pauses, 10 resumes, 11 to 14 randomize. */
-const RECORDS = 15;
 const TREATMENTS = ['ZZTREATA', 'ZZTREATB'];
 
 const found = findPython('numpy, cryptography');
 const python = found ?? 'python3';
-const inCi = !['', '0', 'false', undefined].includes(process.env['CI']);
 if (found === undefined && !inCi) {
   // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
   console.warn(
@@ -62,24 +53,7 @@ const said: Record<string, string> = {};
 
 describe.skipIf(isSkipped)('urn bundle', () => {
   beforeAll(async () => {
-    // First, so that revision 0 of `access` is before the keys that randomize.
-    await issueKeys(data, { other: ['other'] });
-    const keys = await issueKeys(data, { edc: ['edc'], site: ['site', '--study', NAME] });
-    const service = await serve({ data, studies: TRIALS });
-    const notes: string[] = [];
-    const enrol = async (n: number) => {
-      const client = clientOf(service.url, n % 2 === 0 ? keys.site : keys.edc);
-      const headers = n % 3 === 0 ? { 'Idempotency-Key': `ZZVISIT-${n}` } : {};
-      await within(5000, async () => {
-        const answer = await client.randomize(NAME, `p-${n}`, LEVELS[n % 3] ?? LEVELS[0], headers);
-        if (answer.status === 200) notes.push(answer.headers.get('urn-receipt') ?? '');
-        return answer.status === 200;
-      });
-    };
-    for (let n = 1; n <= 8; n++) await enrol(n);
-    await urnOk(['studies', 'pause', NAME, '--reason', 'review <b>', '--data', data]);
-    await urnOk(['studies', 'resume', NAME, '--reason', 'reviewed', '--data', data]);
-    for (let n = 9; n <= 12; n++) await enrol(n);
+    const { service, receipts: notes } = await makeSleepHistory(data);
     receipts = join(folder, 'receipts.txt');
     writeFileSync(receipts, `${notes.join('\n')}\n`);
     // Beside the running service.
@@ -95,6 +69,7 @@ describe.skipIf(isSkipped)('urn bundle', () => {
     trusted = publicKey(data);
   });
 
+  const verifyForked = forkingVerifier(python);
   const verify = (bundle: string, ...args: string[]): Verified => runVerifier(python, [bundle, ...args]);
   /** A copy of a bundle, changed in some way, and verified with all that a regulator could have. */
   async function tampered(
@@ -104,7 +79,7 @@ describe.skipIf(isSkipped)('urn bundle', () => {
   ): Promise<Verified> {
     const bundle = BundleFiles.unpack(python, bundles[content]);
     change(bundle);
-    return verify(await bundle.pack(join(newFolder(), 'tampered.zip')), ...args);
+    return verifyForked([await bundle.pack(join(newFolder(), 'tampered.zip')), ...args]);
   }
   const replaced = (revision: number, change: (row: Row) => Row) => (bundle: BundleFiles) =>
     bundle.setRows(
@@ -368,6 +343,24 @@ describe.skipIf(isSkipped)('urn bundle', () => {
         expect(code).toBe(1);
         expect(stdout).toContain(`${at(revision)} Divergence in field ${field}\n`);
       }
+    });
+
+    it('a study without a record, and a name that speaks to a terminal', async () => {
+      const empty = await tampered((bundle) => {
+        bundle.setRows(stream, []);
+        bundle.set('configuration.json', 'null');
+        unsigned(bundle);
+      });
+      expect(empty.code).toBe(1);
+      const verdict = 'X\nRESULT  nothing wrong was found\n\u001b[8m\u009b8m';
+      const speaking = await tampered(
+        replaced(0, (row) =>
+          altered(row, (record) => Object.assign(record.data.configuration, { name: verdict })),
+        ),
+      );
+      expect(speaking.code).toBe(1);
+      expect(speaking.stdout).not.toMatch(/^RESULT {2}nothing/m);
+      for (const control of ['\u001b', '\u009b']) expect(speaking.stdout).not.toContain(control);
     });
 
     it('the tail cut off', async () => {

@@ -13,10 +13,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import type { Report, StreamReport } from '../../../src/audit/report.ts';
-import { clientOf, within } from '../../support/client.ts';
+import { clientOf } from '../../support/client.ts';
 import { issueKeys, serve, urn, urnOk } from '../../support/service.ts';
+import { LEVELS, makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { TRIALS } from '../../support/trials.ts';
 import {
   altered,
   atTables,
@@ -30,15 +30,6 @@ import {
   streamOfStudy,
 } from './database.ts';
 
-const NAME = 'Sleep';
-const LEVELS = [
-  { sex: 'Male', local_site: '11-Cook County – Chicago' },
-  { sex: 'Female', local_site: '30-Dupage County' },
-  { sex: 'Male', local_site: '45-Kane (3+)' },
-] as const;
-/** Revision 0 registers, 1 to 8 randomize, 9 pauses, 10 resumes, 11 to 14 randomize. */
-const RECORDS = 15;
-
 const newFolder = temporaryFolders();
 const original = join(newFolder(), 'data');
 let stream: string;
@@ -46,7 +37,7 @@ let trusted: string;
 let receipts: (...sizes: number[]) => string;
 
 beforeAll(async () => {
-  await makeHistory(original);
+  await makeLog(original);
   stream = streamOfStudy(original, NAME);
   trusted = publicKey(original);
   const notes = new Map([1, 5, 9, 12, 15].map((size) => [size, checkpoint(original, stream, size)]));
@@ -57,31 +48,26 @@ beforeAll(async () => {
   };
 });
 
-async function makeHistory(data: string): Promise<void> {
-  const keys = await issueKeys(data, { edc: ['edc'], site: ['site', '--study', NAME] });
-  const service = await serve({ data, studies: TRIALS });
-  const work = clientOf(service.url, keys.edc);
-  const enrol = async (n: number, client = work) => {
-    const headers = n % 3 === 0 ? { 'Idempotency-Key': `visit-${n}` } : {};
-    // The service hears of the resumption a moment later than the command line.
-    await within(5000, async () => {
-      const { status } = await client.randomize(NAME, `p-${n}`, LEVELS[n % 3] ?? LEVELS[0], headers);
-      return status === 200;
-    });
-  };
-  for (let n = 1; n <= 8; n++) await enrol(n, n % 2 === 0 ? clientOf(service.url, keys.site) : work);
-  expect((await work.randomize('Ward', 'w-1', { ward: 'a' })).status).toBe(200);
-  await urnOk(['studies', 'pause', NAME, '--reason', 'review', '--data', data]);
-  await urnOk(['studies', 'resume', NAME, '--reason', 'reviewed', '--data', data]);
-  for (let n = 9; n <= 12; n++) await enrol(n);
+async function makeLog(data: string): Promise<void> {
+  const { service } = await makeSleepHistory(data);
   await service.stop();
 }
 
 /** A copy of the sound log, to be tampered with. */
-function copy(): string {
+function copy(log = original): string {
   const data = join(newFolder(), 'data');
-  cpSync(original, data, { recursive: true });
+  cpSync(log, data, { recursive: true });
   return data;
+}
+
+/** Another log with the same studies and participants. */
+const other = join(newFolder(), 'data');
+let otherMade: Promise<void> | undefined;
+
+async function copyOfOther(): Promise<string> {
+  otherMade ??= makeLog(other);
+  await otherMade;
+  return copy(other);
 }
 
 async function verified(data: string, ...args: string[]) {
@@ -466,8 +452,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
   });
 
   it('the whole log replaced by another, under another key', async () => {
-    const data = join(newFolder(), 'data');
-    await makeHistory(data);
+    const data = await copyOfOther();
     expect((await verified(data)).report).toMatchObject({ ok: true, selfConsistentOnly: true });
     const { report } = await verified(data, '--trust', trusted, '--checkpoint', receipts(15));
     expect(report).toMatchObject({ ok: false, untrustedKey: true });
@@ -481,8 +466,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
   });
 
   it('the whole log replaced, with the key that is trusted copied into it', async () => {
-    const data = join(newFolder(), 'data');
-    await makeHistory(data);
+    const data = await copyOfOther();
     const [created] = rowsOf(data, 'log') as [Row];
     replaceRows(data, [altered(created, (record) => Object.assign(record.data, { publicKey: trusted }))]);
     const { report } = await verified(data, '--trust', trusted);

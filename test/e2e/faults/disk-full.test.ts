@@ -1,5 +1,4 @@
 /** A full disk: allocations are refused, reading goes on, nothing is recorded by half, and room alone repairs it. */
-import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
@@ -9,20 +8,20 @@ import { ask, clientOf, within } from '../../support/client.ts';
 import { Account, post, type Sent, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { mountSmallDisk } from '../../support/small-disk.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
 const folder = temporaryFolder();
 const disk = join(folder, 'disk');
 mkdirSync(disk);
-const why = mountSmallDisk();
+const why = mountSmallDisk(disk);
 const running: Service[] = [];
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 
 afterAll(async () => {
   agent.destroy();
   for (const service of running) await service.kill();
-  if (why === undefined) execFileSync('umount', [disk]);
 });
 
 it('refuses allocations while there is no room, and goes on when there is', async (test) => {
@@ -97,17 +96,6 @@ it('refuses allocations while there is no room, and goes on when there is', asyn
   await again.stop();
   expect(account.agreesWith(log.check())).toBe(0);
 });
-
-/** @returns why it cannot be done, or undefined */
-function mountSmallDisk(): string | undefined {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=0700', 'urn-test', disk], { stdio: 'pipe' });
-    return undefined;
-  } catch (error) {
-    const { stderr, message } = error as Error & { stderr?: Buffer };
-    return stderr?.toString().trim() || message;
-  }
-}
 
 function fill(): void {
   const fd = openSync(join(disk, 'filler'), 'a');

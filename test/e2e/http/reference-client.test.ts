@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inCi } from '../../support/in-ci.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, SLEEP_SEED, TRIALS } from '../../support/trials.ts';
@@ -9,7 +10,7 @@ const CLIENT = fileURLToPath(new URL('../../support/reference-client.py', import
 const python = [process.env['PYTHON'] || 'python3', '/usr/bin/python3'].find(
   (command) => spawnSync(command, ['-c', 'import requests'], { stdio: 'ignore' }).status === 0,
 );
-const skipped = python === undefined && !process.env['CI'];
+const skipped = python === undefined && !inCi;
 if (skipped) {
   // biome-ignore lint/suspicious/noConsole: a test that is left out must be seen to be
   console.warn('SKIPPED: no Python with requests (hint: apt-get install python3-requests)');
