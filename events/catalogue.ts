@@ -69,6 +69,7 @@ export class Catalogue {
 
   /** Brings what a record of an older version says to the latest version. */
   upcast(type: string, version: number, said: Said): Said {
+    if (this.#latest.get(type)?.version === version) return said;
     let current = said;
     for (let v = version; ; v++) {
       const upcaster = this.#upcasters.get(`${type}@${v}`);

@@ -11,6 +11,12 @@ type Shape = Readonly<Record<string, z.core.$ZodShape>>;
 /** 128 random bits in lower-case hex: without them a seal over a treatment's name could be found by trying each. */
 const Salt = z.string().regex(/^[0-9a-f]{32}$/);
 
+export interface Section {
+  readonly name: string;
+  readonly schema: z.ZodType;
+  readonly isOptional: boolean;
+}
+
 export interface EventDefinition<
   T extends string = string,
   D extends z.ZodType = z.ZodType,
@@ -23,6 +29,8 @@ export interface EventDefinition<
   readonly data: D;
   /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
   readonly sealed: z.ZodType;
+  /** The same, section by section. */
+  readonly sections: readonly Section[];
   readonly parseData: Parse;
   readonly parseSealed: Parse;
   /** Carries the types of the sections; never read. */
@@ -53,22 +61,24 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
   version: number,
   parts: EventParts<D, S, O>,
 ): EventDefinition<T, D, S, O> {
-  const section = (shape: z.core.$ZodShape) => z.strictObject({ ...shape, salt: Salt });
-  const sealed = z.strictObject({
-    ...mapValues(parts.sections, section),
-    ...mapValues(parts.optionalSections, (shape) => section(shape).optional()),
-  });
+  const sectionsOf = (shapes: Shape, isOptional: boolean): Section[] =>
+    Object.entries(shapes).map(([name, shape]) => {
+      return { name, schema: z.strictObject({ ...shape, salt: Salt }), isOptional };
+    });
+  const sections = [...sectionsOf(parts.sections, false), ...sectionsOf(parts.optionalSections, true)];
+  const sealed = z.strictObject(
+    Object.fromEntries(
+      sections.map(({ name, schema, isOptional }) => [name, isOptional ? schema.optional() : schema]),
+    ),
+  );
   return {
     type,
     version,
     stream: parts.stream,
     data: parts.data,
     sealed,
+    sections,
     parseData: compiled(parts.data),
     parseSealed: compiled(sealed),
   };
-}
-
-function mapValues<V, W>(object: Readonly<Record<string, V>>, map: (value: V) => W): Record<string, W> {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
 }

@@ -17,6 +17,7 @@ export interface Difference {
  * names. Salts, which nothing decides, are left out.
  */
 export function factDifferences(decided: Fact, event: LogEvent): Difference[] {
+  if (isSameFact(decided, event)) return [];
   const found: Difference[] = [];
   if (decided.type !== event.type) return [{ field: 'type', expected: decided.type, found: event.type }];
   collect(decided.data, event.data, 'data', found);
@@ -25,6 +26,43 @@ export function factDifferences(decided: Fact, event: LogEvent): Difference[] {
   for (const name of new Set([...Object.keys(expectedSections), ...Object.keys(sections)]))
     collect(expectedSections[name], sections[name], name, found, true);
   return found;
+}
+
+/**
+ * Whether there is no difference: what is so of nearly every event, and found without naming the fields. False also of
+ * a fact with a member that is undefined.
+ */
+function isSameFact(decided: Fact, event: LogEvent): boolean {
+  if (decided.type !== event.type || !isSame(decided.data, event.data, 0)) return false;
+  const expected: Readonly<Record<string, object | undefined>> = decided.sections;
+  const found: Readonly<Record<string, object | undefined>> = event.sections;
+  let sections = 0;
+  for (const name in expected) {
+    const salts = found[name] && 'salt' in found[name] ? 1 : 0;
+    if (!isSame(expected[name], found[name], salts)) return false;
+    sections++;
+  }
+  return Object.keys(found).length === sections;
+}
+
+/** @param more members that an object that was found has, beside those that are compared */
+function isSame(expected: unknown, found: unknown, more: number): boolean {
+  if (expected === undefined) return false;
+  if (expected === found) return true;
+  if (Array.isArray(expected))
+    return (
+      Array.isArray(found) &&
+      expected.length === found.length &&
+      expected.every((element, i) => isSame(element, found[i], 0))
+    );
+  if (!isObject(expected) || !isObject(found)) return false;
+  let members = 0;
+  for (const name in expected) {
+    if (!isSame(expected[name], found[name], 0)) return false;
+    members++;
+  }
+  for (const _ in found) members--;
+  return members === -more;
 }
 
 /** @param isSection then the member `salt` is not compared */

@@ -6,7 +6,7 @@ export interface SourceRecord extends RecordBytes {
   readonly stream: string;
   /** As the source has it beside the record: of a source that was tampered with, anything. */
   readonly revision: number;
-  /** Set when `decodeRecord` has taken exactly these bytes already, in another thread: they are only read then. */
+  /** Set when `checkRecord` has taken exactly these bytes already, in another thread: they are only read then. */
   readonly isChecked?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /** The thread of sqlite-checks.ts: checks the records of a database from the last one backwards, until it is stopped. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { decodeRecord } from '../../events/record.ts';
+import { checkRecord } from '../../events/record.ts';
 import { PAGE_RECORDS } from './event-store.ts';
 import type { Checked } from './sqlite-checks.ts';
 import { COLUMNS, openDatabase, type Row } from './sqlite-schema.ts';
@@ -23,7 +23,7 @@ try {
     const page = before.all(from, PAGE_RECORDS);
     const last = page.at(-1);
     if (!last) break;
-    for (const row of page) decodeRecord(row);
+    for (const row of page) checkRecord(row);
     to ??= page[0]?.position ?? last.position;
     from = last.position;
     port.postMessage({ from, to } satisfies Checked);

@@ -30,7 +30,7 @@ export class BackwardChecks {
     this.#thread = thread;
   }
 
-  /** Whether the record at this position was checked as `decodeRecord` does it. */
+  /** Whether the record at this position was checked as `checkRecord` does it. */
   cover(position: Position): boolean {
     const { from, to } = this.#checked;
     const covered = Number(position) >= from && Number(position) <= to;

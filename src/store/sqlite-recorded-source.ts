@@ -110,6 +110,7 @@ export function openRecordedSource(path: string): OpenSource {
 
 function unpack(stream: string, page: PackedPage): SourceRecord[] {
   const { memory, lengths, leafLengths, recordLengths, revisions, isChecked } = page;
+  const bytes = Buffer.from(memory);
   let at = 0;
   return revisions.map((revision, i) => {
     const [length = 0, leafLength = 0, recordLength = 0] = [lengths[i], leafLengths[i], recordLengths[i]];
@@ -118,9 +119,9 @@ function unpack(stream: string, page: PackedPage): SourceRecord[] {
     return {
       stream,
       revision,
-      record: Buffer.from(memory, recordAt, recordLength),
-      sealed: Buffer.from(memory, sealedAt, at - sealedAt),
-      leaf: Buffer.from(memory, leafAt, leafLength),
+      record: bytes.subarray(recordAt, sealedAt),
+      sealed: bytes.subarray(sealedAt, at),
+      leaf: bytes.subarray(leafAt, recordAt),
       isChecked: isChecked[i] === true,
     };
   });

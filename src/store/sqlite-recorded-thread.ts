@@ -4,7 +4,7 @@
  * has checked: read twice, they might differ.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { decodeRecord } from '../../events/record.ts';
+import { checkRecord } from '../../events/record.ts';
 import { PAGE_RECORDS } from './event-store.ts';
 import { type RecordedFile, RecordedLog, type RecordedRow } from './sqlite-recorded.ts';
 
@@ -27,7 +27,7 @@ export interface PackedPage {
   readonly leafLengths: readonly number[];
   readonly recordLengths: readonly number[];
   readonly revisions: readonly number[];
-  /** Whether each has been taken by `decodeRecord`. */
+  /** Whether each has been taken by `checkRecord`. */
   readonly isChecked: readonly boolean[];
 }
 
@@ -90,7 +90,7 @@ function pack(stream: string, rows: readonly RecordedRow[], used: SharedArrayBuf
     leafLengths: rows.map(({ leafLength }) => leafLength ?? 0),
     recordLengths: rows.map(({ recordLength }) => recordLength ?? 0),
     revisions: rows.map(({ revision }) => revision),
-    // Checking takes longer than deciding again. While the other thread has nothing to do, it had better do both.
+    // While the other thread has nothing to do, it had better check them itself.
     isChecked: rows.map((row) => Atomics.load(isWaitedFor, 0) === 0 && isSound(stream, row)),
   };
 }
@@ -100,7 +100,7 @@ function isSound(stream: string, { bytes, leafLength, recordLength, revision }: 
   if (!bytes) return false;
   const sealedAt = leafLength + recordLength;
   try {
-    decodeRecord({
+    checkRecord({
       stream,
       revision,
       leaf: bytes.subarray(0, leafLength),

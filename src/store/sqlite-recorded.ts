@@ -79,6 +79,14 @@ export interface RecordedRow {
   readonly recordLength: number;
 }
 
+/** The members of a RecordedRow in their order. */
+type Columns = [
+  position: number,
+  revision: number,
+  bytes: Buffer | null,
+  leafLength: number,
+  recordLength: number,
+];
 /** What this program can never have written, and SQLite takes after the table was made anew or its triggers dropped. */
 function changedTable(what: string): StoreError {
   return new StoreError(
@@ -97,7 +105,7 @@ export class RecordedLog {
   readonly #db: Database;
   /** What is appended later is left out, of all streams alike. */
   readonly #last: number;
-  readonly #page: Statement<[string, number, number, number, number, number], RecordedRow>;
+  readonly #page: Statement<[string, number, number, number, number, number], Columns>;
 
   /** @throws StoreError */
   constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {
@@ -106,13 +114,15 @@ export class RecordedLog {
     this.#last = last.get() ?? 0;
     // By position as well: in a table that was tampered with, a revision can stand twice. The plus keeps SQLite from
     // going by position, which would be to read the whole table.
-    this.#page = this.#db.prepare(
+    const page = this.#db.prepare<[string, number, number, number, number, number], Columns>(
       `SELECT position, revision, CAST(leaf || record || sealed AS BLOB) AS bytes,
               length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength
        FROM records
        WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND +position <= ?
        ORDER BY revision, position LIMIT ?`,
     );
+    // As arrays: to make an object costs as much as to read the record.
+    this.#page = page.raw() as typeof page;
   }
 
   /** The names of all streams, in the order of their first records. One look-up a stream, however long they are. */
@@ -137,7 +147,10 @@ export class RecordedLog {
   *read(stream: string, pageRecords: number): Iterable<RecordedRow[]> {
     let [revision, position] = [Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
     for (;;) {
-      const page = this.#page.all(stream, revision, revision, position, this.#last, pageRecords);
+      const rows = this.#page.all(stream, revision, revision, position, this.#last, pageRecords);
+      const page = rows.map(([position, revision, bytes, leafLength, recordLength]) => {
+        return { position, revision, bytes, leafLength, recordLength };
+      });
       const last = page.at(-1);
       if (!last) return;
       yield page;

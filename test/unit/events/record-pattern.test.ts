@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { canonicalPattern, NotUnderstood, objectPattern } from '../../../events/canonical-pattern.ts';
+import { Catalogue, catalogue } from '../../../events/catalogue.ts';
+import {
+  canonicalJson,
+  checkRecord,
+  decodeRecord,
+  leafHash,
+  type RecordBytes,
+  RecordError,
+} from '../../../events/record.ts';
+import { bgState, randomizedFact } from '../../support/arbitrary-facts.ts';
+import { stored } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+import { frozenSamples } from '../../support/samples.ts';
+
+type Placed = RecordBytes & { readonly stream: string; readonly revision: number };
+
+/** The catalogue under another name: no record is known to it by its text. */
+const theLongWay = new Catalogue(catalogue.all());
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** What decoding gives, or how it fails. */
+function outcome(decode: () => unknown): unknown {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof RecordError) return `${error.fault} ${error.message}`;
+    throw error;
+  }
+}
+
+function expectTheSameBothWays(record: Placed): void {
+  const long = outcome(() => decodeRecord(record, theLongWay));
+  expect(outcome(() => decodeRecord(record))).toEqual(long);
+  expect(outcome(() => checkRecord(record))).toEqual(typeof long === 'string' ? long : undefined);
+}
+
+/** As a forger writes it who can write the leaf as well. */
+function withRecord(good: Placed, text: string): Placed {
+  const record = Buffer.from(text);
+  return { ...good, record, leaf: leafHash(record) };
+}
+
+/** With a seal of the section's text as it is, canonical or not. */
+function withSection(good: Placed, name: string, text: string): Placed {
+  const sealed = JSON.parse(String(good.sealed)) as Record<string, unknown>;
+  const record = JSON.parse(String(good.record)) as { seals: Record<string, string> };
+  record.seals[name] = sha256(text);
+  const sections = Object.keys(sealed).map((key) => {
+    return `${JSON.stringify(key)}:${key === name ? text : canonicalJson(sealed[key])}`;
+  });
+  return { ...withRecord(good, canonicalJson(record)), sealed: Buffer.from(`{${sections.join(',')}}`) };
+}
+
+const INSERTED = [' ', '0', '-', '.0', 'e1', ',', '"', '\\', '\\u0061', '\n', '\u0001', '\u2028', '\ufffd'];
+
+/** The text with something put in, taken away or escaped, at every place. */
+function* changes(text: string): Generator<string> {
+  for (let i = 0; i <= text.length; i++) {
+    for (let k = 0; k < 3; k++)
+      yield text.slice(0, i) + INSERTED[(3 * i + k) % INSERTED.length] + text.slice(i);
+    yield text.slice(0, i) + text.slice(i + 1);
+    yield `${text.slice(0, i)}\\u00${text.charCodeAt(i).toString(16).padStart(2, '0')}${text.slice(i + 1)}`;
+  }
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('the short way to check a record', () => {
+  const samples = frozenSamples();
+
+  it.each(samples.filter(({ stream }) => stream !== 'log'))('is taken for $name', (sample) => {
+    checkRecord(sample);
+    const parse = vi.spyOn(JSON, 'parse');
+    checkRecord(sample);
+    expect(parse).not.toHaveBeenCalled();
+  });
+
+  it.each(samples)('finds what the long way finds in any text that is nearly $name', (sample) => {
+    for (const text of changes(String(sample.record))) expectTheSameBothWays(withRecord(sample, text));
+  });
+
+  it.each(samples)('finds what the long way finds in sections that are nearly those of $name', (sample) => {
+    const sealed = JSON.parse(String(sample.sealed)) as Record<string, unknown>;
+    for (const [name, section] of Object.entries(sealed))
+      for (const text of changes(canonicalJson(section)))
+        expectTheSameBothWays(withSection(sample, name, text));
+  });
+
+  it.each(samples)(
+    'finds what the long way finds where $name lacks a seal or a section, or has one more',
+    (sample) => {
+      const sealed = JSON.parse(String(sample.sealed)) as Record<string, unknown>;
+      const record = JSON.parse(String(sample.record)) as { seals: Record<string, string> };
+      const added = { idempotencyKey: 'k', salt: '0'.repeat(32) };
+      for (const name of [...Object.keys(sealed), 'request', 'constructor', '__proto__']) {
+        const [{ [name]: _, ...sections }, { [name]: __, ...seals }] = [sealed, record.seals];
+        const more = { ...sections, [name]: added };
+        const moreSeals = { ...seals, [name]: sha256(canonicalJson(added)) };
+        for (const [theSections, theSeals] of [
+          [sections, record.seals],
+          [sealed, seals],
+          [sections, seals],
+          [more, record.seals],
+          [sealed, moreSeals],
+          [more, moreSeals],
+        ]) {
+          const text = canonicalJson({ ...record, seals: theSeals });
+          expectTheSameBothWays({
+            ...withRecord(sample, text),
+            sealed: Buffer.from(canonicalJson(theSections)),
+          });
+        }
+      }
+    },
+  );
+
+  it('finds what the long way finds in a sealed part that is not what it was', () => {
+    for (const sample of samples)
+      for (const text of changes(String(sample.sealed)))
+        expectTheSameBothWays({ ...sample, sealed: Buffer.from(text) });
+  });
+
+  it('finds what the long way finds in facts of any text', () => {
+    const revision = fc.nat(0xfff);
+    check(
+      fc.property(randomizedFact, revision, (fact, at) => {
+        const record = stored(fact, at);
+        expectTheSameBothWays(record);
+        expectTheSameBothWays({ ...record, revision: at + 1 });
+        expectTheSameBothWays({ ...record, stream: 'study-another' });
+        expectTheSameBothWays({ ...record, stream: 'log' });
+        expectTheSameBothWays({ ...record, leaf: Buffer.alloc(32) });
+      }),
+    );
+  });
+});
+
+describe('the pattern of a schema', () => {
+  const matches = (schema: z.ZodType, text: string) => new RegExp(`^${canonicalPattern(schema)}$`).test(text);
+
+  it.each([1, 9, 10, 19, 100, 4294967295, Number.MAX_SAFE_INTEGER])(
+    'takes the integers from 0 or 1 to %d, written in the one way',
+    (maximum) => {
+      const near = [0, 1, 2, 9, 10, 11, 99, maximum - 1, maximum, maximum + 1, maximum + 10, maximum * 10];
+      const numbers = fc.oneof(fc.constantFrom(...near), fc.nat(), fc.maxSafeNat());
+      check(
+        fc.property(numbers, (value) => {
+          for (const minimum of [0, 1]) {
+            const schema = z.int().min(minimum).max(maximum);
+            const isWhole = Number.isSafeInteger(value);
+            if (isWhole) expect(matches(schema, String(value))).toBe(schema.safeParse(value).success);
+            for (const text of [
+              `-${value}`,
+              `0${value}`,
+              `${value}.0`,
+              `${value}e0`,
+              ` ${value}`,
+              `${value} `,
+            ])
+              expect(matches(schema, text)).toBe(false);
+          }
+        }),
+      );
+    },
+  );
+
+  it('takes members in the order of RFC 8785, those that may be missing too', () => {
+    const schema = z.strictObject({
+      b: z.boolean(),
+      a: z.int().min(0).optional(),
+      c: z.boolean().optional(),
+    });
+    for (const value of [{ b: true }, { a: 1, b: true }, { b: true, c: false }, { a: 0, b: false, c: true }])
+      expect(matches(schema, canonicalJson(value))).toBe(true);
+    for (const text of [
+      '{}',
+      '{"b":true,"a":1}',
+      '{"a":1}',
+      '{"b":true,}',
+      '{,"b":true}',
+      '{"b":true,"d":1}',
+    ])
+      expect(matches(schema, text)).toBe(false);
+  });
+
+  it('takes what is canonical of a state, and a state alone', () => {
+    const { schema } = catalogue.definition('StudyRegistered', 1)?.sections[0] ?? {};
+    check(
+      fc.property(bgState, (state) => {
+        const section = { bgState: state, salt: 'a'.repeat(32), seed: '1' };
+        expect(schema && matches(schema, canonicalJson(section))).toBe(true);
+        expect(schema && matches(schema, canonicalJson({ ...section, seed: 'one' }))).toBe(false);
+      }),
+    );
+  });
+
+  it.each([
+    ['a number that need not be whole', z.number()],
+    ['a number that may be negative', z.int()],
+    ['a text with a longest length', z.string().max(5)],
+    ['a text of at least two characters', z.string().min(2)],
+    ['a pattern that may match a quote', z.string().regex(/^.+$/)],
+    ['a pattern that may match a quote by exclusion', z.string().regex(/^[^a]$/)],
+    ['a pattern that looks ahead', z.string().regex(/^(?=a)a$/)],
+    ['a pattern without an end', z.string().regex(/^a/)],
+    ['an object that may have any members', z.looseObject({ a: z.boolean() })],
+    ['a list with a longest length', z.array(z.boolean()).max(3)],
+    ['anything', z.unknown()],
+  ])('is refused of %s, for which there is only the long way', (_, schema) => {
+    expect(() => canonicalPattern(schema)).toThrow(NotUnderstood);
+  });
+
+  it('is refused of an object that may be empty or not', () => {
+    expect(() => objectPattern([{ name: 'a', pattern: '0', isOptional: true }])).toThrow(NotUnderstood);
+    expect(objectPattern([])).toBe('\\{\\}');
+  });
+});
