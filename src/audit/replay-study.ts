@@ -15,6 +15,7 @@ import { ForkableMap } from '../study/forkable-map.ts';
 import { IdPattern, problemsOfId } from '../study/participant-id.ts';
 import { type Enrolled, evolve, type RegisteredState, type StudyState } from '../study/state.ts';
 import { type Difference, factDifferences, problem } from './differences.ts';
+import { DigestSet } from './digest-set.ts';
 import type { KeyHistory } from './key-history.ts';
 import { asProblems, mostTelling, type Replay } from './replay.ts';
 import type { Problem } from './report.ts';
@@ -270,7 +271,7 @@ const SOMEBODY: Enrolled = { participantId: '', levels: [] };
 
 /** Which participants, or requests, there were; not what they were, which a replay has no use for. */
 class Known extends ForkableMap<string, Enrolled> {
-  readonly #keys = new Set<string>();
+  readonly #keys = new DigestSet();
 
   override get(key: string): Enrolled | undefined {
     return this.#keys.has(key) ? SOMEBODY : undefined;
