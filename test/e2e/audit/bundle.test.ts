@@ -6,8 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, decodeRecord, encodeRecord, leafHash } from '../../../events/record.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { systemTools } from '../../../src/write/tools.ts';
-import { inCi } from '../../support/in-ci.ts';
-import { findPython } from '../../support/numpy.ts';
+import { requiredPython } from '../../support/numpy.ts';
 import { urn, urnOk } from '../../support/service.ts';
 import { makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -27,16 +26,8 @@ import {
 
 const TREATMENTS = ['ZZTREATA', 'ZZTREATB'];
 
-const found = findPython('numpy, cryptography');
-const python = found ?? 'python3';
-if (found === undefined && !inCi) {
-  // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
-  console.warn(
-    'bundles are NOT verified: no Python with numpy and cryptography (Debian: apt install python3-numpy python3-cryptography)',
-  );
-}
-/** In CI a missing numpy is a failure. */
-const isSkipped = found === undefined && !inCi;
+const found = requiredPython('numpy, cryptography');
+const python = found ?? '';
 
 const newFolder = temporaryFolders();
 const data = join(newFolder(), 'data');
@@ -51,7 +42,7 @@ let trusted: string;
 let receipts: string;
 const said: Record<string, string> = {};
 
-describe.skipIf(isSkipped)('urn bundle', () => {
+describe.skipIf(found === undefined)('urn bundle', () => {
   beforeAll(async () => {
     const { service, receipts: notes } = await makeSleepHistory(data);
     receipts = join(folder, 'receipts.txt');
