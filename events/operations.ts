@@ -58,6 +58,7 @@ export const Disclosure = z.enum([
   'generator-states',
   'records', // as they are stored, with their sealed sections
   'seed',
+  'verification', // the report of one: where it fails, treatments and states
 ]);
 export type Disclosure = z.infer<typeof Disclosure>;
 

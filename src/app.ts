@@ -9,6 +9,7 @@ import { participants } from '../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../projections/runner.ts';
 import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
+import { type Verify, verifyInStore } from './audit/verifications.ts';
 import { DomainError } from './errors.ts';
 import { type LogIdentity, openIdentity, presentKey } from './ledger/identity.ts';
 import { type Keyring, keyringInFile, keyringInMemory } from './ledger/keyring.ts';
@@ -24,6 +25,7 @@ import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
 import { BackwardChecks } from './store/sqlite-checks.ts';
 import { type OpenSource, openRecordedSource } from './store/sqlite-recorded-source.ts';
+import { verifyDatabase } from './store/sqlite-verification.ts';
 import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
 import { systemTools } from './write/tools.ts';
@@ -67,6 +69,8 @@ export interface OpenLog {
   recover(loss: Loss, reason: string, actor: Actor): Promise<string[]>;
   /** Has another key sign from now on. @returns its verifier key */
   rotateSigningKey(reason: string, actor: Actor): Promise<string>;
+  /** Verifies what stands in the log now. */
+  readonly verify: Verify;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Answers what was accepted, then closes. */
@@ -86,7 +90,7 @@ export async function openLog(
   hooks: RunnerHooks & WriterHooks & { onKeyLost?(error: Error): void } = {},
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const { store, keyring, startChecks, lastCheckpointsFile } = openStore(settings);
+  const { store, verify, keyring, startChecks, lastCheckpointsFile } = openStore(settings);
   try {
     const identity = await openIdentity(store, keyring, settings.logName, actor, tools);
     // The decider first: what it refuses, no read model takes in.
@@ -159,6 +163,7 @@ export async function openLog(
       operations,
       rebuild,
       rolledBack,
+      verify,
       lastCheckpoints,
       recover,
       close,
@@ -203,6 +208,7 @@ function rollbackError(first: Rollback, others: number): DomainError {
 
 interface OpenStore {
   readonly store: EventStore;
+  readonly verify: Verify;
   readonly keyring: Keyring;
   /** Undefined where it is not worth it. */
   readonly startChecks?: () => BackwardChecks | undefined;
@@ -211,13 +217,15 @@ interface OpenStore {
 
 function openStore(settings: LogSettings): OpenStore {
   if (settings.store === 'memory:') {
-    return { store: new MemoryStore(), keyring: keyringInMemory() };
+    const store = new MemoryStore();
+    return { store, verify: verifyInStore(store), keyring: keyringInMemory() };
   }
   const file = databaseFile(settings);
   const keyring = keyringInFile(signingKeyFile(settings));
   const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
   const lastCheckpointsFile = join(resolve(settings.data), LAST_CHECKPOINTS);
-  return { store: new SqliteStore(file), keyring, startChecks, lastCheckpointsFile };
+  const store = new SqliteStore(file);
+  return { store, verify: verifyDatabase(file), keyring, startChecks, lastCheckpointsFile };
 }
 
 /** Of a database and its write-ahead log. */

@@ -3,6 +3,7 @@ import type { OperationsFact } from '../events/operations.ts';
 import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
 import { History } from './audit/history.ts';
+import { Verifications } from './audit/verifications.ts';
 import { configurationDifferences, describeDifferences } from './configuration/differences.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { httpApp } from './http/app.ts';
@@ -63,6 +64,7 @@ export async function startService(
     version: settings.version,
     onFailure: (fact, by, error) => logger.error({ ...occurrence(fact, by), why: error.message }, UNRECORDED),
   });
+  const verifications = new Verifications(log.verify);
   try {
     const app = httpApp({
       authentication: new Authentication(log.keys),
@@ -70,6 +72,8 @@ export async function startService(
       runner: log.runner,
       ledger: log.ledger,
       history: new History({ store: log.store, logId: log.identity.logId }),
+      verifications,
+      logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder,
       logger,
@@ -102,6 +106,8 @@ export async function startService(
     const collectors = log.rolledBack() ? [] : startCollectors(log, settings.witness, logger);
     const stop = async () => {
       notReady = 'The service is shutting down';
+      // It may take long, and its asker is answered 503. All that was accepted besides is done.
+      await verifications.stop();
       await server.drain();
       await recorder.stop();
       for (const collector of collectors) await collector.stop();

@@ -15,6 +15,7 @@ import { getOperations } from './routes/operations.ts';
 import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
+import { getVerification } from './routes/verification.ts';
 import { type Locals, ready, type StudyRoutes } from './study-request.ts';
 
 export interface HttpParts extends StudyRoutes {
@@ -41,6 +42,7 @@ export function httpApp(parts: HttpParts): Express {
 
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
+  route(app, '/verification', '[]', { GET: getVerification(parts) });
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });

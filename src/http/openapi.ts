@@ -1,20 +1,19 @@
 /** The OpenAPI 3.1 document, made from the schemas that the results are checked against. */
-import { z } from 'zod';
-import { ExplanationResult } from './explanation-result.ts';
-import { OperationsResult } from './operations-result.ts';
+import { EVIDENCE_PATHS, EVIDENCE_SCHEMAS } from './openapi-evidence.ts';
 import {
-  BalanceResult,
-  BareUint128,
-  CheckpointResult,
-  ConsistencyProofResult,
-  InclusionProofResult,
-  ParticipantId,
-  ParticipantRecord,
-  RecordsResult,
-  StudyConfigurationResult,
-} from './schemas.ts';
-
-type Json = Record<string, unknown>;
+  BAD_REQUEST,
+  envelopeOf,
+  idParameter,
+  type Json,
+  jsonSchema,
+  MOMENT,
+  operation,
+  READ_ERRORS,
+  ref,
+  response,
+  study,
+} from './openapi-parts.ts';
+import { ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
 
 export function openApiDocument(version: string): Json {
   return {
@@ -73,121 +72,7 @@ export function openApiDocument(version: string): Json {
           },
         }),
       },
-      '/records': {
-        get: operation('The records of a study as they are stored, a page at a time', 'records', ['audit'], {
-          parameters: [
-            study,
-            numberParameter(
-              'from',
-              false,
-              'First revision; without it 0. The next page begins behind the last revision of this one; Urn-Revision tells where the study ends.',
-            ),
-          ],
-          result: ref('Records'),
-          empty: [],
-          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
-        }),
-      },
-      '/operations': {
-        get: operation(
-          'Refused requests, disclosures and runs of the service, a page at a time, the oldest first',
-          'operations',
-          ['audit'],
-          {
-            parameters: [
-              { ...study, required: false, description: 'Only what concerns this study' },
-              numberParameter(
-                'from',
-                false,
-                'First revision of the stream `operations`; without it 0. The header Urn-Next says where the next page begins.',
-              ),
-            ],
-            result: ref('Operations'),
-            example: EXAMPLE_OPERATIONS,
-            empty: [],
-            headers: {
-              'Urn-Revision': {
-                description: 'Revision of the last event of the stream `operations`',
-                schema: { type: 'integer' },
-              },
-              'Urn-Next': {
-                description: 'Where the next page begins; absent when there is none',
-                schema: { type: 'integer' },
-              },
-            },
-            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
-          },
-        ),
-      },
-      '/checkpoint': {
-        get: operation(
-          "A signed checkpoint of the study's ledger",
-          'checkpoint',
-          ['read', 'blinded', 'randomize', 'audit'],
-          {
-            parameters: [
-              study,
-              numberParameter('size', false, 'Of an earlier state: 1 is the registration alone', 1),
-            ],
-            result: ref('Checkpoint'),
-            example: EXAMPLE_CHECKPOINT,
-            empty: {},
-            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
-          },
-        ),
-      },
-      '/inclusion_proof': {
-        get: operation("That a record stands in the study's ledger", 'inclusionProof', ['audit'], {
-          parameters: [
-            study,
-            numberParameter('revision', true, 'The record'),
-            numberParameter('size', false, 'The tree; without it the present one', 1),
-          ],
-          result: ref('InclusionProof'),
-          example: { revision: 0, size: 1, leaf: EXAMPLE_CHECKPOINT.root, proof: [] },
-          empty: {},
-          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
-        }),
-      },
-      '/consistency_proof': {
-        get: operation(
-          "That an earlier state of the study's ledger is the beginning of a later one",
-          'consistencyProof',
-          ['audit'],
-          {
-            parameters: [
-              study,
-              numberParameter('first', true, 'Size of the earlier tree', 1),
-              numberParameter('second', false, 'Size of the later one; without it the present one', 1),
-            ],
-            result: ref('ConsistencyProof'),
-            example: { first: 1, second: 1, proof: [] },
-            empty: {},
-            errors: { 400: BAD_REQUEST, ...READ_ERRORS },
-          },
-        ),
-      },
-      '/explanation': {
-        get: operation('Why a participant got this arm', 'explanation', ['audit'], {
-          parameters: [study, idParameter(true)],
-          result: ref('Explanation'),
-          empty: [],
-          errors: {
-            400: BAD_REQUEST,
-            ...READ_ERRORS,
-            404: `${READ_ERRORS[404]}; or it has no such participant, or none within the limits of the key`,
-          },
-        }),
-      },
-      '/balance': {
-        get: operation('Participants of each level on each treatment', 'balance', ['audit'], {
-          parameters: [study, ...MOMENT],
-          result: ref('Balance'),
-          example: EXAMPLE_BALANCE,
-          empty: [],
-          errors: { 400: BAD_REQUEST, ...READ_ERRORS },
-        }),
-      },
+      ...EVIDENCE_PATHS,
       '/healthz': { get: operational('The process is alive', 'health') },
       '/readyz': {
         get: operational('The service is ready: its projections have caught up with the log', 'readiness'),
@@ -202,28 +87,12 @@ export function openApiDocument(version: string): Json {
       schemas: {
         StudyConfiguration: jsonSchema(StudyConfigurationResult),
         ParticipantRecord: jsonSchema(ParticipantRecord),
-        Records: jsonSchema(RecordsResult),
-        Operations: jsonSchema(OperationsResult),
-        Checkpoint: jsonSchema(CheckpointResult),
-        InclusionProof: jsonSchema(InclusionProofResult),
-        ConsistencyProof: jsonSchema(ConsistencyProofResult),
-        Explanation: jsonSchema(ExplanationResult),
-        Balance: jsonSchema(BalanceResult),
+        ...EVIDENCE_SCHEMAS,
         Error: envelopeOf({ description: 'Empty, but for a participant that is already assigned' }),
       },
     },
   };
 }
-
-const BAD_REQUEST =
-  'Malformed, a parameter is missing or unknown, or a level is invalid; the message names every problem.';
-const READ_ERRORS = {
-  401: 'The API key is missing or not valid',
-  403: 'The key lacks the scope, or is limited to other levels',
-  404: 'No such study, or not one of the key',
-  429: 'Too many failed attempts from this address (a valid key is never refused)',
-  503: 'Starting, overloaded, or the log has no room or does not answer; try again after Retry-After',
-};
 
 const EXAMPLE_CONFIGURATION = {
   factors: { sex: ['Male', 'Female'], local_site: ['11-Cook County – Chicago', '30-Dupage County'] },
@@ -244,85 +113,6 @@ const EXAMPLE_RECORD = {
   user: 'site-30',
 };
 
-const EXAMPLE_CHECKPOINT = {
-  origin: 'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2',
-  size: 1,
-  root: 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=',
-  checkpoint:
-    'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn <base64 of key id and signature>\n',
-};
-
-const EXAMPLE_OPERATIONS = [
-  {
-    revision: 1,
-    at: '2026-02-21T08:17:01.330Z',
-    type: 'RequestRefused',
-    actor: { keyId: 'k5f1c09ab34d2', user: 'site-11', accessRevision: 0 },
-    data: {
-      operation: 'POST /study_participants',
-      study: 'CHS JCOIN',
-      reason: 'duplicate',
-      count: 1999,
-      firstAt: '2026-02-21T08:16:01.298Z',
-      lastAt: '2026-02-21T08:17:00.911Z',
-    },
-  },
-  {
-    revision: 2,
-    at: '2026-03-16T10:30:05.518Z',
-    type: 'EvidenceDisclosed',
-    actor: { keyId: 'k8d20e7713fa9', user: 'auditor', accessRevision: 2 },
-    data: {
-      what: 'explanation',
-      study: 'CHS JCOIN',
-      participant: '001-0001',
-      count: 1,
-      firstAt: '2026-03-16T10:30:05.517Z',
-      lastAt: '2026-03-16T10:30:05.517Z',
-    },
-  },
-];
-
-const EXAMPLE_BALANCE = {
-  treatments: ['MART', 'RMC-Q', 'RMC-A'],
-  totals: [2, 2, 1],
-  factors: [
-    {
-      factor: 'sex',
-      levels: [
-        { level: 'Male', counts: [1, 1, 1] },
-        { level: 'Female', counts: [1, 1, 0] },
-      ],
-    },
-  ],
-};
-
-const study = {
-  name: 'study',
-  in: 'query',
-  required: true,
-  description: "The study's name",
-  schema: { type: 'string' },
-};
-
-/** A factor's name never begins with `urn.`. */
-const MOMENT = [
-  {
-    name: 'urn.revision',
-    in: 'query',
-    description: 'As it stood at this revision. Needs the scope `audit` besides; excludes urn.at.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  {
-    name: 'urn.at',
-    in: 'query',
-    description:
-      'As it stood at this instant: up to the first event, in the order of revisions, that is later. The header Urn-Revision says which revision that is. Needs the scope `audit` besides; excludes urn.revision.',
-    schema: { type: 'string', format: 'date-time' },
-    example: '2027-06-30T12:00:00Z',
-  },
-];
-
 const POST_HEADERS = [
   {
     name: 'Idempotency-Key',
@@ -339,14 +129,6 @@ const POST_HEADERS = [
   },
 ];
 
-function idParameter(required: boolean): Json {
-  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
-}
-
-function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
-  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
-}
-
 /** Factors are bare parameters, whose names the study decides. */
 function levels(description: string): Json {
   return {
@@ -362,50 +144,6 @@ function levels(description: string): Json {
 
 const records = { type: 'array', items: ref('ParticipantRecord') };
 
-interface Operation {
-  parameters: readonly Json[];
-  result: Json;
-  /** An example of `results`. */
-  example?: unknown;
-  /** `results` on an error. */
-  empty: unknown;
-  errors: Readonly<Record<number, string>>;
-  /** Headers of a success besides those that all have. */
-  headers?: Json;
-}
-
-function operation(summary: string, operationId: string, scopes: readonly string[], parts: Operation): Json {
-  const { parameters, result, example, empty, errors, headers } = parts;
-  const failures = Object.entries(errors).map(([status, description]) => [
-    status,
-    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
-  ]);
-  return {
-    tags: ['Studies'],
-    summary,
-    operationId,
-    description: `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
-    parameters,
-    responses: {
-      200: {
-        ...response(
-          'Success',
-          envelopeOf(result),
-          example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
-        ),
-        headers: {
-          'Urn-Revision': {
-            description: 'Revision of the study that the answer shows',
-            schema: { type: 'integer' },
-          },
-          ...headers,
-        },
-      },
-      ...Object.fromEntries(failures),
-    },
-  };
-}
-
 function operational(summary: string, operationId: string): Json {
   const responses = {
     200: response('Success', envelopeOf({ type: 'object' }), {
@@ -420,47 +158,4 @@ function operational(summary: string, operationId: string): Json {
     }),
   };
   return { tags: ['Operation'], summary, operationId, security: [], responses };
-}
-
-function envelopeOf(results: Json): Json {
-  return {
-    type: 'object',
-    required: ['message', 'results', 'status'],
-    additionalProperties: false,
-    properties: {
-      message: { type: 'string', description: '`Success`, or what is wrong' },
-      results,
-      status: { type: 'integer', description: 'Equal to the HTTP status' },
-    },
-  };
-}
-
-function response(description: string, schema: Json, example: Json | undefined): Json {
-  const content = { schema, ...(example && { example }) };
-  return { description, content: { 'application/json': content } };
-}
-
-function ref(name: string): Json {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-function jsonSchema(schema: z.ZodType): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    target: 'draft-2020-12',
-    unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema }) => {
-      const { type } = zodSchema._zod.def;
-      if (type === 'bigint') jsonSchema.type = 'integer';
-      if (zodSchema === BareUint128) {
-        delete jsonSchema.pattern;
-        Object.assign(jsonSchema, { type: 'integer', minimum: 0 });
-      }
-      if (type === 'map')
-        Object.assign(jsonSchema, {
-          type: 'object',
-          additionalProperties: { type: 'array', items: { type: 'string' } },
-        });
-    },
-  });
-  return rest;
 }

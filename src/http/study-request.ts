@@ -7,6 +7,7 @@ import { type Participant, type Participants, participants } from '../../project
 import type { Runner } from '../../projections/runner.ts';
 import type { Accepted } from '../access/keys.ts';
 import type { History } from '../audit/history.ts';
+import type { Verifications } from '../audit/verifications.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Disclosed, Recorder } from '../operations/recorder.ts';
 import type { KeyActor } from '../operations/refusals.ts';
@@ -25,6 +26,9 @@ export interface StudyRoutes {
   readonly runner: Runner;
   readonly ledger: Ledger;
   readonly history: History;
+  readonly verifications: Verifications;
+  /** As the origins of its checkpoints begin. */
+  readonly logName: string;
   readonly views: StudyViews;
   readonly recorder: Pick<Recorder, 'refused' | 'disclosed'>;
   /** Why the service is not ready, or undefined when it is. */
@@ -160,11 +164,14 @@ export function ready(notReady: StudyRoutes['notReady']): void {
 }
 
 /** A study that is not among the key's is told from one that does not exist by nothing. */
-export function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: string | undefined): Study {
-  if (name === undefined || name === '') throw new HttpProblem(400, 'study is missing');
+export function studyFor(
+  { studies, runner }: Pick<StudyRoutes, 'studies' | 'runner'>,
+  key: ApiKey,
+  asked: string | undefined,
+): Study {
+  const name = nameFor(key, asked);
   const study = studies.find(name);
-  const notFound = () => new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
-  if (key.studies && !key.studies.includes(name)) throw notFound();
+  const notFound = () => noStudy(name);
   const has = (factor: string) =>
     study?.registered.configuration.factors.some((candidate) => candidate.name === factor);
   if (study && key.where?.some((limit) => !has(limit.factor))) throw notFound();
@@ -178,6 +185,29 @@ export function studyFor({ studies, runner }: StudyRoutes, key: ApiKey, name: st
     );
   if (!study) throw notFound();
   return study;
+}
+
+/** As `studyFor`, but also one of which not all records can be read: all that is known of it is what it is called. */
+export function studyNameFor(
+  routes: Pick<StudyRoutes, 'studies' | 'runner'>,
+  key: ApiKey,
+  asked: string | undefined,
+): { readonly name: string; readonly stream: string } {
+  const name = nameFor(key, asked);
+  const stream = routes.studies.streamOf(name);
+  if (!routes.runner.halted(stream)) studyFor(routes, key, name);
+  return { name, stream };
+}
+
+/** @throws HttpProblem 400, 404 */
+function nameFor(key: ApiKey, name: string | undefined): string {
+  if (name === undefined || name === '') throw new HttpProblem(400, 'study is missing');
+  if (key.studies && !key.studies.includes(name)) throw noStudy(name);
+  return name;
+}
+
+function noStudy(name: string): HttpProblem {
+  return new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
 }
 
 /** Whether levels (one per factor, in the study's order) lie within the key's limits: of one factor any, of several all. */

@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { decodeBase64 } from './base64.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
-import { parseNote } from './signed-note.ts';
+import { type Malformed, parseNote } from './signed-note.ts';
 
 /** A checkpoint as it was kept. Nothing of it is true before its signature is checked. */
 export interface KeptCheckpoint {
@@ -77,8 +77,14 @@ function endOfNote(lines: readonly string[], begin: number): number | undefined 
 }
 
 function checkpointAt(note: string, where: string): KeptCheckpoint {
+  const kept = keptCheckpoint(note, where);
+  if ('why' in kept) throw new CheckpointFileError(`${where}: ${kept.why} ${HINT}`);
+  return kept;
+}
+
+/** @param where what reports call it */
+export function keptCheckpoint(note: string, where: string): KeptCheckpoint | Malformed {
   const parsed = parseNote(note);
   const claims = parsed.type === 'note' ? parseCheckpoint(parsed.text) : parsed;
-  if (claims.type === 'malformed') throw new CheckpointFileError(`${where}: ${claims.why} ${HINT}`);
-  return { where, note, claims };
+  return claims.type === 'malformed' ? claims : { where, note, claims };
 }

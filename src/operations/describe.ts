@@ -74,6 +74,8 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
       return `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`;
     case 'seed':
       return 'the seed';
+    case 'verification':
+      return `the report of a verification${at}`;
   }
 }
 

@@ -128,7 +128,10 @@ function unpack(stream: string, page: PackedPage): SourceRecord[] {
 }
 
 /** A thread's error comes without its class. */
-function readError(path: string, error: Error & { code?: string; failure?: StoreFailure }): StoreError {
+export function readError(
+  path: string,
+  error: Error & { code?: string; failure?: StoreFailure },
+): StoreError {
   const { code = '', failure, message } = error;
   if (failure !== undefined) return new StoreError(failure, 'not-written', message, error);
   const isDamaged = code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');

@@ -6,7 +6,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkRecord } from '../../events/record.ts';
 import { PAGE_RECORDS } from './event-store.ts';
-import { type RecordedFile, RecordedLog, type RecordedRow } from './sqlite-recorded.ts';
+import { type RecordedFile, RecordedLog, type RecordedRow, recordOf } from './sqlite-recorded.ts';
 
 export interface RecordedThreadData extends Pick<RecordedFile, 'file' | 'use'> {
   /** One element, 1 while the other thread has nothing to do. */
@@ -96,17 +96,10 @@ function pack(stream: string, rows: readonly RecordedRow[], used: SharedArrayBuf
 }
 
 /** Whatever is wrong with a record is found again, and named, where it is decided again. */
-function isSound(stream: string, { bytes, leafLength, recordLength, revision }: RecordedRow): boolean {
-  if (!bytes) return false;
-  const sealedAt = leafLength + recordLength;
+function isSound(stream: string, row: RecordedRow): boolean {
+  if (!row.bytes) return false;
   try {
-    checkRecord({
-      stream,
-      revision,
-      leaf: bytes.subarray(0, leafLength),
-      record: bytes.subarray(leafLength, sealedAt),
-      sealed: bytes.subarray(sealedAt),
-    });
+    checkRecord(recordOf(stream, row));
     return true;
   } catch {
     return false;

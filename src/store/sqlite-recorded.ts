@@ -5,6 +5,7 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import type { SourceRecord } from '../audit/source.ts';
 import { StoreError } from './event-store.ts';
 import type { Database, Statement } from './sqlite-library.ts';
 import { checkDatabase, openForReading, type Row } from './sqlite-schema.ts';
@@ -77,6 +78,20 @@ export interface RecordedRow {
   readonly bytes: Buffer | null;
   readonly leafLength: number;
   readonly recordLength: number;
+}
+
+/** The record of a row, which shares its bytes. */
+export function recordOf(stream: string, row: RecordedRow): SourceRecord {
+  const { revision, leafLength, recordLength } = row;
+  const bytes = row.bytes ?? Buffer.alloc(0);
+  const sealedAt = leafLength + recordLength;
+  return {
+    stream,
+    revision,
+    leaf: bytes.subarray(0, leafLength),
+    record: bytes.subarray(leafLength, sealedAt),
+    sealed: bytes.subarray(sealedAt),
+  };
 }
 
 /** The members of a RecordedRow in their order. */

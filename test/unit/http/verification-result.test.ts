@@ -1,0 +1,115 @@
+/** What of a verification's report a key may see. */
+import { describe, expect, it } from 'vitest';
+import type { Report, StreamReport } from '../../../src/audit/report.ts';
+import { verificationJson, verificationResult } from '../../../src/http/verification-result.ts';
+
+const STREAM = 'study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2';
+const OTHER = 'study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c11';
+const SECRET = 'SECRET of another study';
+
+const stream = (name: string, more: Partial<StreamReport> = {}): StreamReport => ({
+  stream: name,
+  sound: false,
+  records: 9,
+  root: 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=',
+  notReplayed: 3,
+  evidence: { matching: 0, matchingSize: 0, failing: 0, failed: [], lost: [], uncovered: { from: 0, to: 8 } },
+  warnings: [],
+  ...more,
+});
+
+const divergence = (field: string, value: string) => ({
+  revision: 6,
+  id: '0190b7a4-7a3c-7def-8123-456789abcdef',
+  type: 'ParticipantRandomized',
+  participant: '001',
+  field,
+  expected: value,
+  found: value,
+  why: 'it differs',
+  alsoDiffer: ['data.other'],
+});
+
+const report = (...streams: readonly StreamReport[]): Report => ({
+  ok: false,
+  selfConsistentOnly: true,
+  log: {
+    id: '0190b7a4-7a3c-7def-8123-456789abcdef',
+    name: 'urn',
+    publicKey: 'urn+00000000+AQ==',
+    laterKeys: [],
+    recoveries: [{ recovery: 1, at: '2027-04-21T10:00:00.000Z', reason: SECRET }],
+  },
+  trusted: [],
+  untrustedKey: false,
+  streams,
+  unusedCheckpoints: [],
+  seconds: 0.1,
+});
+
+const limited = (...streams: readonly StreamReport[]) =>
+  verificationResult(report(...streams), { stream: STREAM, isLimited: true });
+const unlimited = (...streams: readonly StreamReport[]) =>
+  verificationResult(report(...streams), { stream: STREAM, isLimited: false });
+
+describe('a key that is limited to studies', () => {
+  it('learns of log and access that they diverge and where, and nothing of what stands there', () => {
+    for (const name of ['log', 'access']) {
+      const shown = limited(stream(name, { divergence: divergence('data.grant', SECRET) }));
+      expect(JSON.stringify(shown)).not.toContain('SECRET');
+      expect(shown.streams[0]?.divergence).toEqual({ revision: 6, why: expect.stringContaining('limited') });
+      expect(shown.streams[0]).toMatchObject({ sound: false, records: 9, notReplayed: 3 });
+    }
+  });
+
+  it('sees what its study should hold, but of a key that acted in it no user and no studies', () => {
+    const arms = limited(stream(STREAM, { divergence: divergence('allocation.treatment', '"MART"') }));
+    expect(arms.streams[0]?.divergence).toEqual(divergence('allocation.treatment', '"MART"'));
+    for (const field of ['actor', 'actor.keyId', 'actor.user']) {
+      const shown = limited(stream(STREAM, { divergence: divergence(field, SECRET) }));
+      expect(JSON.stringify(shown)).not.toContain('SECRET');
+      expect(shown.streams[0]?.divergence).toMatchObject({ revision: 6, field, why: 'it differs' });
+    }
+  });
+
+  it('learns that the log was recovered, and not why', () => {
+    expect(limited().log?.recoveries).toEqual([{ recovery: 1, at: '2027-04-21T10:00:00.000Z' }]);
+  });
+});
+
+describe('every key', () => {
+  it('is told of the study that it asked about, whatever else was verified', () => {
+    const shown = unlimited(stream('log'), stream('access'), stream(OTHER), stream(STREAM));
+    expect(shown.streams.map((one) => one.stream)).toEqual(['log', 'access', STREAM]);
+  });
+
+  it('of any study sees all of it', () => {
+    const shown = unlimited(stream('access', { divergence: divergence('data.grant', SECRET) }));
+    expect(shown.streams[0]?.divergence).toEqual(divergence('data.grant', SECRET));
+    expect(shown.log?.recoveries[0]?.reason).toBe(SECRET);
+  });
+
+  it('is told what the report is worth', () => {
+    expect(unlimited().caution).toContain('The service has verified itself');
+  });
+
+  it('gets every member that a report can have, and no other', () => {
+    const evidence: StreamReport['evidence'] = {
+      matching: 1,
+      matchingSize: 2,
+      failing: 1,
+      failed: [{ where: 'checkpoint', size: 5, because: 'other-root', signedRoot: 'AA==', root: 'AQ==' }],
+      rewritten: { afterSize: 2, upToSize: 5 },
+      tailCutOff: { size: 9, signedSize: 12 },
+      lost: [{ where: 'checkpoint', size: 12, recovery: 1, kept: 9, because: 'declared-loss' }],
+      uncovered: { from: 2, to: 8 },
+    };
+    const warnings = [{ code: 'weak-seed', count: 1, revision: 0, text: 'weak' }] as const;
+    const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, evidence, warnings });
+    const { trusted: _, untrustedKey: _u, ...told } = report(full);
+    const { caution: _c, ...shown } = JSON.parse(
+      verificationJson({ ...told, trusted: [], untrustedKey: false }, { stream: STREAM, isLimited: false }),
+    );
+    expect(shown).toEqual(told);
+  });
+});
