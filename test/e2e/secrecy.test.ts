@@ -76,7 +76,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     for (const path of ['/explanation', '/balance', '/study_config', '/study_participants'])
       for (const parameters of [{}, { id: own }, { 'urn.revision': '1' }, { 'urn.at': '2100-01-01T00:00Z' }])
         await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
-    for (const path of ['/records', '/checkpoint', '/inclusion_proof', '/consistency_proof'])
+    for (const path of ['/records', '/verification', '/checkpoint', '/inclusion_proof', '/consistency_proof'])
       for (const parameters of [{}, { revision: '1' }, { first: '1' }])
         await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
     await as(service, name, '/study_config', { method: 'DELETE' });
