@@ -14,7 +14,7 @@ const Revision = z.int().nonnegative();
 const inTheClear = { stream: 'operations', sections: {}, optionalSections: {} } as const;
 
 /** How often it happened, and when by the clock of the process that counted. */
-const tally = { count: z.int().positive(), firstAt: Instant, lastAt: Instant };
+const tally = { count: z.int().min(1), firstAt: Instant, lastAt: Instant };
 
 /** `runId` is of this one run of the process: several may serve one log. */
 const Run = z.strictObject({ runId: z.uuid(), version: Name, nodeVersion: Name });
