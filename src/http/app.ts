@@ -3,6 +3,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { docsRouter } from './docs.ts';
+import type { Locals } from './locals.ts';
 import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
 import { HttpProblem, problemOf } from './problem.ts';
@@ -16,7 +17,7 @@ import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
 import { getVerification } from './routes/verification.ts';
-import { type Locals, ready, type StudyRoutes } from './study-request.ts';
+import { ready, type StudyRoutes } from './study-request.ts';
 
 export interface HttpParts extends StudyRoutes {
   readonly logger: Logger;

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { Router, static as staticFiles } from 'express';
 import helmet from 'helmet';
+import type { Locals } from './locals.ts';
 import { HttpProblem } from './problem.ts';
-import type { Locals } from './study-request.ts';
 
 const PAGE = `<!doctype html>
 <html lang="en">

@@ -12,8 +12,6 @@ import type { Past } from '../audit/past.ts';
 import { HttpProblem } from './problem.ts';
 import type { StudyRequest, StudyRoutes } from './study-request.ts';
 
-export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
-
 /**
  * The moment that a request asks about; undefined: now. What is wrong with it is added to the problems.
  * @throws HttpProblem 403 without the scope `audit`

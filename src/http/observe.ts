@@ -2,7 +2,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Locals } from './study-request.ts';
+import type { Locals } from './locals.ts';
 
 export function observe(logger: Logger, metrics: Metrics) {
   return (request: Request, response: Response, next: NextFunction): void => {

@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 
+/** They name the moment of a study that is asked about. */
+export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
+
 /** One line for each parameter that the route does not have: a misspelt one would silently be left out. */
 export function unknownParameters(query: Query, known: ReadonlySet<string>, route: string): string[] {
   return [...query.keys()]

@@ -5,8 +5,8 @@ import type { Keys } from '../access/keys.ts';
 import type { Recorder } from '../operations/recorder.ts';
 import type { KeyActor } from '../operations/refusals.ts';
 import { keysIn } from './credentials.ts';
+import type { Locals } from './locals.ts';
 import { knownMethod } from './observe.ts';
-import type { Locals } from './study-request.ts';
 
 export interface RefusalParts {
   readonly authentication: { readonly lookUp: Keys['lookUp'] };

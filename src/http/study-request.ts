@@ -10,9 +10,9 @@ import type { History } from '../audit/history.ts';
 import type { Verifications } from '../audit/verifications.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Disclosed, Recorder } from '../operations/recorder.ts';
-import type { KeyActor } from '../operations/refusals.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Authentication, apiKeyOf } from './credentials.ts';
+import type { Locals } from './locals.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
@@ -56,20 +56,6 @@ export interface StudyReply extends Reply {
   readonly discloses?: Omit<Disclosed, 'study'> | undefined;
   /** Why a request is refused, where the status does not say it. */
   readonly refused?: RefusalReason;
-}
-
-/** What a route leaves for the log, the metrics and the error handler. */
-export interface Locals {
-  route: string;
-  emptyResults: '{}' | '[]';
-  keyId?: string;
-  user?: string;
-  study?: string;
-  revision?: number;
-  /** Who asks, once the key is accepted. */
-  actor?: KeyActor;
-  /** Of the study, once it is clear that the key may know of it. */
-  studyName?: string;
 }
 
 export class StudyViews {

@@ -6,7 +6,7 @@ import type { Participant } from '../../projections/participants.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { IdPattern } from '../study/participant-id.ts';
 import { toJson } from './json.ts';
-import { MOMENT_PARAMETERS } from './moment.ts';
+import { MOMENT_PARAMETERS } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 import {

@@ -1,7 +1,7 @@
 /** GET /balance: participants of each level on each treatment. It tells arms in sum: for `audit` alone. */
 import { type Balance, balance } from '../../../projections/balance.ts';
-import { MOMENT_PARAMETERS, momentOf, studyAt } from '../moment.ts';
-import { refuseProblems, unknownParameters } from '../parameters.ts';
+import { momentOf, studyAt } from '../moment.ts';
+import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../parameters.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
 import { BalanceResult, checked } from '../schemas.ts';

@@ -1,7 +1,7 @@
 /** GET /study_config */
 import { studyConfig } from '../../../projections/study-config.ts';
-import { MOMENT_PARAMETERS, momentOf, studyAt } from '../moment.ts';
-import { refuseProblems, unknownParameters } from '../parameters.ts';
+import { momentOf, studyAt } from '../moment.ts';
+import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../parameters.ts';
 import { SUCCESS } from '../reply.ts';
 import { type StudyRoutes, studyHandler } from '../study-request.ts';
 
