@@ -5,13 +5,14 @@
 import type { DisclosedEvent } from '../../events/record.ts';
 import type { StudyOutcome } from '../study/commands.ts';
 import { problem } from './differences.ts';
+import { DigestSet } from './digest-set.ts';
 import type { Replay } from './replay.ts';
 import type { Problem } from './report.ts';
 import { type DisclosedStudyEvent, type StudyForm, undecided } from './study-form.ts';
 
 export class EnrolmentReplay implements Replay<DisclosedEvent> {
   readonly #form: StudyForm;
-  readonly #ids = new Set<string>();
+  readonly #ids = new DigestSet();
   #status: 'unregistered' | 'open' | 'paused' = 'unregistered';
   #treatments: readonly string[] = [];
   #recovery = 0;

@@ -11,6 +11,7 @@ import { decide } from '../study/decide.ts';
 import { ForkableMap } from '../study/forkable-map.ts';
 import { type Enrolled, evolve, type StudyState } from '../study/state.ts';
 import { type Difference, factDifferences } from './differences.ts';
+import { DigestSet } from './digest-set.ts';
 import { asProblems, mostTelling, type Replay } from './replay.ts';
 import type { Problem } from './report.ts';
 import { type StudyForm, undecided } from './study-form.ts';
@@ -106,7 +107,7 @@ const SOMEBODY: Enrolled = { participantId: '', levels: [] };
 
 /** Which participants, or requests, there were; not what they were, which a replay has no use for. */
 class Known extends ForkableMap<string, Enrolled> {
-  readonly #keys = new Set<string>();
+  readonly #keys = new DigestSet();
 
   override get(key: string): Enrolled | undefined {
     return this.#keys.has(key) ? SOMEBODY : undefined;

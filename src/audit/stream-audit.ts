@@ -2,6 +2,7 @@
 import type { DisclosedEvent } from '../../events/record.ts';
 import { type Decode, nameOf } from './decoding.ts';
 import { problem } from './differences.ts';
+import { DigestSet } from './digest-set.ts';
 import type { SignedCheckpoint } from './evidence.ts';
 import type { Replay } from './replay.ts';
 import type { Divergence, LostCheckpoint, Problem, StreamReport } from './report.ts';
@@ -20,6 +21,7 @@ export class StreamAudit<E extends DisclosedEvent> {
   readonly #warnings: Warnings;
   readonly #tree: StreamTree;
   readonly #lost: readonly LostCheckpoint[];
+  readonly #ids = new DigestSet('uuid');
   #records = 0;
   /** Records before the first that diverges. */
   #passed = 0;
@@ -114,6 +116,9 @@ export class StreamAudit<E extends DisclosedEvent> {
   #judge(event: E): readonly Problem[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [problem('log', this.#logId, event.log, 'the record belongs to another log')];
+    if (this.#ids.has(event.id))
+      return [problem('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
+    this.#ids.add(event.id);
     let problems: readonly Problem[];
     try {
       problems = this.#replay.take(event);

@@ -82,7 +82,9 @@ async function run({ reason, checkpoint = [], dryRun, unproven, json, ...options
     const renewed = dryRun ? [] : await log.recover(loss, reason, cliActor());
     if (json) return result(JSON.stringify({ recovery, declared: !dryRun, streams, lost, renewed }, null, 2));
     result(
-      [dryRun ? 'would be declared:' : `recovery ${recovery} is declared:`, lossTable(streams)].join('\n'),
+      [dryRun ? 'would be declared:' : `recovery ${recovery} is declared:`, lossTable(log, streams)].join(
+        '\n',
+      ),
     );
     if (dryRun) return;
     note(
@@ -123,14 +125,18 @@ function signedState({ logName, publicKeys }: LogIdentity, { note, where }: Kept
   return { ...place, size: opened.checkpoint.size, root: opened.checkpoint.root };
 }
 
-function lossTable(streams: readonly RecoveredStream[]): string {
+function lossTable({ studies }: OpenLog, streams: readonly RecoveredStream[]): string {
+  const names = new Map(
+    studies.list().map(({ stream, registered }) => [stream, registered.configuration.name]),
+  );
   return table([
-    ['stream', 'kept', 'signed', 'lost'],
+    ['stream', 'kept', 'signed', 'lost', 'study'],
     ...streams.map(({ stream, kept, signed }) => [
       stream,
       String(kept),
       signed ? String(signed.size) : 'not known',
       signed && signed.size > kept ? `at least ${signed.size - kept}` : 'none known',
+      names.get(stream) ?? (stream.startsWith('study-') ? '(lost as a whole: its name is not known)' : ''),
     ]),
   ]);
 }

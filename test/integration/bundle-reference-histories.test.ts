@@ -4,24 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OpenLog, openLog } from '../../src/app.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { OPERATOR } from '../support/facts.ts';
-import { inCi } from '../support/in-ci.ts';
-import { findPython } from '../support/numpy.ts';
+import { requiredPython } from '../support/numpy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { referenceHistories } from '../support/vectors.ts';
 import { forkingVerifier } from '../support/verifier.ts';
 
-const python = findPython();
-if (python === undefined && !inCi) {
-  // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
-  console.warn('bundles are NOT verified: no Python with numpy (Debian: apt install python3-numpy)');
-}
+const python = requiredPython();
 const folder = temporaryFolders()();
 const histories = referenceHistories();
-const verify = forkingVerifier(python ?? 'python3');
+const verify = forkingVerifier(python ?? '');
 let log: OpenLog;
 let keyId: string;
 
-describe.skipIf(python === undefined && !inCi)('the verifier draws again what the reference drew', () => {
+describe.skipIf(python === undefined)('the verifier draws again what the reference drew', () => {
   beforeAll(async () => {
     log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
     await log.rebuild();

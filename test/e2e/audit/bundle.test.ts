@@ -10,8 +10,7 @@ import { canonicalJson, decodeRecord, encodeRecord, leafHash } from '../../../ev
 import type { Report } from '../../../src/audit/report.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { systemTools } from '../../../src/write/tools.ts';
-import { inCi } from '../../support/in-ci.ts';
-import { findPython } from '../../support/numpy.ts';
+import { requiredPython } from '../../support/numpy.ts';
 import { firstDivergence, type OwnVerdict, verifyOurselves } from '../../support/own-verifier.ts';
 import { urn, urnOk } from '../../support/service.ts';
 import { makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
@@ -32,16 +31,8 @@ import {
 
 const TREATMENTS = ['ZZTREATA', 'ZZTREATB'];
 
-const found = findPython('numpy, cryptography');
-const python = found ?? 'python3';
-if (found === undefined && !inCi) {
-  // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
-  console.warn(
-    'bundles are NOT verified: no Python with numpy and cryptography (Debian: apt install python3-numpy python3-cryptography)',
-  );
-}
-/** In CI a missing numpy is a failure. */
-const isSkipped = found === undefined && !inCi;
+const found = requiredPython('numpy, cryptography');
+const python = found ?? '';
 
 const newFolder = temporaryFolders();
 const data = join(newFolder(), 'data');
@@ -56,7 +47,7 @@ let trusted: string;
 let receipts: string;
 const said: Record<string, string> = {};
 
-describe.skipIf(isSkipped)('urn bundle', () => {
+describe.skipIf(found === undefined)('urn bundle', () => {
   beforeAll(async () => {
     const { service, receipts: notes } = await makeSleepHistory(data);
     receipts = join(folder, 'receipts.txt');

@@ -311,6 +311,7 @@ describe.concurrent('records moved about are named:', () => {
     }));
     const copied = altered(rows[5] as Row, (record) => {
       record.revision = 6;
+      record.id = '019c7f44-d7f8-719a-9b31-f09043b87245';
       record.data.participantId = 'p-77';
     });
     atTables(data, (db) => {

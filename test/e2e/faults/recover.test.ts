@@ -84,7 +84,7 @@ describe('a log that lost its newest allocations', () => {
     expect(stderr).toContain('Restart the service');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^recovery 1 is declared:\n/);
-    expect(stdout).toMatch(/^study-\S+ +3 +5 +at least 2$/m);
+    expect(stdout).toMatch(/^study-\S+ +3 +5 +at least 2 +Sleep$/m);
     await start();
     const again = await randomize('c');
     expect(again.status).toBe(200);

@@ -5,7 +5,7 @@ import { endorse } from '../../../src/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { logDecider } from '../../../src/log/decide.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
-import { LOG_ID } from '../../support/fixed-tools.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import {
   altered,
   enrol,
@@ -183,6 +183,7 @@ describe('a recovery that is not what it should be:', () => {
     if (!first) throw new Error('no recovery');
     log.of('log').push(
       altered({ ...first, revision: 2 }, (record) => {
+        record.id = fixedId(999);
         record.revision = 2;
         record.data.streams[1].kept = 2;
       }),

@@ -105,6 +105,17 @@ describe('the stream of a study', () => {
     expect(found).toMatchObject({ revision: 1, field: 'seals.draw' });
   });
 
+  it('an event has the id of an earlier one', async () => {
+    const found = await divergence(HISTORY, (log) => {
+      const records = log.of(STUDY);
+      const [, first, second] = records;
+      if (!first || !second) return;
+      const { id } = JSON.parse(String(first.record));
+      records[2] = altered(second, (record) => Object.assign(record, { id }));
+    });
+    expect(found).toMatchObject({ revision: 2, field: 'id' });
+  });
+
   it('a record lies in another stream', async () => {
     const found = await divergence(HISTORY, (log) => {
       const records = log.of(STUDY);

@@ -1,0 +1,111 @@
+/**
+ * A set of texts in 32 to 64 bytes of memory for each, however long they are: of each it keeps 128 bits. They are the
+ * text itself if it is short, all bits of a UUID, or else 127 bits of its SHA-256: two of a billion texts share these once
+ * in 10^20 sets, and nobody can make two that do.
+ */
+import { hash, randomFillSync } from 'node:crypto';
+
+const WORDS = 4;
+const FIRST_SLOTS_LOG2 = 10;
+const SHORT = 12;
+/** In the first word of a text that stands in the others itself, beside its length. */
+const IS_SHORT = 0x80000000;
+
+/** Four 32-bit words. */
+type Digest = Uint32Array;
+
+export class DigestSet {
+  readonly #digestOf: (text: string, into: Digest) => void;
+  /** Open addressing: each slot has the words of a digest, the first of which is 0 only while it is free. */
+  #slots = new Uint32Array(WORDS << FIRST_SLOTS_LOG2);
+  /** How far a 32-bit hash is shifted to be the number of a slot. */
+  #shift = 32 - FIRST_SLOTS_LOG2;
+  #size = 0;
+  /** Random, so that nobody can choose texts that all go for one slot. */
+  readonly #factors = randomFillSync(new Uint32Array(WORDS));
+  /** Whoever adds a text has mostly asked for it right before. */
+  #last: string | undefined;
+  readonly #digest: Digest = new Uint32Array(WORDS);
+
+  /** @param of `uuid`: the texts are UUIDs, and the same ones whether in lower or in upper case */
+  constructor(of: 'text' | 'uuid' = 'text') {
+    this.#digestOf = of === 'text' ? digest : uuid;
+  }
+
+  has(text: string): boolean {
+    return this.#slots[this.#find(this.#digestFor(text))] !== 0;
+  }
+
+  add(text: string): void {
+    if ((this.#size + 1) * 2 * WORDS > this.#slots.length) this.#grow();
+    const words = this.#digestFor(text);
+    const at = this.#find(words);
+    if (this.#slots[at] !== 0) return;
+    this.#slots.set(words, at);
+    this.#size++;
+  }
+
+  #digestFor(text: string): Digest {
+    if (text !== this.#last) {
+      this.#digestOf(text, this.#digest);
+      this.#digest[0] ||= 1;
+      this.#last = text;
+    }
+    return this.#digest;
+  }
+
+  /** Where its slot begins, or the free one that it would take. */
+  #find(words: Digest): number {
+    const slots = this.#slots;
+    const end = slots.length - 1;
+    let sum = 0;
+    for (let i = 0; i < WORDS; i++) sum += Math.imul(words[i] ?? 0, (this.#factors[i] ?? 0) | 1);
+    let at = ((sum >>> 0) >>> this.#shift) * WORDS;
+    while (slots[at] !== 0 && !isAt(slots, at, words)) at = (at + WORDS) & end;
+    return at;
+  }
+
+  #grow(): void {
+    const old = this.#slots;
+    this.#slots = new Uint32Array(old.length * 2);
+    this.#shift--;
+    for (let at = 0; at < old.length; at += WORDS) {
+      if (old[at] === 0) continue;
+      const words = old.subarray(at, at + WORDS);
+      this.#slots.set(words, this.#find(words));
+    }
+  }
+}
+
+function isAt(slots: Uint32Array, at: number, words: Digest): boolean {
+  for (let i = 0; i < WORDS; i++) if (slots[at + i] !== words[i]) return false;
+  return true;
+}
+
+function digest(text: string, into: Digest): void {
+  if (text.length <= SHORT && isLatin1(text)) {
+    into.fill(0);
+    into[0] = IS_SHORT | text.length;
+    for (let i = 0; i < text.length; i++) {
+      const word = 1 + (i >> 2);
+      into[word] = ((into[word] ?? 0) << 8) | text.charCodeAt(i);
+    }
+    return;
+  }
+  const bytes = hash('sha256', text, 'buffer');
+  for (let i = 0; i < WORDS; i++) into[i] = bytes.readUInt32LE(i * 4);
+  into[0] = (into[0] ?? 0) & ~IS_SHORT;
+}
+
+function isLatin1(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return false;
+  return true;
+}
+
+/** `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` */
+function uuid(text: string, into: Digest): void {
+  into[0] = Number.parseInt(text.slice(0, 8), 16);
+  into[1] = Number.parseInt(text.slice(9, 13) + text.slice(14, 18), 16);
+  into[2] = Number.parseInt(text.slice(19, 23) + text.slice(24, 28), 16);
+  into[3] = Number.parseInt(text.slice(28), 16);
+}
