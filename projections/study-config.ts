@@ -2,6 +2,24 @@
 import type { StudyConfiguration } from '../events/study.ts';
 import type { Projection } from './projection.ts';
 
+export interface StudyRecovery {
+  readonly recovery: number;
+  readonly at: string;
+  /** Records of the study that there were then. */
+  readonly kept: number;
+  /** Records that are known to have been there before; undefined: nothing is known. */
+  readonly signed: number | undefined;
+}
+
+/** In a few words, for people. */
+export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery): string {
+  const lost =
+    signed !== undefined && signed > kept
+      ? `at least ${signed - kept} records behind the first ${kept} were lost`
+      : 'no record of this study is known to be lost';
+  return `recovery ${recovery} of the log, ${at}: ${lost}; the generator began anew`;
+}
+
 export interface RegisteredStudy {
   readonly studyId: string;
   readonly configuration: StudyConfiguration;
@@ -10,6 +28,8 @@ export interface RegisteredStudy {
   readonly seedSource: 'configured' | 'drawn';
   readonly seedWeak: boolean;
   readonly registeredAt: string;
+  /** Recoveries of the log from a backup: each time the generator began anew with fresh entropy. */
+  readonly recoveries: readonly StudyRecovery[];
   /** Why it is paused; undefined while it takes participants. */
   readonly paused: { readonly reason: string; readonly at: string } | undefined;
 }
@@ -30,6 +50,7 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
           seedSource,
           seedWeak,
           registeredAt: event.at,
+          recoveries: [],
           paused: undefined,
         };
       }
@@ -37,6 +58,11 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
         return state && { ...state, paused: { reason: event.data.reason, at: event.at } };
       case 'StudyResumed':
         return state && { ...state, paused: undefined };
+      case 'StudyRecovered': {
+        const { recovery, kept, signed } = event.data;
+        const recovered = { recovery, at: event.at, kept, signed: signed?.size };
+        return state && { ...state, recoveries: [...state.recoveries, recovered] };
+      }
       default:
         return state;
     }

@@ -13,7 +13,7 @@ import { type ArchiveFile, type WrittenFile, writeArchive } from './archive.ts';
 import { readme } from './readme.ts';
 import { type Content, otherLine, studyLine, withheldLine } from './record-lines.ts';
 import { reportHtml } from './report-html.ts';
-import { StudySummary } from './study-summary.ts';
+import { type StreamSummary, StudySummary } from './study-summary.ts';
 import { readVerifier } from './verifier.ts';
 
 export interface BundleRequest {
@@ -44,15 +44,6 @@ export interface Bundle {
   readonly verifierSha256: string;
   /** Streams that do not extend what the log signed of them. If there are any, nothing is signed anew. */
   readonly rolledBack: readonly Rollback[];
-}
-
-export interface StreamSummary {
-  readonly stream: string;
-  readonly records: number;
-  /** Records of which only the leaf hash is in the bundle. */
-  readonly withheld: number;
-  /** Base64. */
-  readonly root: string;
 }
 
 /**

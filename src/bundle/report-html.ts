@@ -4,12 +4,11 @@
  */
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
-import type { StreamSummary } from './bundle.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
 import type { Content } from './record-lines.ts';
 import { barsPicture, colourOf, enrolmentPicture } from './report-pictures.ts';
 import { STYLE } from './report-style.ts';
-import { type Listed, MAX_LISTED, type StudySummary } from './study-summary.ts';
+import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';
 
 export interface ReportParts {
   readonly summary: StudySummary;
@@ -65,6 +64,7 @@ ${htmlTable(
     ['Last event', e(shownInstant(summary.lastAt))],
     ['Participants', String(summary.participants)],
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
+    ...summary.recoveries.map((what) => ['Recovered', e(what)]),
     ['Study id', `<code>${e(summary.studyId)}</code>`],
     ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
   ],

@@ -4,6 +4,7 @@
  */
 import type { LogEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { describeRecovery } from '../../projections/study-config.ts';
 
 /** So many participants are listed one by one; a bundle's records have them all. */
 export const MAX_LISTED = 2000;
@@ -21,6 +22,15 @@ export interface Listed {
   };
 }
 
+export interface StreamSummary {
+  readonly stream: string;
+  readonly records: number;
+  /** Records of which only the leaf hash is in the bundle. */
+  readonly withheld: number;
+  /** Base64. */
+  readonly root: string;
+}
+
 export class StudySummary {
   configuration: StudyConfiguration | undefined;
   studyId = '';
@@ -32,6 +42,8 @@ export class StudySummary {
   /** Participants that the list leaves out. */
   unlisted = 0;
   readonly listed: Listed[] = [];
+  /** Each in a few words. */
+  readonly recoveries: string[] = [];
   /** Participants on each treatment, in the order of the treatments. */
   totals: number[] = [];
   /** Of each factor, of each level: participants on each treatment. */
@@ -56,6 +68,13 @@ export class StudySummary {
       case 'ParticipantRandomized':
         this.#enrol(event);
         break;
+      case 'StudyRecovered': {
+        const { recovery, kept, signed } = event.data;
+        const what = describeRecovery({ recovery, at, kept, signed: signed?.size });
+        this.recoveries.push(what);
+        this.#note({ revision, at, what });
+        break;
+      }
       case 'StudyPaused':
       case 'StudyResumed': {
         const verb = event.type === 'StudyPaused' ? 'paused' : 'resumed';

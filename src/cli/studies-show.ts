@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type Balance, balance } from '../../projections/balance.ts';
 import { participants } from '../../projections/participants.ts';
-import { studyConfig } from '../../projections/study-config.ts';
+import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
 import type { OpenLog } from '../app.ts';
 import {
   INSTANT_FORM,
@@ -57,7 +57,8 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     if (!counts) throw unknownStudy(name);
     const said = { what: 'balance', study: name, toRevision: study.revision } as const;
     await recordDisclosure(log, said, { isFolded: true });
-    const { configuration, registeredAt, seedSource, seedWeak, paused, studyId } = study.registered;
+    const { configuration, registeredAt, seedSource, seedWeak, recoveries, paused, studyId } =
+      study.registered;
     const overview = { ...summary(log, study), participants: count };
     const firstCheckpoint = log.rolledBack() ? undefined : log.ledger.checkpoint(study.stream, 1).note;
     const asOf = moment && { revision: study.revision, at, nextAt, lastRevision: now.revision };
@@ -67,6 +68,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
         registeredAt,
         seedSource,
         seedWeak,
+        recoveries,
         paused,
         configuration,
         balance: counts,
@@ -96,6 +98,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       ['revision', String(study.revision)],
       ['verifier key', log.identity.signingKey.publicKey],
       ['seed', seed],
+      ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
       ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
       ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
     ];

@@ -6,7 +6,7 @@ import { access } from '../../../projections/access.ts';
 import { balance } from '../../../projections/balance.ts';
 import { participants } from '../../../projections/participants.ts';
 import type { Projection } from '../../../projections/projection.ts';
-import { studyConfig } from '../../../projections/study-config.ts';
+import { describeRecovery, studyConfig } from '../../../projections/study-config.ts';
 import {
   CONFIGURATION,
   event,
@@ -94,6 +94,7 @@ describe('the configuration', () => {
       seedSource: 'drawn',
       seedWeak: false,
       registeredAt: AT,
+      recoveries: [],
       paused: undefined,
     });
   });
@@ -105,6 +106,24 @@ describe('the configuration', () => {
       reason: 'data review',
       at: AT,
     });
+  });
+
+  it('tells of recoveries, in words too', () => {
+    const bgState = registered().sections.generator.bgState;
+    const recovered = (recovery: number, kept: number, size?: number): StudyFact => ({
+      type: 'StudyRecovered',
+      data: { recovery, kept, ...(size && { signed: { recovery: 0, size, root: `${'A'.repeat(43)}=` } }) },
+      sections: { generator: { seed: '7', bgState } },
+    });
+    const told = fold(studyConfig, [registered(), recovered(1, 1, 4), recovered(3, 2)])?.recoveries ?? [];
+    expect(told).toEqual([
+      { recovery: 1, at: AT, kept: 1, signed: 4 },
+      { recovery: 3, at: AT, kept: 2, signed: undefined },
+    ]);
+    expect(told.map(describeRecovery)).toEqual([
+      `recovery 1 of the log, ${AT}: at least 3 records behind the first 1 were lost; the generator began anew`,
+      `recovery 3 of the log, ${AT}: no record of this study is known to be lost; the generator began anew`,
+    ]);
   });
 
   it('is not moved by participants', () => {
