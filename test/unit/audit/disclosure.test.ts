@@ -51,6 +51,8 @@ function told(log: Log, content: Content, withheld: readonly number[] = []): Rec
   };
 }
 
+/** No two events have the same id, so a copy of one needs another. */
+const OTHER_ID = '0193a8e0-0000-7000-8000-0000000000ff';
 const change = (log: Log, at: number, how: (record: Json, sealed: Json) => void, stream = STUDY) => {
   const records = log.of(stream);
   records[at] = altered(records[at] as SourceRecord, how);
@@ -125,6 +127,7 @@ describe('without its draws a study still diverges', () => {
     log.of(STUDY).push(
       altered({ ...last, revision: at + 1 }, (record) => {
         record.revision = at + 1;
+        record.id = OTHER_ID;
         record.data.participantId = 'late';
       }),
     );
@@ -134,6 +137,7 @@ describe('without its draws a study still diverges', () => {
     });
     log.of(STUDY)[1] = altered({ ...(log.of(STUDY)[0] as SourceRecord), revision: 1 }, (record) => {
       record.revision = 1;
+      record.id = OTHER_ID;
     });
     expect(await divergenceOf(told(log, 'open'))).toMatchObject({
       revision: 1,
@@ -144,6 +148,7 @@ describe('without its draws a study still diverges', () => {
       2,
       altered({ ...(log.of(STUDY)[2] as SourceRecord), revision: 0 }, (record) => {
         record.revision = 0;
+        record.id = OTHER_ID;
       }),
     );
     expect(await divergenceOf(told(log, 'open'))).toMatchObject({
@@ -218,6 +223,7 @@ describe('of access and log, whose sections are always withheld,', () => {
     log.of('access').push(
       altered({ ...(log.of('access')[0] as SourceRecord), revision: 3 }, (record) => {
         record.revision = 3;
+        record.id = OTHER_ID;
       }),
     );
     expect(await divergenceOf(told(log, 'full'), 'access')).toMatchObject({
