@@ -33,6 +33,8 @@ export interface EventDefinition<
   readonly sections: readonly Section[];
   readonly parseData: Parse;
   readonly parseSealed: Parse;
+  /** Of a sealed part that has been cut down to some of its sections. */
+  readonly parseDisclosed: Parse;
   /** Carries the types of the sections; never read. */
   readonly shapes?: { readonly required: S; readonly optional: O };
 }
@@ -80,5 +82,6 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
     sections,
     parseData: compiled(parts.data),
     parseSealed: compiled(sealed),
+    parseDisclosed: compiled(sealed.partial()),
   };
 }

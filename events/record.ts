@@ -15,6 +15,7 @@ import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 import { compiled } from './compiled.ts';
+import type { EventDefinition } from './define.ts';
 import { RecordPatterns } from './record-pattern.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person on the command line (the operating system's user). */
@@ -42,6 +43,12 @@ export interface Header {
 
 /** One fact of the log, decoded and checked. */
 export type LogEvent<F extends { readonly type: string } = Fact> = Header & F;
+
+/** A fact some of whose sections may be withheld, as in a bundle that does not disclose them. */
+type Disclosed<F> = F extends { readonly sections: infer S }
+  ? Omit<F, 'sections'> & { readonly sections: Partial<S> }
+  : never;
+export type DisclosedEvent = LogEvent<Disclosed<Fact>>;
 
 /** The bytes of one record as every store keeps them. */
 export interface RecordBytes {
@@ -170,6 +177,19 @@ export function decodeRecord(stored: PlacedRecord, events: Catalogue = knownEven
   return readCheckedRecord(stored);
 }
 
+/**
+ * As `decodeRecord`, of a record whose sealed part has been cut down to some of its sections. Of the others only the
+ * seals are there, and nothing is known of what they seal.
+ * @param isDisclosed by name of a section: those that are, and that the record seals, must be there, and no others
+ * @throws RecordError as `decodeRecord`
+ */
+export function decodeDisclosed(
+  stored: PlacedRecord,
+  isDisclosed: (section: string) => boolean,
+): DisclosedEvent {
+  return examine(stored, knownEvents, isDisclosed);
+}
+
 /** Checks what `decodeRecord` checks, and throws what it throws, in a third of the time. */
 export function checkRecord(stored: PlacedRecord): void {
   if (!isPlainlySound(stored)) examine(stored, knownEvents);
@@ -189,7 +209,12 @@ const REPLACEMENT = '\ufffd';
 
 let patterns: RecordPatterns | undefined;
 
-function examine(stored: PlacedRecord, events: Catalogue): LogEvent {
+/** @param isDisclosed undefined: every section is */
+function examine(
+  stored: PlacedRecord,
+  events: Catalogue,
+  isDisclosed?: (section: string) => boolean,
+): LogEvent {
   const where = `${stored.stream}/${stored.revision}`;
   const fail = (fault: RecordFault, why: string): never => {
     throw new RecordError(fault, where, why);
@@ -220,10 +245,11 @@ function examine(stored: PlacedRecord, events: Catalogue): LogEvent {
 
   const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
   const sealed = parseJson(sealedText) ?? fail('malformed', 'the sealed part is not JSON');
-  checkSeals(record.seals, sealed as Record<string, unknown>, sealedText, fail);
+  const seals = isDisclosed ? disclosedSeals(definition, record.seals, isDisclosed, fail) : record.seals;
+  checkSeals(seals, sealed as Record<string, unknown>, sealedText, fail);
   const data = definition.parseData(record.data);
   if (!data.success) return fail('malformed', `data has no valid ${paths(data.error)}`);
-  const sections = definition.parseSealed(sealed);
+  const sections = isDisclosed ? definition.parseDisclosed(sealed) : definition.parseSealed(sealed);
   if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
 
   return eventOf(record, sealed, events);
@@ -238,6 +264,20 @@ function eventOf(record: z.infer<typeof RecordSchema>, sealed: unknown, events: 
   const { id, log, stream, revision, at, actor, type, version } = record;
   const said = events.upcast(type, version, { data: record.data, sealed });
   return { id, log, stream, revision, at, actor, type, data: said.data, sections: said.sealed } as LogEvent;
+}
+
+/** Those of the disclosed sections. That all are there is told by the sections themselves where none is withheld. */
+function disclosedSeals(
+  { sections }: EventDefinition,
+  seals: Readonly<Record<string, string>>,
+  isDisclosed: (section: string) => boolean,
+  fail: (fault: RecordFault, why: string) => never,
+): Readonly<Record<string, string>> {
+  const missing = sections.find(({ name, isOptional }) => !isOptional && seals[name] === undefined);
+  const unknown = Object.keys(seals).find((name) => !sections.some((section) => section.name === name));
+  const wrong = missing?.name ?? unknown;
+  if (wrong !== undefined) fail('malformed', `the record has no valid seals.${wrong}`);
+  return Object.fromEntries(Object.entries(seals).filter(([name]) => isDisclosed(name)));
 }
 
 function checkSeals(

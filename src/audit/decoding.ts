@@ -2,6 +2,8 @@
 import { hash } from 'node:crypto';
 import {
   canonicalJson,
+  type DisclosedEvent,
+  decodeDisclosed,
   decodeRecord,
   type LogEvent,
   leafHash,
@@ -12,10 +14,12 @@ import { problem } from './differences.ts';
 import type { EventName, Problem } from './report.ts';
 import type { SourceRecord } from './source.ts';
 
-export type Decoded =
-  | { readonly event: LogEvent; readonly leaf: Uint8Array }
+export type Decoded<E extends DisclosedEvent = LogEvent> =
+  | { readonly event: E; readonly leaf: Uint8Array }
   /** `leaf` is that of the bytes as they are. */
   | { readonly problem: Problem; readonly leaf: Uint8Array };
+
+export type Decode<E extends DisclosedEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
 
 export function decode(stored: SourceRecord): Decoded {
   if (stored.isChecked) return { event: readCheckedRecord(stored), leaf: stored.leaf };
@@ -24,6 +28,19 @@ export function decode(stored: SourceRecord): Decoded {
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     return { problem: diagnosis(stored, error), leaf: leafHash(stored.record) };
+  }
+}
+
+/** Of a source that holds some sections of its records and withholds the others. */
+export function decodePart(
+  stored: SourceRecord,
+  isDisclosed: (section: string) => boolean,
+): Decoded<DisclosedEvent> {
+  try {
+    return { event: decodeDisclosed(stored, isDisclosed), leaf: stored.leaf };
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    return { problem: diagnosis(stored, error, isDisclosed), leaf: leafHash(stored.record) };
   }
 }
 
@@ -39,14 +56,18 @@ export function nameOf({ record, revision }: SourceRecord): EventName {
   };
 }
 
-function diagnosis(stored: SourceRecord, error: RecordError): Problem {
+function diagnosis(
+  stored: SourceRecord,
+  error: RecordError,
+  isDisclosed: (section: string) => boolean = () => true,
+): Problem {
   const why = error.message.slice(error.message.indexOf(': ') + 2);
   const record = membersOf(stored.record);
   switch (error.fault) {
     case 'leaf-mismatch':
       return problem('leaf', hex(stored.leaf), hex(leafHash(stored.record)), why);
     case 'seal-mismatch':
-      return sealDiagnosis(record['seals'], membersOf(stored.sealed), why);
+      return sealDiagnosis(record['seals'], membersOf(stored.sealed), isDisclosed, why);
     case 'misplaced':
       return problem(
         'revision',
@@ -61,13 +82,24 @@ function diagnosis(stored: SourceRecord, error: RecordError): Problem {
   }
 }
 
-function sealDiagnosis(seals: unknown, sealed: Readonly<Record<string, unknown>>, why: string): Problem {
-  for (const [name, seal] of isObject(seals) ? Object.entries(seals) : []) {
+function sealDiagnosis(
+  all: unknown,
+  sealed: Readonly<Record<string, unknown>>,
+  isDisclosed: (section: string) => boolean,
+  why: string,
+): Problem {
+  const seals = Object.entries(isObject(all) ? all : {}).filter(([name]) => isDisclosed(name));
+  for (const [name, seal] of seals) {
     const section = sealed[name];
     const found = section === undefined ? undefined : sealOf(section);
     if (found !== seal) return problem(`seals.${name}`, seal, found, why);
   }
-  return problem('seals', Object.keys(isObject(seals) ? seals : {}), Object.keys(sealed), why);
+  return problem(
+    'seals',
+    seals.map(([name]) => name),
+    Object.keys(sealed),
+    why,
+  );
 }
 
 /** Undefined for what has no canonical form, such as half a surrogate pair. */

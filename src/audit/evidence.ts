@@ -7,9 +7,16 @@ import type { Hash } from '../ledger/merkle-hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
 
+/** A checkpoint to compare with. */
+export interface GivenCheckpoint extends KeptCheckpoint {
+  /** Set when it came with what is verified, so that nobody else need have kept it. */
+  readonly cameAlong?: boolean;
+}
+
 /** A checkpoint of one stream, signed by a trusted key. */
 export interface SignedCheckpoint extends CheckpointName {
   readonly root: Hash;
+  readonly cameAlong?: boolean;
 }
 
 export interface Evidence {
@@ -25,7 +32,7 @@ export interface Evidence {
  * @param use what is to become of a stream's checkpoints
  */
 export function sortEvidence(
-  kept: readonly KeptCheckpoint[],
+  kept: readonly GivenCheckpoint[],
   trusted: readonly VerifierKey[],
   logName: string | undefined,
   recoveries: readonly Recovery[],
@@ -35,7 +42,7 @@ export function sortEvidence(
   const lost = new Map<string, LostCheckpoint[]>();
   const lastRecovery = recoveries.at(-1)?.recovery ?? 0;
   const unused: UnusedCheckpoint[] = [];
-  for (const { where, note, claims } of distinct(kept)) {
+  for (const { where, note, claims, cameAlong } of distinct(kept)) {
     const { origin, size, root } = claims;
     const leaveOut = (because: UnusedCheckpoint['because']) => unused.push({ where, origin, size, because });
     const checked = openCheckpoint(note, trusted);
@@ -59,7 +66,7 @@ export function sortEvidence(
           because: loss.isDeclared ? 'declared-loss' : 'undeclared-loss',
         });
       else if (wanted !== 'compare') leaveOut(wanted);
-      else add(byStream, stream, { where, size, root });
+      else add(byStream, stream, { where, size, root, ...(cameAlong && { cameAlong }) });
     }
   }
   for (const checkpoints of [...byStream.values(), ...lost.values()])
@@ -67,8 +74,11 @@ export function sortEvidence(
   return { byStream, lost, unused };
 }
 
-/** Clients keep the same receipt more than once, and a signature costs a tenth of a millisecond. */
-function distinct(kept: readonly KeptCheckpoint[]): KeptCheckpoint[] {
+/**
+ * The first of those that are the same: clients keep the same receipt more than once, and a signature costs a tenth of
+ * a millisecond.
+ */
+function distinct(kept: readonly GivenCheckpoint[]): GivenCheckpoint[] {
   return [...new Map(kept.toReversed().map((one) => [one.note, one])).values()].reverse();
 }
 

@@ -4,7 +4,7 @@
  * Streams share no order but this: an event names the revision of `access` at which the deciding process accepted the
  * key. Whether a process had heard of a revocation in time can only be told by clocks, so that is a warning.
  */
-import type { Actor, LogEvent } from '../../events/record.ts';
+import type { Actor, Header, LogEvent } from '../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../projections/access.ts';
 import { problem } from './differences.ts';
 import type { Problem } from './report.ts';
@@ -36,6 +36,8 @@ export class KeyHistory {
   brokenAt: number | undefined;
   /** Records in `access`, sound or not. */
   records = 0;
+  /** Those of which nothing is known: they can be of any key. */
+  withheld = 0;
 
   take(event: LogEvent): void {
     access.apply(this.state, event);
@@ -48,7 +50,7 @@ export class KeyHistory {
   }
 
   /** @returns why the actor could not randomize this participant, or undefined */
-  judge(event: LogEvent, use: KeyUse, warnings: Warnings): Problem | undefined {
+  judge(event: Header, use: KeyUse, warnings: Warnings): Problem | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
     if (this.#isDoubtful(actor, event, warnings)) return undefined;
@@ -62,7 +64,7 @@ export class KeyHistory {
    * @param as whether any key that was ever issued will do, or only one that is valid and has the scope `audit`
    * @returns why the actor could not ask, or undefined
    */
-  judgeKnown(event: LogEvent, as: 'any' | 'audit', warnings: Warnings): Problem | undefined {
+  judgeKnown(event: Header, as: 'any' | 'audit', warnings: Warnings): Problem | undefined {
     const { actor } = event;
     if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
@@ -73,7 +75,7 @@ export class KeyHistory {
   }
 
   /** Whether the stream `access` diverges before the revision that the actor names. */
-  #isDoubtful({ accessRevision }: KeyActor, { revision }: LogEvent, warnings: Warnings): boolean {
+  #isDoubtful({ accessRevision }: KeyActor, { revision }: Header, warnings: Warnings): boolean {
     if (this.brokenAt === undefined || accessRevision < this.brokenAt) return false;
     warnings.add(
       'keys-not-judged',
@@ -95,7 +97,14 @@ export class KeyHistory {
     const key = this.state.byId.get(keyId);
     const lifetime = this.#lifetimes.get(keyId);
     if (!key || !lifetime)
-      return problem('actor.keyId', 'a key of the stream access', keyId, 'no such key was ever issued');
+      return problem(
+        'actor.keyId',
+        'a key of the stream access',
+        keyId,
+        this.withheld > 0
+          ? 'no record that is not withheld issued such a key'
+          : 'no such key was ever issued',
+      );
     const { issuedRevision, revokedRevision } = lifetime;
     if (issuedRevision > accessRevision)
       return problem(
@@ -116,7 +125,7 @@ export class KeyHistory {
     return undefined;
   }
 
-  #lateness(key: ApiKey, { at, revision }: LogEvent, warnings: Warnings): Problem | undefined {
+  #lateness(key: ApiKey, { at, revision }: Header, warnings: Warnings): Problem | undefined {
     const { revoked, expiresAt } = key;
     if (revoked && at > revoked.at && msBetween(revoked.at, at) > REVOKED_TOLERANCE_MS)
       warnings.add(

@@ -2,11 +2,15 @@
  * What a log says of itself, read before anything is verified: the rest is understood with it. Nothing of it is true
  * before the stream `log` is verified, which says so when it is not.
  */
+
+import { streamKind } from '../../events/catalogue.ts';
+import type { RecoveredStream } from '../../events/log.ts';
 import type { LogEvent } from '../../events/record.ts';
 import { type LogHistory, logHistory } from '../../projections/log.ts';
 import { isEndorsed, keyOfLog } from '../ledger/endorsement.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { decode } from './decoding.ts';
+import type { Reading } from './disclosure.ts';
 import type { RecordSource } from './source.ts';
 
 type Created = Extract<LogEvent, { type: 'LogCreated' }>['data'];
@@ -17,13 +21,16 @@ export interface ClaimedIdentity extends Created, LogHistory {
 }
 
 /** Undefined when the log does not begin with LogCreated. */
-export async function readIdentity(source: RecordSource): Promise<ClaimedIdentity | undefined> {
+export async function readIdentity(
+  source: RecordSource,
+  reading: Reading,
+): Promise<ClaimedIdentity | undefined> {
   let history = logHistory.initial();
   let created: Created | undefined;
   const keys: VerifierKey[] = [];
   for await (const page of source.read('log'))
     for (const record of page) {
-      const decoded = decode(record);
+      const decoded = reading.others(record);
       if (!('event' in decoded)) {
         // A later record may be understood without this one; the first one may not.
         if (!created) return undefined;
@@ -38,7 +45,34 @@ export async function readIdentity(source: RecordSource): Promise<ClaimedIdentit
       const key = nextKey(event, created, keys.at(-1));
       if (key) keys.push(key);
     }
-  return created && { ...created, ...history, keys };
+  if (!created) return undefined;
+  const isTold = history.recoveries.length === 0 || !reading.hidesRecoveredStudies;
+  const told = isTold ? history : withRecoveredStudies(history, await recoveredStudies(source, reading));
+  return { ...created, ...told, keys };
+}
+
+/** What StudyRecovered says, as LogRecovered of the same number does where it is not withheld. */
+type RecoveredStudy = RecoveredStream & { readonly recovery: number };
+
+async function recoveredStudies(source: RecordSource, reading: Reading): Promise<RecoveredStudy[]> {
+  const decodeStudy = reading.undrawn ?? decode;
+  const found: RecoveredStudy[] = [];
+  for (const stream of (await source.streams()).filter((name) => streamKind(name) === 'study'))
+    for await (const page of source.read(stream))
+      for (const record of page) {
+        const decoded = decodeStudy(record);
+        if ('event' in decoded && decoded.event.type === 'StudyRecovered')
+          found.push({ stream, ...decoded.event.data });
+      }
+  return found;
+}
+
+function withRecoveredStudies(history: LogHistory, studies: readonly RecoveredStudy[]): LogHistory {
+  const recoveries = history.recoveries.map((one) => {
+    const of = studies.filter(({ recovery }) => recovery === one.recovery);
+    return { ...one, streams: new Map([...one.streams, ...of.map((each) => [each.stream, each] as const)]) };
+  });
+  return { ...history, recoveries };
 }
 
 function nextKey(event: LogEvent, { logName, logId }: Created, last?: VerifierKey): VerifierKey | undefined {

@@ -1,14 +1,14 @@
 /** Deciding a stream's events again, one after the other: what every kind of stream needs for it. */
-import type { LogEvent } from '../../events/record.ts';
+import type { DisclosedEvent, LogEvent } from '../../events/record.ts';
 import { type Difference, problem } from './differences.ts';
 import type { Problem } from './report.ts';
 
-export interface Replay {
+export interface Replay<E extends DisclosedEvent = LogEvent> {
   /**
    * Decides the event again from those before it, and takes it in when it is what was decided.
    * @returns what is wrong with it, the most telling field first; nothing is taken in then
    */
-  take(event: LogEvent): readonly Problem[];
+  take(event: E): readonly Problem[];
 }
 
 /** Sorted by which beginning in `order` a field's path has; those that have none come last. */

@@ -1,5 +1,6 @@
 /** The report for people. It says what was seen, and what that is worth, and never more. */
 import type {
+  BundleReport,
   Divergence,
   FailedCheckpoint,
   LostCheckpoint,
@@ -22,7 +23,8 @@ export function reportText(report: Report): string {
       ({ recovery, at, reason }) =>
         `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
     ),
-    ...streams.flatMap((stream) => ['', ...streamLines(stream, report.trusted.length > 0)]),
+    ...(report.bundle ? ['', ...bundleLines(report.bundle)] : []),
+    ...streams.flatMap((stream) => ['', ...streamLines(stream, report)]),
     ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
     '',
     ...verdict(report),
@@ -39,18 +41,30 @@ function trust({ trusted, untrustedKey }: Report): string[] {
     : ['  as you trust it'];
 }
 
+function bundleLines({ content, notReplayed, notKnown, files }: BundleReport): string[] {
+  return [
+    `bundle, content ${content}: ${files.length > 0 ? 'FAILED' : 'its files are those that its manifest lists'}`,
+    ...files.map(({ path, why }) => `  FAILED: ${path} ${why}`),
+    ...(notReplayed === undefined ? [] : [`  the draws were NOT REPLAYED: ${notReplayed}`]),
+    ...notKnown.map((what) => `  not known: ${what}`),
+  ];
+}
+
 function streamLines(
   { stream, study, sound, divergence, evidence, ...report }: StreamReport,
-  isTrusted: boolean,
+  { trusted, bundle }: Report,
 ): string[] {
   const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
-  const { records, participants } = report;
-  const counted = participants === undefined ? '' : `, ${count(participants, 'participant')} decided again`;
+  const { records, participants, withheld } = report;
+  const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
+  const counted = participants === undefined ? '' : `, ${count(participants, 'participant')}${done}`;
+  const hidden =
+    withheld === undefined ? '' : `, ${withheld} of them withheld: their place is known, and nothing else`;
   return [
     `${name}: ${sound ? 'sound' : 'FAILED'}`,
-    `  ${count(records, 'record')}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    `  ${count(records, 'record')}${hidden}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
     ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
-    ...evidenceLines(evidence, records, divergence !== undefined, isTrusted),
+    ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
     ...report.warnings.map(({ text, count: times, revision }) => {
       const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
       return `  warning${where}: ${text}${times > 1 ? ` (and ${times - 1} times more)` : ''}`;
@@ -84,11 +98,20 @@ function evidenceLines(
   diverges: boolean,
   isTrusted: boolean,
 ): string[] {
-  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, lost, uncovered } = evidence;
+  const { matching, matchingSize, cameAlong, failing, failed, rewritten, tailCutOff, lost, uncovered } =
+    evidence;
+  const provenBy = (size: number) => {
+    if (!isTrusted) return "as the log's own key signed it";
+    return size <= matchingSize ? 'proven unchanged' : 'as a trusted key signed it';
+  };
   const lines: string[] = [];
   if (matching > 0)
     lines.push(
       `  ${count(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${matchingSize}${matchingSize > 0 ? ` (revisions 0 to ${matchingSize - 1})` : ''} is as it was signed`,
+    );
+  if (cameAlong)
+    lines.push(
+      `  ${count(cameAlong.matching, 'checkpoint')} that came with the bundle ${cameAlong.matching === 1 ? 'matches' : 'match'} up to size ${cameAlong.matchingSize}: signed${isTrusted ? '' : " by the log's own key"}, but that alone does not show that it always was so`,
     );
   if (failing > 0)
     lines.push(`  FAILED: ${count(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
@@ -98,7 +121,7 @@ function evidenceLines(
     lines.push(
       `  CHANGED SINCE IT WAS SIGNED: ${
         rewritten.afterSize > 0
-          ? `the history up to size ${rewritten.afterSize} ${isTrusted ? 'is proven unchanged' : "is as the log's own key signed it"}; between size ${rewritten.afterSize + 1} and ${rewritten.upToSize}`
+          ? `the history up to size ${rewritten.afterSize} is ${provenBy(rewritten.afterSize)}; between size ${rewritten.afterSize + 1} and ${rewritten.upToSize}`
           : `no smaller checkpoint matches; up to size ${rewritten.upToSize}`
       } it is not what was signed${diverges ? '' : ', although it agrees with itself'}`,
     );
@@ -175,20 +198,29 @@ function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
   });
 }
 
-function verdict({ ok, selfConsistentOnly, trusted, streams }: Report): string[] {
+function verdict({ ok, selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
   if (!ok) return ['FAILED'];
-  if (!selfConsistentOnly)
-    return streams.some(({ evidence }) => evidence.uncovered)
-      ? [
-          'OK as far as the checkpoints reach; beyond them the history agrees with itself, which a rewritten one would too',
-        ]
-      : ['OK: every event follows from those before it, and every revision is covered by a checkpoint'];
-  return [
-    'SELF-CONSISTENT ONLY: every event follows from those before it, but nothing from outside vouches for them.',
-    trusted.length === 0
-      ? 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)'
-      : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)',
-  ];
+  const isReplayed = bundle?.notReplayed === undefined;
+  const follows = isReplayed
+    ? 'every event follows from those before it'
+    : 'the draws were NOT REPLAYED, and the rest is what it should be as far as this bundle tells it';
+  const agrees = isReplayed ? 'the history agrees with itself' : 'the records agree with one another';
+  if (selfConsistentOnly)
+    return [
+      `SELF-CONSISTENT ONLY: ${follows}, but nothing from outside vouches for ${isReplayed ? 'them' : 'it'}.`,
+      trusted.length === 0
+        ? 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)'
+        : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)',
+    ];
+  if (streams.every(({ evidence }) => evidence.matchingSize === 0))
+    return [
+      `SIGNED, AND NO MORE: ${follows}. A trusted key signed records of this bundle, perhaps today: whoever has that key can have rewritten them before (hint: --checkpoint with receipts kept elsewhere)`,
+    ];
+  return streams.some(({ evidence }) => evidence.uncovered)
+    ? [
+        `OK as far as the ${bundle ? 'given checkpoints' : 'checkpoints'} reach${isReplayed ? '' : `: ${follows}`}; beyond them ${agrees}, which a rewritten one would too`,
+      ]
+    : [`OK: ${follows}, and every revision is covered by a checkpoint`];
 }
 
 function count(n: number, what: string): string {

@@ -1,5 +1,7 @@
 /** What a verification found. The report is for auditors: `expected` and `found` can name treatments and states. */
 
+import type { Content } from '../bundle/record-lines.ts';
+
 /** Why a record is not what it should be. */
 export interface Problem {
   /** Path in the record or its sealed sections, such as `allocation.treatment`, `seals.draw` or `revision`. */
@@ -72,9 +74,12 @@ export interface LostCheckpoint extends CheckpointName {
 
 /** How a stream compares with the given checkpoints that are its own. Sizes and revisions: size n covers 0 to n - 1. */
 export interface StreamEvidence {
+  /** Those that were kept elsewhere, as are all that do not come with a bundle. */
   readonly matching: number;
   /** The largest size at which a checkpoint matches; 0: none does. */
   readonly matchingSize: number;
+  /** Matching checkpoints that came with the bundle: signed, but perhaps today, of records that were rewritten before. */
+  readonly cameAlong?: { readonly matching: number; readonly matchingSize: number };
   readonly failing: number;
   /** Those of the smallest sizes, in ascending order. */
   readonly failed: readonly FailedCheckpoint[];
@@ -84,7 +89,7 @@ export interface StreamEvidence {
   readonly tailCutOff?: { readonly size: number; readonly signedSize: number };
   /** Given checkpoints of records that a recovery declares lost: a failure each, but no rewrite. */
   readonly lost: readonly LostCheckpoint[];
-  /** Revisions that no matching checkpoint covers. */
+  /** Revisions that no matching checkpoint covers which was kept elsewhere. */
   readonly uncovered?: { readonly from: number; readonly to: number };
 }
 
@@ -101,6 +106,8 @@ export interface StreamReport {
   readonly divergence?: Divergence;
   /** Records from the divergence on that were not decided again. */
   readonly notReplayed: number;
+  /** Records of which a bundle tells their place alone. */
+  readonly withheld?: number;
   readonly evidence: StreamEvidence;
   readonly warnings: readonly Warning[];
 }
@@ -126,12 +133,28 @@ export interface UnusedCheckpoint {
     | 'not-asked-for';
 }
 
+/** What is to be said of a bundle beside its records. */
+export interface BundleReport {
+  readonly content: Content;
+  /** Why no draw was decided again; absent when they were. */
+  readonly notReplayed?: string;
+  /** What cannot be known, because it is withheld. */
+  readonly notKnown: readonly string[];
+  /** Files that are not what the manifest, or the records, say. */
+  readonly files: readonly FileProblem[];
+}
+
+export interface FileProblem {
+  readonly path: string;
+  readonly why: string;
+}
+
 export interface Report {
   /** No failure. It says nothing about what no matching checkpoint under a trusted key covers. */
   readonly ok: boolean;
   /**
-   * True unless at least one given checkpoint, under a key that was given as trusted, matches: then the history agrees
-   * with itself and with nothing else, as would any history that was written anew.
+   * True unless at least one checkpoint, under a key that was given as trusted, matches: then the history agrees with
+   * itself and with nothing else, as would any history that was written anew. Of a bundle those that came along count.
    */
   readonly selfConsistentOnly: boolean;
   readonly log:
@@ -155,5 +178,7 @@ export interface Report {
   /** `log`, `access`, then the studies. */
   readonly streams: readonly StreamReport[];
   readonly unusedCheckpoints: readonly UnusedCheckpoint[];
+  /** Present when it is one. */
+  readonly bundle?: BundleReport;
   readonly seconds: number;
 }

@@ -1,5 +1,6 @@
 /** Where the records come from that are verified: a database, or anything else that can hand them over. */
 import type { RecordBytes } from '../../events/record.ts';
+import type { Content } from '../bundle/record-lines.ts';
 
 export interface SourceRecord extends RecordBytes {
   /** The stream that it was read from. */
@@ -8,9 +9,13 @@ export interface SourceRecord extends RecordBytes {
   readonly revision: number;
   /** Set when `checkRecord` has taken exactly these bytes already, in another thread: they are only read then. */
   readonly isChecked?: boolean;
+  /** Set when the source tells nothing of the record but its leaf; the other bytes are none then. */
+  readonly isWithheld?: boolean;
 }
 
 export interface RecordSource {
+  /** What a bundle discloses of the sealed sections; undefined: the source has all that the log has. */
+  readonly content?: Content;
   /** The names of all streams. */
   streams(): Promise<readonly string[]>;
   /**

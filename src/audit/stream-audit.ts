@@ -1,6 +1,6 @@
 /** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
-import type { LogEvent } from '../../events/record.ts';
-import { decode, nameOf } from './decoding.ts';
+import type { DisclosedEvent } from '../../events/record.ts';
+import { type Decode, nameOf } from './decoding.ts';
 import { problem } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
 import type { SignedCheckpoint } from './evidence.ts';
@@ -13,16 +13,19 @@ import type { Warnings } from './warnings.ts';
 /** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
 const CLOCKS_DIFFER_MS = 1000;
 
-export class StreamAudit {
+export class StreamAudit<E extends DisclosedEvent> {
   readonly #stream: string;
   readonly #logId: string | undefined;
-  readonly #replay: Replay;
+  readonly #decode: Decode<E>;
+  readonly #replay: Replay<E>;
   readonly #warnings: Warnings;
   readonly #tree: StreamTree;
   readonly #lost: readonly LostCheckpoint[];
   readonly #ids = new DigestSet('uuid');
   #records = 0;
-  #replayed = 0;
+  /** Records before the first that diverges. */
+  #passed = 0;
+  #withheld = 0;
   #divergence: Divergence | undefined;
   #lastAt: string | undefined;
 
@@ -30,13 +33,15 @@ export class StreamAudit {
   constructor(parts: {
     stream: string;
     logId: string | undefined;
-    replay: Replay;
+    decode: Decode<E>;
+    replay: Replay<E>;
     warnings: Warnings;
     checkpoints: readonly SignedCheckpoint[];
     lost: readonly LostCheckpoint[];
   }) {
     this.#stream = parts.stream;
     this.#logId = parts.logId;
+    this.#decode = parts.decode;
     this.#replay = parts.replay;
     this.#warnings = parts.warnings;
     this.#tree = new StreamTree(parts.checkpoints);
@@ -53,6 +58,11 @@ export class StreamAudit {
     return this.#records;
   }
 
+  /** Those of which the source tells nothing but their place. */
+  get withheld(): number {
+    return this.#withheld;
+  }
+
   take(stored: SourceRecord): void {
     const expected = this.#records++;
     if (stored.revision !== expected) {
@@ -61,12 +71,18 @@ export class StreamAudit {
       this.#diverge(stored, [gap(expected, stored.revision)]);
       return;
     }
-    const decoded = decode(stored);
+    if (stored.isWithheld) {
+      this.#tree.append(stored.leaf);
+      this.#withheld++;
+      if (!this.#divergence) this.#passed++;
+      return;
+    }
+    const decoded = this.#decode(stored);
     this.#tree.append(decoded.leaf);
     if (this.#divergence) return;
     const problems = 'problem' in decoded ? [decoded.problem] : this.#judge(decoded.event);
     if (problems.length > 0) this.#diverge(stored, problems);
-    else this.#replayed++;
+    else this.#passed++;
   }
 
   /** @param more what is known of the stream besides */
@@ -90,13 +106,14 @@ export class StreamAudit {
       ...(more.participants !== undefined && { participants: more.participants }),
       ...(root !== undefined && { root }),
       ...(this.#divergence && { divergence: this.#divergence }),
-      notReplayed: this.#records - this.#replayed,
+      notReplayed: this.#records - this.#passed,
+      ...(this.#withheld > 0 && { withheld: this.#withheld }),
       evidence,
       warnings: this.#warnings.list(),
     };
   }
 
-  #judge(event: LogEvent): readonly Problem[] {
+  #judge(event: E): readonly Problem[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [problem('log', this.#logId, event.log, 'the record belongs to another log')];
     if (this.#ids.has(event.id))
@@ -114,7 +131,7 @@ export class StreamAudit {
     return problems;
   }
 
-  #watchClock({ at, revision }: LogEvent): void {
+  #watchClock({ at, revision }: DisclosedEvent): void {
     const before = this.#lastAt;
     this.#lastAt = at;
     // Most are not; and these texts sort as the times do.

@@ -12,8 +12,9 @@ export class StreamTree {
   readonly #range = new CompactRange();
   readonly #failed: FailedCheckpoint[] = [];
   #next = 0;
-  #matching = 0;
-  #matchingSize = 0;
+  /** Those that came along count apart: whoever made what is verified chose them. */
+  readonly #kept = { matching: 0, matchingSize: 0 };
+  readonly #cameAlong = { matching: 0, matchingSize: 0 };
   #failing = 0;
   #smallestOther: number | undefined;
   #isBroken = false;
@@ -46,15 +47,18 @@ export class StreamTree {
     const beyond = this.#checkpoints.slice(this.#next);
     for (const checkpoint of beyond) this.#fail(checkpoint, this.#isBroken ? 'gap' : 'missing-tail');
     const signedSize = this.#isBroken ? undefined : beyond.at(-1)?.size;
-    const proven = this.#matchingSize;
+    const proven = this.#kept.matchingSize;
     const rewrittenBy = this.#smallestOther;
+    const signed = this.#signedSize;
     return {
-      matching: this.#matching,
-      matchingSize: proven,
+      ...this.#kept,
+      ...(this.#cameAlong.matching > 0 && { cameAlong: this.#cameAlong }),
       failing: this.#failing,
       failed: this.#failed,
       ...(rewrittenBy !== undefined &&
-        rewrittenBy > proven && { rewritten: { afterSize: proven, upToSize: rewrittenBy } }),
+        rewrittenBy > proven && {
+          rewritten: { afterSize: rewrittenBy > signed ? signed : proven, upToSize: rewrittenBy },
+        }),
       ...(signedSize !== undefined && { tailCutOff: { size: records, signedSize } }),
       ...(proven < records && { uncovered: { from: proven, to: records - 1 } }),
     };
@@ -65,13 +69,18 @@ export class StreamTree {
     return (
       // Size 0 is signed by every history alike.
       (this.#smallestOther !== undefined &&
-        this.#matchingSize > 0 &&
-        this.#smallestOther <= this.#matchingSize) ||
+        this.#signedSize > 0 &&
+        this.#smallestOther <= this.#signedSize) ||
       this.#checkpoints.some((checkpoint, i) => {
         const before = this.#checkpoints[i - 1];
         return before?.size === checkpoint.size && Buffer.compare(before.root, checkpoint.root) !== 0;
       })
     );
+  }
+
+  /** The largest size at which any checkpoint matches. */
+  get #signedSize(): number {
+    return Math.max(this.#kept.matchingSize, this.#cameAlong.matchingSize);
   }
 
   /** With each checkpoint of the present size. */
@@ -80,8 +89,9 @@ export class StreamTree {
     for (let next = this.#checkpoints[this.#next]; next?.size === this.#range.size; ) {
       root ??= this.#range.root();
       if (Buffer.compare(root, next.root) === 0) {
-        this.#matching++;
-        this.#matchingSize = next.size;
+        const those = next.cameAlong ? this.#cameAlong : this.#kept;
+        those.matching++;
+        those.matchingSize = next.size;
       } else {
         this.#smallestOther ??= next.size;
         this.#fail(next, 'other-root', root);

@@ -7,27 +7,31 @@
  */
 import { v5 } from 'uuid';
 import { streamKind } from '../../events/catalogue.ts';
+import type { DisclosedEvent } from '../../events/record.ts';
 import type { Recovery } from '../../projections/log.ts';
-import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import { sortEvidence } from './evidence.ts';
+import { type Decode, decode } from './decoding.ts';
+import { readingOf } from './disclosure.ts';
+import { type GivenCheckpoint, sortEvidence } from './evidence.ts';
 import { KeyHistory } from './key-history.ts';
 import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';
 import type { Replay } from './replay.ts';
 import { AccessReplay } from './replay-access.ts';
+import { EnrolmentReplay } from './replay-enrolment.ts';
 import { LogReplay } from './replay-log.ts';
 import { OperationsReplay } from './replay-operations.ts';
-import { type Recovered, StudyReplay } from './replay-study.ts';
+import { StudyReplay } from './replay-study.ts';
 import type { Report, StreamReport } from './report.ts';
 import type { RecordSource } from './source.ts';
 import { StreamAudit } from './stream-audit.ts';
+import { type Recovered, StudyForm } from './study-form.ts';
 import { Warnings } from './warnings.ts';
 
 export interface Verification {
   readonly source: RecordSource;
   /** From outside; empty: the log's own key is taken, and the report says what that is worth. */
   readonly trusted: readonly VerifierKey[];
-  readonly checkpoints: readonly KeptCheckpoint[];
+  readonly checkpoints: readonly GivenCheckpoint[];
   /** Names of the studies to verify, beside `log` and `access`; undefined: every stream. */
   readonly studies?: readonly string[] | undefined;
   /** Gets the number of records verified so far. */
@@ -43,7 +47,8 @@ export class UnknownStudyError extends Error {
 export async function verifyLog(verification: Verification): Promise<Report> {
   const started = performance.now();
   const { source, trusted, checkpoints } = verification;
-  const identity = await readIdentity(source);
+  const reading = readingOf(source.content);
+  const identity = await readIdentity(source, reading);
   const own = identity?.keys ?? [];
   const recoveries = identity?.recoveries ?? [];
   const keys = trustedKeys(trusted, own);
@@ -51,16 +56,24 @@ export async function verifyLog(verification: Verification): Promise<Report> {
   const logName = trusted[0]?.name ?? identity?.logName;
   const there = await source.streams();
   const chosen = chooseStreams(verification, there, identity);
-  const evidence = sortEvidence(checkpoints, keys, logName, recoveries, (stream) =>
-    chosen.includes(stream) ? 'compare' : there.includes(stream) ? 'not-asked-for' : 'no-such-stream',
-  );
+  const evidence = sortEvidence(checkpoints, keys, logName, recoveries, (stream) => {
+    if (chosen.includes(stream)) return 'compare';
+    // A bundle leaves out what it is not about.
+    return there.includes(stream) || source.content !== undefined ? 'not-asked-for' : 'no-such-stream';
+  });
 
   const history = new KeyHistory();
   let done = 0;
-  const audit = async <R extends Replay>(stream: string, warnings: Warnings, replay: R) => {
-    const records = new StreamAudit({
+  const audit = async <E extends DisclosedEvent>(
+    stream: string,
+    warnings: Warnings,
+    decode: Decode<E>,
+    replay: Replay<E>,
+  ) => {
+    const records = new StreamAudit<E>({
       stream,
       logId: identity?.logId,
+      decode,
       replay,
       warnings,
       checkpoints: evidence.byStream.get(stream) ?? [],
@@ -74,33 +87,45 @@ export async function verifyLog(verification: Verification): Promise<Report> {
     return records;
   };
 
+  const auditStudy = async (stream: string, warnings: Warnings, form: StudyForm) => {
+    if (reading.undrawn) {
+      const replay = new EnrolmentReplay(form);
+      return [await audit(stream, warnings, reading.undrawn, replay), replay] as const;
+    }
+    const replay = new StudyReplay(form);
+    return [await audit(stream, warnings, decode, replay), replay] as const;
+  };
+
   const streams: StreamReport[] = [];
-  const log = await audit('log', new Warnings(), new LogReplay(trusted, own));
+  const log = await audit('log', new Warnings(), reading.others, new LogReplay(trusted, own));
   streams.push(log.finish({}));
   if (chosen.includes('access')) {
-    const access = await audit('access', new Warnings(), new AccessReplay(history));
+    const access = await audit('access', new Warnings(), reading.others, new AccessReplay(history));
     history.records = access.records;
+    history.withheld = access.withheld;
     history.brokenAt = access.divergesAt;
     streams.push(access.finish({}));
   }
   for (const stream of chosen.filter((name) => name !== 'log' && name !== 'access')) {
     const warnings = new Warnings();
     if (streamKind(stream) === 'study') {
-      const replay = new StudyReplay(history, warnings, recoveredPlaces(stream, recoveries));
-      const records = await audit(stream, warnings, replay);
-      streams.push(records.finish({ study: replay.name, participants: replay.participants }));
+      const form = new StudyForm(history, warnings, recoveredPlaces(stream, recoveries));
+      const [records, { participants }] = await auditStudy(stream, warnings, form);
+      streams.push(records.finish({ study: form.name, participants }));
     } else {
       // Of a stream that this build does not know no record can be read.
       const replay = stream === 'operations' ? new OperationsReplay(history, warnings) : { take: () => [] };
-      streams.push((await audit(stream, warnings, replay)).finish({}));
+      streams.push((await audit(stream, warnings, reading.others, replay)).finish({}));
     }
   }
 
   const { unused } = evidence;
-  const proven = streams.some(({ evidence: { matchingSize } }) => matchingSize > 0);
+  const isSigned = streams.some(
+    ({ evidence: { matchingSize, cameAlong } }) => matchingSize > 0 || (cameAlong?.matchingSize ?? 0) > 0,
+  );
   return {
     ok: streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for'),
-    selfConsistentOnly: trusted.length === 0 || !proven,
+    selfConsistentOnly: trusted.length === 0 || !isSigned,
     log: identity && {
       id: identity.logId,
       name: identity.logName,

@@ -49,3 +49,36 @@ function disclosed(sealed: Uint8Array, content: Content): Uint8Array {
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
+
+/** The fields of a line, as they are. Only a record of `access` may be withheld. */
+export interface LineFields extends RecordBytes {
+  readonly isWithheld?: boolean;
+}
+
+const WITHHELD = /^[0-9a-f]{64}\t\t$/;
+const LEAF = /^[0-9a-f]{64}$/;
+
+/**
+ * Splits a line without its line feed. One that is not of three fields gives a record that cannot be sound: a leaf of no
+ * bytes where it is no hash, and whatever stands behind the second tab as the sections.
+ */
+export function parseLine(line: Buffer, mayBeWithheld: boolean): LineFields {
+  if (mayBeWithheld && line.length === 66 && WITHHELD.test(line.toString('latin1')))
+    return { leaf: leafOf(line.subarray(0, 64)), record: NONE, sealed: NONE, isWithheld: true };
+  const first = line.indexOf(TAB);
+  if (first < 0) return { leaf: leafOf(line), record: NONE, sealed: NONE };
+  const second = line.indexOf(TAB, first + 1);
+  const end = second < 0 ? line.length : second;
+  return {
+    leaf: leafOf(line.subarray(0, first)),
+    record: line.subarray(first + 1, end),
+    sealed: second < 0 ? NONE : line.subarray(second + 1),
+  };
+}
+
+const NONE = Buffer.alloc(0);
+
+function leafOf(field: Buffer): Buffer {
+  const text = field.toString('latin1');
+  return LEAF.test(text) ? Buffer.from(text, 'hex') : NONE;
+}

@@ -2,8 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { openForVerification } from '../app.ts';
+import type { Report } from '../audit/report.ts';
 import { reportText } from '../audit/report-text.ts';
-import { UnknownStudyError, verifyLog } from '../audit/verify.ts';
+import { UnknownStudyError, type Verification, verifyLog } from '../audit/verify.ts';
+import { verifyBundle } from '../audit/verify-bundle.ts';
+import { BundleError } from '../bundle/bundle-error.ts';
 import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
 import { StoreError } from '../store/event-store.ts';
 import { checkpointsIn } from './checkpoints.ts';
@@ -14,6 +17,7 @@ interface VerifyOptions {
   readonly data: string;
   readonly store?: string;
   readonly study?: string[];
+  readonly bundle?: string;
   readonly checkpoint?: string[];
   readonly trust?: string[];
   readonly json?: boolean;
@@ -34,8 +38,12 @@ response header Urn-Receipt carries it. A key is a verifier key (name+hash+base6
 The log may be in use meanwhile; what is appended after the beginning is left out. Nothing is written, and the signing
 key is not needed. Exit codes: 0 no failure (read what it is worth), 1 a failure, 2 wrong usage.
 
+A bundle (urn bundle) needs no log. What it withholds is not checked, and the report says what that is: of the contents
+open and blinded no draw is decided again. Checkpoints that come with it are compared, and told apart from yours.
+
 Examples:
   urn verify --data ./data
+  urn verify --bundle study.zip --trust urn.vkey --checkpoint receipts.txt
   urn verify --store sqlite:copy.sqlite --study "CHS JCOIN" --trust urn.vkey --checkpoint receipts.txt`;
 
 export function verifyCommand(): Command {
@@ -46,6 +54,7 @@ export function verifyCommand(): Command {
     .addOption(option('--data <folder>', 'folder of the log').default('./data'))
     .addOption(option('--store <url>', 'where the log is: sqlite:<file> (default: SQLite in --data)'))
     .addOption(repeatedOption('--study <name>', 'verify this study alone, with log and access (repeatable)'))
+    .addOption(option('--bundle <file>', 'verify this bundle, instead of a log'))
     .addOption(
       repeatedOption('--checkpoint <file>', 'compare with the checkpoints in this file (repeatable)'),
     )
@@ -57,37 +66,58 @@ export function verifyCommand(): Command {
     .action(verify);
 }
 
-async function verify({ data, store, study, json, ...options }: VerifyOptions): Promise<void> {
-  const trusted = (options.trust ?? []).map(trustedKey);
-  const checkpoints = (options.checkpoint ?? []).flatMap(checkpointsIn);
+async function verify(options: VerifyOptions, command: Command): Promise<void> {
+  const shown = progress('records verified');
+  const given = {
+    trusted: (options.trust ?? []).map(trustedKey),
+    checkpoints: (options.checkpoint ?? []).flatMap(checkpointsIn),
+    onProgress: shown.show,
+  };
   try {
-    const source = openForVerification({ data, store });
-    const shown = progress('records verified');
-    try {
-      if (source.copy !== undefined)
-        note(
-          `the folder of the log cannot be used as it is: a copy in ${source.copy} is read, and removed at the end`,
-        );
-      const report = await verifyLog({
-        source,
-        trusted,
-        checkpoints,
-        studies: study,
-        onProgress: shown.show,
-      });
-      shown.end();
-      result(json ? JSON.stringify(report, null, 2) : reportText(report));
-      if (!report.ok) process.exitCode = 1;
-    } finally {
-      await source.close();
-    }
+    const report = await (options.bundle === undefined
+      ? verifiedLog(options, given)
+      : verifiedBundle(options.bundle, given, command));
+    shown.end();
+    result(options.json ? JSON.stringify(report, null, 2) : reportText(report));
+    if (!report.ok) process.exitCode = 1;
   } catch (error) {
-    if (error instanceof UnknownStudyError)
-      throw new UsageError(`no study "${error.message}" is registered (hint: urn studies list)`);
     // A damaged database is what verification is there to find.
     if (!(error instanceof StoreError) || error.failure !== 'corrupt') throw error;
     note(`urn: ${error.message}`);
     process.exitCode = 1;
+  }
+}
+
+type Given = Omit<Verification, 'source'>;
+
+async function verifiedLog({ data, store, study }: VerifyOptions, given: Given): Promise<Report> {
+  const source = openForVerification({ data, store });
+  try {
+    if (source.copy !== undefined)
+      note(
+        `the folder of the log cannot be used as it is: a copy in ${source.copy} is read, and removed at the end`,
+      );
+    return await verifyLog({ ...given, source, studies: study });
+  } catch (error) {
+    if (!(error instanceof UnknownStudyError)) throw error;
+    throw new UsageError(`no study "${error.message}" is registered (hint: urn studies list)`);
+  } finally {
+    await source.close();
+  }
+}
+
+async function verifiedBundle(file: string, given: Given, command: Command): Promise<Report> {
+  // Not those from the environment: a machine may have them for its service.
+  const other = ['data', 'store', 'study'].find((name) => command.getOptionValueSource(name) === 'cli');
+  if (other !== undefined)
+    throw new UsageError(
+      `--bundle and --${other} do not go together (hint: a bundle holds one study, and needs no log)`,
+    );
+  try {
+    return await verifyBundle({ ...given, file });
+  } catch (error) {
+    if (!(error instanceof BundleError)) throw error;
+    throw new UsageError(`${error.message}`);
   }
 }
 

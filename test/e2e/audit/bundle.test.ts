@@ -1,12 +1,17 @@
-/** The real program bundles real data of the real service; the real Python with the real numpy verifies it. */
+/**
+ * The real program bundles real data of the real service; the real Python with the real numpy verifies it, and so does
+ * `urn verify --bundle`, with the same verdict each time.
+ */
 import { hash } from 'node:crypto';
 import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, decodeRecord, encodeRecord, leafHash } from '../../../events/record.ts';
+import type { Report } from '../../../src/audit/report.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { systemTools } from '../../../src/write/tools.ts';
 import { requiredPython } from '../../support/numpy.ts';
+import { firstDivergence, type OwnVerdict, verifyOurselves } from '../../support/own-verifier.ts';
 import { urn, urnOk } from '../../support/service.ts';
 import { makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -67,10 +72,17 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     change: (bundle: BundleFiles) => void,
     args: readonly string[] = [],
     content: keyof typeof bundles = 'full',
-  ): Promise<Verified> {
+  ): Promise<Verified & { readonly own: OwnVerdict }> {
     const bundle = BundleFiles.unpack(python, bundles[content]);
     change(bundle);
-    return verifyForked([await bundle.pack(join(newFolder(), 'tampered.zip')), ...args]);
+    const file = await bundle.pack(join(newFolder(), 'tampered.zip'));
+    const verified = await verifyForked([file, ...args]);
+    const own = await verifyOurselves(file, args);
+    expect(own.code, `${verified.stdout}\n${own.text}`).toBe(verified.code);
+    const [, where, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
+    if (where !== undefined)
+      expect(firstDivergence(own)).toMatchObject({ stream: where, revision: Number(revision) });
+    return { ...verified, own };
   }
   const replaced = (revision: number, change: (row: Row) => Row) => (bundle: BundleFiles) =>
     bundle.setRows(
@@ -193,6 +205,83 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     });
   });
 
+  describe('is verified by urn verify --bundle', () => {
+    const trusting = () => ['--trust', trusted, '--checkpoint', receipts];
+    const verifyBundle = (file: string, ...args: string[]) => urn(['verify', '--bundle', file, ...args]);
+
+    it('as a log is, when the content is full', async () => {
+      const { code, stdout } = await verifyBundle(bundles.full, ...trusting());
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringContaining('bundle, content full: its files are those'),
+      ]);
+      expect(stdout).toContain('15 records, 12 participants decided again; root ');
+      expect(stdout).toContain('1 checkpoint that came with the bundle matches up to size 3: signed, but');
+      expect(stdout).toContain(
+        'not known: 1 record of access is withheld: whether a key that the study used',
+      );
+      expect(stdout).toMatch(/^OK as far as the given checkpoints reach; beyond them the history/m);
+    });
+
+    it('with what came along told apart from what was kept', async () => {
+      const { code, stdout } = await verifyBundle(bundles.full, '--trust', trusted, '--json');
+      expect(code).toBe(0);
+      const report: Report = JSON.parse(stdout);
+      expect(report).toMatchObject({
+        ...{ ok: true, selfConsistentOnly: false },
+        bundle: { content: 'full', notKnown: [expect.stringContaining('withheld')], files: [] },
+      });
+      expect(report.bundle).not.toHaveProperty('notReplayed');
+      expect(report.streams.find((one) => one.stream === stream)?.evidence).toMatchObject({
+        ...{ matching: 0, matchingSize: 0, uncovered: { from: 0, to: RECORDS - 1 } },
+        cameAlong: { matching: 1, matchingSize: RECORDS },
+      });
+      expect((await verifyOurselves(bundles.full, [])).text).toContain('SELF-CONSISTENT ONLY');
+      const own = await verifyOurselves(bundles.full, ['--trust', trusted]);
+      expect(own.text).toContain('SIGNED, AND NO MORE: every event follows from those before it.');
+      expect(own.text).not.toMatch(/proven unchanged|^OK/m);
+    });
+
+    it('as far as it goes, when draws are withheld', async () => {
+      const { code, stdout } = await verifyBundle(bundles.blinded, ...trusting());
+      expect(code).toBe(0);
+      expect(stdout).toContain('the draws were NOT REPLAYED: the content is blinded');
+      expect(stdout).toContain('15 records, 12 participants, whose draws were NOT REPLAYED; root ');
+      const open = await verifyOurselves(bundles.open, trusting());
+      expect(open).toMatchObject({ code: 0, report: { bundle: { content: 'open' } } });
+      for (const text of [stdout, open.text]) {
+        expect(text).toContain('12 checkpoints match: the history up to size 15');
+        expect(text).not.toMatch(/decided again|every event follows/);
+      }
+    });
+
+    it('and refused with what is of a log, or is no bundle', async () => {
+      const both = await verifyBundle(bundles.full, '--study', NAME);
+      expect([both.code, both.stderr]).toEqual([
+        2,
+        expect.stringContaining('--bundle and --study do not go together'),
+      ]);
+      const none = await verifyBundle(receipts);
+      expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('is no whole zip archive')]);
+    });
+
+    it('and failed, with the file and the event that are not what they should be', async () => {
+      const bundle = BundleFiles.unpack(python, bundles.full);
+      replaced(6, (row) => altered(row, (_, sealed) => Object.assign(sealed.draw, { uniform53: 1 })))(bundle);
+      bundle.set('extra.txt', 'more');
+      const { code, stdout } = await verifyBundle(
+        await bundle.pack(join(newFolder(), 'bad.zip')),
+        ...trusting(),
+      );
+      expect(code).toBe(1);
+      expect(stdout).toContain('FAILED: extra.txt is not listed in manifest.json');
+      expect(stdout).toContain(`FIRST DIVERGENCE at ${stream}/6: ParticipantRandomized, participant "p-6"`);
+      expect(stdout).toContain('field    draw.uniform53');
+      expect(stdout).toContain('CHANGED SINCE IT WAS SIGNED: the history up to size 6 is proven unchanged');
+      expect(stdout).toMatch(/^FAILED$/m);
+    });
+  });
+
   describe('tells nothing in a blinded file', () => {
     it('from which an arm follows', () => {
       const { files } = BundleFiles.unpack(python, bundles.blinded);
@@ -243,9 +332,10 @@ describe.skipIf(found === undefined)('urn bundle', () => {
 
     it('a byte of a record', async () => {
       const change = (row: Row) => ({ ...row, record: Buffer.from(`${row.record}`.replace('p-4', 'p-5')) });
-      const { code, stdout } = await tampered(replaced(4, change));
+      const { code, stdout, own } = await tampered(replaced(4, change));
       expect(code).toBe(1);
       expect(stdout).toContain(`${at(4)} Divergence in field leaf`);
+      expect(firstDivergence(own)?.field).toBe('leaf');
       expect(stdout).toContain(leafHash(rowsOf(data, stream)[4]?.record ?? Buffer.alloc(0)).toString('hex'));
     });
 
@@ -256,9 +346,10 @@ describe.skipIf(found === undefined)('urn bundle', () => {
           sealed[section].salt = 'f'.repeat(32);
           return { ...row, sealed: Buffer.from(canonicalJson(sealed)) };
         };
-        const { code, stdout } = await tampered(replaced(3, change));
+        const { code, stdout, own } = await tampered(replaced(3, change));
         expect(code).toBe(1);
         expect(stdout).toContain(`${at(3)} Divergence in field seals.${section}`);
+        expect(firstDivergence(own)?.field).toBe(`seals.${section}`);
       }
     });
 
@@ -307,10 +398,11 @@ describe.skipIf(found === undefined)('urn bundle', () => {
         bgStateAfter: (draw) => Object.assign(draw.bgStateAfter.state, { inc: '1' }),
       };
       for (const [field, change] of Object.entries(spoil)) {
-        const { stdout } = await tampered(
+        const { stdout, own } = await tampered(
           replaced(12, (row) => altered(row, (_, sealed) => change(sealed.draw))),
         );
         expect(stdout).toContain(`${at(12)} Divergence in field draw.${field}\n`);
+        expect(firstDivergence(own)?.field).toMatch(`draw.${field}`);
       }
     });
 

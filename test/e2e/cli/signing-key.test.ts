@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Report } from '../../../src/audit/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { requiredPython } from '../../support/numpy.ts';
+import { verifyOurselves } from '../../support/own-verifier.ts';
 import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -72,6 +73,21 @@ it('another key signs from now on, also in a service that runs, and both verify'
 
   const out = file('bundle.zip');
   await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--out', out]);
+  const own = await urn([
+    'verify',
+    '--bundle',
+    out,
+    '--trust',
+    first ?? '',
+    '--checkpoint',
+    file('receipts'),
+    '--json',
+  ]);
+  // The first key has endorsed the second one, so trust in it goes further.
+  expect(own.code).toBe(0);
+  expect(JSON.parse(own.stdout)).toMatchObject({ selfConsistentOnly: false, log: { laterKeys: [second] } });
+  const none = await verifyOurselves(out, ['--trust', second]);
+  expect([none.code, none.report?.unusedCheckpoints]).toEqual([0, []]);
   if (python === undefined) return;
   const both = ['--trust', first ?? '', '--trust', second];
   const { code, stdout } = runVerifier(python, [out, ...both, '--checkpoint', file('receipts')]);

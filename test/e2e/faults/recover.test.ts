@@ -6,6 +6,7 @@ import type { Report } from '../../../src/audit/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
+import { verifyOurselves } from '../../support/own-verifier.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -198,6 +199,22 @@ describe('a log that lost its newest allocations', () => {
       expect(lost.code).toBe(1);
       expect(lost.stdout).toMatch(/^FAILED .* size 5: DECLARED LOSS: recovery 1 kept 3 records$/m);
       expect(lost.stdout).not.toMatch(/other records|Divergence/);
+      const own = await verifyOurselves(out, [...trust, '--checkpoint', keep('a', 'c2')]);
+      expect(own.code, own.text).toBe(0);
+      const told = own.report?.streams.find((one) => one.study === 'Sleep');
+      expect(told).toMatchObject({
+        evidence: { matchingSize: 5 },
+        warnings: [{ code: 'recovered', revision: 3 }],
+      });
+      expect(own.report?.bundle?.notKnown).toContainEqual(
+        expect.stringContaining('the recoveries of the log'),
+      );
+      const missing = await verifyOurselves(out, [...trust, '--checkpoint', keep('d')]);
+      expect(missing).toMatchObject({
+        code: 1,
+        text: expect.stringContaining('DECLARED LOSS: 1 checkpoint'),
+      });
+      expect(missing.text).not.toMatch(/DIVERGENCE|CHANGED SINCE/);
     }
   });
 });

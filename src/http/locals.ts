@@ -1,0 +1,15 @@
+import type { KeyActor } from '../operations/refusals.ts';
+
+/** What a route leaves for the log, the metrics and the error handler. */
+export interface Locals {
+  route: string;
+  emptyResults: '{}' | '[]';
+  keyId?: string;
+  user?: string;
+  study?: string;
+  revision?: number;
+  /** Who asks, once the key is accepted. */
+  actor?: KeyActor;
+  /** Of the study, once it is clear that the key may know of it. */
+  studyName?: string;
+}

@@ -1,0 +1,221 @@
+/** Archives made by hand, as no `urn bundle` makes them: what is no bundle is refused, what is a bad one is told. */
+import { hash } from 'node:crypto';
+import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ZipFile } from 'yazl';
+import { openLog } from '../../src/app.ts';
+import { verifyBundle } from '../../src/audit/verify-bundle.ts';
+import { writeBundle } from '../../src/bundle/bundle.ts';
+import { ZipReader } from '../../src/bundle/zip-reader.ts';
+import { CONFIGURATION, LEVELS, OPERATOR, SEED } from '../support/facts.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+type Files = [path: string, text: string][];
+
+const folder = temporaryFolders()();
+let sound: Files;
+let stream: string;
+let made = 0;
+
+/** Each file as it is given, also twice. */
+async function zip(files: Files): Promise<string> {
+  const archive = new ZipFile();
+  for (const [path, text] of files) archive.addBuffer(Buffer.from(text), path);
+  archive.end();
+  const out = join(folder, `${made++}.zip`);
+  await pipeline(archive.outputStream as Readable, createWriteStream(out));
+  return out;
+}
+const verify = (file: string) => verifyBundle({ file, trusted: [], checkpoints: [] });
+const refusal = (file: string) =>
+  verify(file).then(
+    () => 'none',
+    (error: Error) => `${error.name}: ${error.message}`,
+  );
+const problemsOf = async (files: Files) => {
+  const { ok, bundle } = await verify(await zip(files));
+  expect(ok).toBe((bundle?.files ?? []).length === 0);
+  return bundle?.files.map(({ path, why }) => `${path} ${why}`);
+};
+/** The files with one of them changed, and a manifest that fits or does not. */
+function changed(path: string, how: (text: string) => string, { fits = true } = {}): Files {
+  return sound.map(([name, text]): [string, string] => {
+    if (name === path) return [name, how(text)];
+    if (name !== 'manifest.json' || !fits) return [name, text];
+    const before = sound.find(([one]) => one === path)?.[1] ?? '';
+    return [name, text.replace(hash('sha256', before), hash('sha256', how(before)))];
+  });
+}
+const manifest = (how: (manifest: Record<string, unknown>) => void) =>
+  changed('manifest.json', (text) => {
+    const json = JSON.parse(text);
+    how(json);
+    return JSON.stringify(json);
+  });
+
+beforeAll(async () => {
+  const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
+  await log.rebuild();
+  const issued = await log.keys.issue({ user: 'site', scopes: ['randomize'] }, OPERATOR);
+  if ('refused' in issued) throw new Error(issued.refused);
+  const { studies, store, identity } = log;
+  await studies.register(CONFIGURATION, SEED, OPERATOR);
+  stream = studies.streamOf(CONFIGURATION.name);
+  const actor = { keyId: issued.keyId, user: 'site', accessRevision: 0 };
+  for (const participantId of ['1', '2']) {
+    const command = { type: 'randomize', participantId, levels: LEVELS, user: 'site' } as const;
+    await studies.submit(stream, { ...command, suspended: false, idempotencyKey: undefined }, actor);
+  }
+  const out = join(folder, 'sound.zip');
+  await writeBundle({
+    ...{ store, identity, stream, out, content: 'full', lastCheckpoints: undefined },
+    ...{ checkpoints: [], version: 'test' },
+  });
+  await log.close();
+  const archive = await ZipReader.open(out);
+  sound = [];
+  for (const path of archive.paths) {
+    const pieces: Buffer[] = [];
+    for await (const piece of archive.read(path)) pieces.push(piece);
+    sound.push([path, Buffer.concat(pieces).toString()]);
+  }
+  archive.close();
+});
+
+it('a bundle that was packed again is the same bundle', async () => {
+  expect(await problemsOf(sound)).toEqual([]);
+});
+
+describe('a file is told', () => {
+  it('that is not what the manifest lists', async () => {
+    expect(await problemsOf(changed('README.txt', () => 'Trust me.', { fits: false }))).toEqual([
+      `README.txt is not what manifest.json lists: its SHA-256 is ${hash('sha256', 'Trust me.')}`,
+    ]);
+    const [line] = sound.find(([path]) => path === 'records/access.txt')?.[1].split('\n') ?? [];
+    const cut = changed('records/access.txt', () => `${line}\n\n`, { fits: false });
+    expect(await problemsOf(cut)).toHaveLength(1);
+  });
+
+  it('that is not listed, listed twice, or missing', async () => {
+    expect(await problemsOf([...sound, ['notes/a.txt', 'a']])).toEqual([
+      'notes/a.txt is not listed in manifest.json',
+    ]);
+    expect(await problemsOf(sound.filter(([path]) => path !== 'report.html'))).toEqual([
+      'report.html is listed in manifest.json, and missing',
+    ]);
+    const twice = manifest(({ files }) => (files as unknown[]).push((files as unknown[])[0]));
+    expect(await problemsOf(twice)).toEqual([`records/${stream}.txt stands in manifest.json twice`]);
+  });
+
+  it('that stands in the archive twice, whatever it holds', async () => {
+    const [log] = sound.filter(([path]) => path === 'records/log.txt');
+    expect(await problemsOf([...sound, log as Files[number]])).toEqual([
+      'records/log.txt stands in the archive twice',
+    ]);
+    const again: Files = [...sound, ['manifest.json', sound.at(-1)?.[1] ?? '']];
+    expect(await problemsOf(again)).toEqual(['manifest.json stands in the archive twice']);
+  });
+
+  it.each(['records/access.txt', 'checkpoints.txt', 'configuration.json'])(
+    '%s that neither the manifest nor the archive has',
+    async (path) => {
+      const files = manifest((json) => {
+        json['files'] = (json['files'] as { path: string }[]).filter((file) => file.path !== path);
+      }).filter(([name]) => name !== path);
+      const { ok, bundle } = await verify(await zip(files));
+      expect(ok).toBe(false);
+      expect(bundle?.files).toContainEqual({ path, why: 'is missing' });
+    },
+  );
+
+  it('of records whose last line does not end', async () => {
+    const path = `records/${stream}.txt`;
+    expect(await problemsOf(changed(path, (text) => text.slice(0, -1)))).toEqual([
+      `${path} does not end with a line feed`,
+    ]);
+  });
+
+  it('of a configuration that was not registered', async () => {
+    for (const other of ['null', '{', '{"name":"X"}'])
+      expect(await problemsOf(changed('configuration.json', () => other))).toEqual([
+        "configuration.json does not say what the study's first record says",
+      ]);
+  });
+});
+
+describe('a line of records', () => {
+  const divergence = async (how: (line: string) => string, at = 1) => {
+    const path = `records/${stream}.txt`;
+    const files = changed(path, (text) =>
+      text
+        .split('\n')
+        .map((line, i) => (i === at ? how(line) : line))
+        .join('\n'),
+    );
+    return (await verify(await zip(files))).streams.at(-1)?.divergence;
+  };
+
+  it('has three fields, and its leaf is in lower case', async () => {
+    const found = {
+      leaf: await divergence((line) => line.slice(0, 64).toUpperCase() + line.slice(64)),
+      noTab: await divergence((line) => line.replaceAll('\t', '')),
+      oneTab: await divergence((line) => line.replace(/\t[^\t]*$/, '')),
+      threeTabs: await divergence((line) => `${line}\t`),
+      carriageReturn: await divergence((line) => `${line}\r`),
+      empty: await divergence(() => ''),
+      withheld: await divergence((line) => `${line.slice(0, 64)}\t\t`),
+    };
+    for (const [what, diverges] of Object.entries(found))
+      expect(diverges, what).toMatchObject({ revision: 1 });
+    expect(found.leaf?.field).toBe('leaf');
+  });
+
+  it('is held together over the pieces that an archive is read in', async () => {
+    const path = `records/${stream}.txt`;
+    const [registered = ''] = sound.find(([name]) => name === path)?.[1].split('\n') ?? [];
+    const many = changed(path, (text) => text + `${registered}\n`.repeat(300));
+    const { streams } = await verify(await zip(many));
+    expect(streams.at(-1)).toMatchObject({ records: 303, divergence: { revision: 3, field: 'revision' } });
+  });
+});
+
+describe('no bundle', () => {
+  it('is a file that is missing, no archive, or a part of one', async () => {
+    const none = join(folder, 'none.zip');
+    expect(await refusal(none)).toMatch(/^BundleError: cannot read .*none\.zip/);
+    writeFileSync(none, 'just text');
+    expect(await refusal(none)).toMatch(/^BundleError: .*none\.zip is no whole zip archive: .*hint/);
+    const bytes = readFileSync(join(folder, 'sound.zip'));
+    writeFileSync(none, bytes.subarray(0, bytes.length - 100));
+    expect(await refusal(none)).toContain('is no whole zip archive');
+    // The directory stands at the end, so what was lost in the middle is seen when it is read.
+    writeFileSync(none, Buffer.concat([bytes.subarray(0, 200), Buffer.alloc(300), bytes.subarray(500)]));
+    expect(await refusal(none)).toMatch(/^BundleError: .*none\.zip is no whole zip archive \(records\//);
+  });
+
+  it('is an archive without a manifest, or of another format', async () => {
+    expect(await refusal(await zip([['a.txt', 'a']]))).toContain('is no bundle: it has no manifest.json');
+    expect(await refusal(await zip([['manifest.json', '{']]))).toContain(
+      'its manifest.json is not one of urn-bundle@1',
+    );
+    const newer = manifest((json) => {
+      json['format'] = 'urn-bundle@2';
+    });
+    expect(await refusal(await zip(newer))).toMatch(
+      /the format "urn-bundle@2", and this version reads urn-bundle@1 \(hint/,
+    );
+    for (const spoil of [{ content: 'all' }, { study: { stream: 'access' } }, { files: {} }])
+      expect(await refusal(await zip(manifest((json) => Object.assign(json, spoil))))).toContain(
+        'is no bundle',
+      );
+  });
+
+  it('is one whose checkpoints are none', async () => {
+    expect(await refusal(await zip(changed('checkpoints.txt', () => 'size 3')))).toContain(
+      'checkpoints.txt of the bundle:1',
+    );
+  });
+});

@@ -1,0 +1,40 @@
+/** What `urn verify --bundle` says, without a process for each time: its exit code, and the report behind it. */
+import type { Divergence, Report } from '../../src/audit/report.ts';
+import { reportText } from '../../src/audit/report-text.ts';
+import { verifyBundle } from '../../src/audit/verify-bundle.ts';
+import { BundleError } from '../../src/bundle/bundle-error.ts';
+import { checkpointsIn } from '../../src/cli/checkpoints.ts';
+import { UsageError } from '../../src/cli/options.ts';
+import { parseVerifierKey } from '../../src/ledger/verifier-key.ts';
+
+export interface OwnVerdict {
+  readonly code: number;
+  /** Undefined when nothing was verified. */
+  readonly report: Report | undefined;
+  readonly text: string;
+}
+
+/** @param args `--trust KEY` and `--checkpoint FILE`, as the verifier in Python takes them */
+export async function verifyOurselves(file: string, args: readonly string[]): Promise<OwnVerdict> {
+  const of = (option: string) => args.filter((_, i) => args[i - 1] === option);
+  try {
+    const report = await verifyBundle({
+      file,
+      trusted: of('--trust').map((key) => parseVerifierKey(key, 'key')),
+      checkpoints: of('--checkpoint').flatMap(checkpointsIn),
+    });
+    return { code: report.ok ? 0 : 1, report, text: reportText(report) };
+  } catch (error) {
+    if (!(error instanceof BundleError) && !(error instanceof UsageError)) throw error;
+    return { code: 2, report: undefined, text: error.message };
+  }
+}
+
+/** Of the first stream that has one. */
+export function firstDivergence({
+  report,
+}: OwnVerdict): (Divergence & { readonly stream: string }) | undefined {
+  for (const { stream, divergence } of report?.streams ?? [])
+    if (divergence) return { stream, ...divergence };
+  return undefined;
+}
