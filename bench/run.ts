@@ -14,6 +14,7 @@ import { measureVerifying } from './verifying.ts';
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    verify: { type: 'string' },
     only: { type: 'string', multiple: true },
     json: { type: 'string' },
     dir: { type: 'string' },
@@ -21,6 +22,9 @@ const { values: options } = parseArgs({
   },
 });
 const quick = options.quick;
+const toVerify = options.verify === undefined ? (quick ? 20_000 : 100_000) : Number(options.verify);
+if (!Number.isSafeInteger(toVerify) || toVerify < 1000)
+  throw new Error(`--verify takes a number of allocations from 1000 on, not ${options.verify}`);
 const serviceOptions =
   options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(options.profile)}`];
 
@@ -41,7 +45,7 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       allocations: quick ? 3_200 : 12_800,
     }),
   verifying: ({ folder }) =>
-    measureVerifying(folder, { participants: quick ? 20_000 : 100_000, rounds: quick ? 2 : 5 }),
+    measureVerifying(folder, { participants: toVerify, rounds: quick || toVerify > 200_000 ? 2 : 5 }),
 };
 
 const unknown = options.only?.find((name) => !(name in PARTS));

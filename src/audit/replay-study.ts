@@ -2,7 +2,7 @@
  * The stream of a study: each event decided again, with the decider that the service uses, from the configuration, the
  * participants before it and the state of the generator that the event before left behind.
  *
- * What is kept of the participants is their number by level and treatment, their ids, and idempotency keys: some 100
+ * What is kept of the participants is their number by level and treatment, their ids, and idempotency keys: 32 to 64
  * bytes for each, and no event.
  */
 import type { LogEvent } from '../../events/record.ts';
