@@ -130,7 +130,12 @@ export async function openLog(
     runner.listen(LOG_STREAM, ({ type }) => {
       if (type !== 'SigningKeyRotated') return;
       try {
-        identity.rotateTo(presentKey(keyring, history().publicKeys));
+        const { publicKeys } = history();
+        identity.rotateTo(presentKey(keyring, publicKeys), publicKeys);
+        // Of two rotations in a row, the key of the first was gone before this process heard of it.
+        if (refusal === undefined || refusal.code !== 'identity') return;
+        refusal = undefined;
+        ledger.refuse(undefined);
       } catch (error) {
         // Without its key the service could give no receipt: so it takes nothing that would need one.
         refusal = error as DomainError;

@@ -64,14 +64,12 @@ def imbalance(measure, balls):
     squares = [(share - mean) * (share - mean) for share in shares]
     return add_up(d / mean for d in squares) if measure == "chisquare" else add_up(squares) / (len(shares) - 1)
 def state_of(generator):
-    state = generator.bit_generator.state
-    return {**state, "state": {name: str(number) for name, number in state["state"].items()}}
+    return {**(state := generator.bit_generator.state), "state": {name: str(n) for name, n in state["state"].items()}}
 class Study:
     """What a study's records must say: every allocation is drawn again, if the content of the bundle is full."""
     def __init__(self, content):
-        self.content, self.keys, self.seen, self.drawn = content, {}, set(), 0
-        self.configuration, self.next = None, ["StudyRegistered"]
-        self.log_keys, self.recoveries = [], {"log": []}  # by stream: what the recoveries of the log kept of it
+        self.content, self.configuration, self.next, self.drawn = content, None, ["StudyRegistered"], 0
+        self.keys, self.seen, self.log_keys, self.recoveries = {}, set(), [], {"log": []}  # by stream: what was kept
     def take_log(self, record, _):
         kind, data, known = record["type"], record["data"], ("LogRecovered", "SigningKeyRotated")
         expect("type", "LogCreated" if record["revision"] == 0 else kind if kind in known else " or ".join(known), kind)
@@ -88,7 +86,8 @@ class Study:
         kind, data = record["type"], record["data"]
         if kind == "StudyRecovered" and self.configuration:  # the log lost records, so the generator begins anew
             expect("revision, behind the records that were kept", max(data["kept"], 1), record["revision"])
-            expect("data.recovery: in log", True, data["recovery"] in [r["recovery"] for r in self.recoveries["log"]])
+            ours, logs = ({r["recovery"] for r in self.recoveries.get(name, [])} for name in (record["stream"], "log"))
+            expect("data.recovery: in log, and once", True, data["recovery"] in logs - ours)
             self.recoveries.setdefault(record["stream"], []).append(data)
             return self.begin(sections)
         expect(f"type: one of {self.next}", kind if kind in self.next else self.next[0], kind)
@@ -179,8 +178,8 @@ def compare(checkpoint, streams, study, keys):
         return signature
     for each in study.recoveries.get(checkpoint.stream, []):
         if checkpoint.recovery < each["recovery"] and checkpoint.size > each["kept"]:
-            known = each.get("signed", {"recovery": 0, "size": 0})
-            is_known = (checkpoint.recovery, checkpoint.size) <= (known["recovery"], known["size"])
+            most = tuple(each.get("signed", {}).get(name, 0) for name in ("recovery", "size", "root"))
+            is_known = (here := (checkpoint.recovery, checkpoint.size, checkpoint.root)) == most or here[:2] < most[:2]
             return f"{'' if is_known else 'UN'}DECLARED LOSS: recovery {each['recovery']} kept {each['kept']} records"
     if checkpoint.recovery > max(each["recovery"] for each in [{"recovery": 0}, *study.recoveries["log"]]):
         return "OF A RECOVERY that this log does not record"
@@ -225,7 +224,8 @@ def main():
     print(clean(f"Study {(study.configuration or {'name': '?'})['name']}, content {content}, log {log['logName']}"))
     for stream in streams.values():
         sound = "sound" if not stream.divergence else "sound before the divergence, and behind it not looked at"
-        print(f"  {clean(stream.name)}: {stream.size} records, {stream.withheld} withheld, {sound}")
+        print(f"  {clean(stream.name)}: {stream.size} records, {stream.withheld} withheld, {sound}", *(
+            f"RECOVERED from a backup behind the first {each['kept']}" for each in study.recoveries.get(stream.name, [])), sep=", ")
         kept, signed = (stream.kept, stream.signed) if options.trust else (0, 0)
         for since, until, what in ((0, kept, "as signed: by checkpoints that were kept elsewhere"),
                                    (kept, signed, "signed, but nothing kept elsewhere shows that they always were so"),

@@ -133,7 +133,7 @@ export class StudyForm {
         : `no lost record is known, but there can have been some behind the first ${kept}`;
     this.#warnings.add(
       'recovered',
-      `recovery ${recovery} of the log: ${lost}; from here on the generator has fresh entropy`,
+      `recovery ${recovery} of the log: ${lost}; from here on the generator runs from another seed; that it was drawn, and not chosen, cannot be seen`,
       revision,
     );
     if (sections.generator && isWeakSeed(BigInt(sections.generator.seed)))

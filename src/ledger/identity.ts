@@ -36,9 +36,10 @@ export class LogIdentity {
     return this.#publicKeys;
   }
 
-  rotateTo(signingKey: SigningKey): void {
+  /** @param publicKeys of all that have signed; of two rotations in a row the first key is gone before it is heard of */
+  rotateTo(signingKey: SigningKey, publicKeys: readonly string[]): void {
     this.#signingKey = signingKey;
-    this.#publicKeys = [...this.#publicKeys, signingKey.publicKey];
+    this.#publicKeys = publicKeys;
   }
 }
 

@@ -7,7 +7,7 @@ import { loadSigningKey, makeSigningKey, type SigningKey } from './signing-key.t
 export interface Keyring {
   /**
    * The key that signs. Of two, as an unfinished rotation leaves them, it is the one that the log names: then the
-   * rotation is finished.
+   * rotation is finished, and the key before is gone.
    * @throws DomainError `identity` when there is none
    */
   load(publicKey: string): SigningKey;
@@ -15,8 +15,6 @@ export interface Keyring {
   loadOrMake(logName: string): SigningKey;
   /** The next key: the one that an earlier attempt left, or a new one. */
   loadOrMakeNext(logName: string): SigningKey;
-  /** The next key takes the place of the one before, which is gone then. */
-  replace(): void;
 }
 
 /** In a file, for its owner alone; the next one in `<file>.next`. */
@@ -42,7 +40,6 @@ export function keyringInFile(file: string): Keyring {
     },
     loadOrMake: (name) => make(file, name),
     loadOrMakeNext: (name) => make(nextFile, name),
-    replace,
   };
 }
 
@@ -55,15 +52,17 @@ export function keyringInMemory(): Keyring {
     return key;
   };
   return {
-    load: () => loadOrMake('urn'),
+    load: (publicKey) => {
+      if (next?.publicKey === publicKey) {
+        key = next;
+        next = undefined;
+      }
+      return loadOrMake('urn');
+    },
     loadOrMake,
     loadOrMakeNext: (name) => {
       next ??= makeSigningKey(name);
       return next;
-    },
-    replace: () => {
-      key = next;
-      next = undefined;
     },
   };
 }

@@ -33,6 +33,7 @@ export async function rotateSigningKey(
       'identity',
       'the signing key was rotated by somebody else just now (hint: urn signing-key show)',
     );
-  keys.replace();
+  // Only this one takes its place: another process can have begun the next rotation already.
+  keys.load(next.publicKey);
   return next.publicKey;
 }

@@ -117,6 +117,19 @@ it('what was signed last is known under each of the keys', async () => {
   expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
+it('two rotations in a row are followed by a service that hears of both at once', async () => {
+  service.child.kill('SIGSTOP');
+  await rotate();
+  const third = await rotate();
+  service.child.kill('SIGCONT');
+  const post = async (id: string) => (await clientOf(service.url, key).randomize('Sleep', id, COOK)).status;
+  let n = 0;
+  await expect.poll(() => post(`a${n++}`), { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => signer(await randomize(`b${n++}`)), { timeout: 5000 }).toBe(keyId(third));
+  await service.stop();
+  expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+});
+
 it('needs a reason, and a log', async () => {
   const none = await urn(['signing-key', 'rotate', '--data', data]);
   expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('--reason')]);

@@ -194,6 +194,9 @@ describe('a log that lost its newest allocations', () => {
       await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
       const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
       expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
+      expect(sound.stdout).toMatch(
+        /^ {2}study-\S+: 5 records, .*RECOVERED from a backup behind the first 3$/m,
+      );
       expect(sound.stdout).toContain('revisions 0 to 4: as signed: by checkpoints that were kept elsewhere');
       const lost = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('d')]);
       expect(lost.code).toBe(1);

@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { LogIdentity } from '../../../src/ledger/identity.ts';
 import { keyringInFile } from '../../../src/ledger/keyring.ts';
 import { loadSigningKey, makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import type { LogWriter } from '../../../src/log/log-writer.ts';
+import { rotateSigningKey } from '../../../src/log/rotation.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { LOG_ID } from '../../support/fixed-tools.ts';
 import { otherProcess } from '../../support/other-process.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -18,10 +23,10 @@ describe('the next key, while it is rotated,', () => {
     expect(statSync(`${file}.next`).mode & 0o777).toBe(0o600);
     expect(keyring.loadOrMakeNext('urn').secret).toBe(next.secret);
     expect(keyring.load(before.publicKey).secret).toBe(before.secret);
-    keyring.replace();
+    expect(keyring.load(next.publicKey).secret).toBe(next.secret);
     expect(readFileSync(file, 'utf8')).toBe(`${next.secret}\n`);
     // Another process that finishes the same rotation.
-    keyring.replace();
+    expect(keyring.load(next.publicKey).secret).toBe(next.secret);
     expect(readdirSync(folder)).toEqual(['signing-key']);
   });
 
@@ -32,6 +37,27 @@ describe('the next key, while it is rotated,', () => {
     const next = keyring.loadOrMakeNext('urn');
     expect(keyring.load(next.publicKey).secret).toBe(next.secret);
     expect(readdirSync(folder)).toEqual(['signing-key']);
+  });
+
+  it('of a rotation that begins while another ends does not take its place', async () => {
+    const keyring = keyringInFile(join(newFolder(), 'signing-key'));
+    const signingKey = keyring.loadOrMake('urn');
+    const identity = new LogIdentity({
+      logId: LOG_ID,
+      logName: 'urn',
+      signingKey,
+      publicKeys: [signingKey.publicKey],
+    });
+    const writer = {
+      // The log has the first key, its service has taken it over, and somebody else begins to rotate again.
+      async submit({ to }: { to: string }) {
+        keyring.load(to);
+        keyring.loadOrMakeNext('urn');
+        return { outcome: { type: 'rotated' }, revision: 1 };
+      },
+    } as unknown as LogWriter;
+    const first = await rotateSigningKey(writer, identity, keyring, 'x', OPERATOR);
+    expect(keyring.load(first).publicKey).toBe(first);
   });
 });
 

@@ -23,7 +23,6 @@ function keyring(): Keyring & { key: SigningKey | undefined } {
       return this.key;
     },
     loadOrMakeNext: makeSigningKey,
-    replace: () => undefined,
   };
 }
 

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest';
+import type { Runner } from '../../../projections/runner.ts';
+import type { Ledger } from '../../../src/ledger/ledger.ts';
+import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
+import { findLoss } from '../../../src/log/recovery.ts';
+
+it('a loss is found in more receipts than a call may have arguments', () => {
+  const runner = {
+    state: () => ({ publicKeys: [], recoveries: [] }),
+    streams: () => ['log'],
+    halted: () => undefined,
+  } as unknown as Runner;
+  const ledger = { tree: () => new MerkleTree() } as unknown as Ledger;
+  const signed = Array.from({ length: 300_000 }, (_, i) => ({
+    stream: 'log',
+    recovery: i % 3,
+    size: 1 + i,
+    root: Buffer.alloc(32),
+  }));
+  const loss = findLoss(runner, ledger, signed);
+  expect(loss.recovery).toBe(3);
+  expect(loss.lost).toMatchObject([{ stream: 'log', kept: 0, signed: { recovery: 2, size: 300_000 } }]);
+});
