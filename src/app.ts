@@ -25,6 +25,7 @@ import { MemoryStore } from './store/memory.ts';
 import { SqliteStore } from './store/sqlite.ts';
 import { BackwardChecks } from './store/sqlite-checks.ts';
 import { type OpenSource, openRecordedSource } from './store/sqlite-recorded-source.ts';
+import { isInUse } from './store/sqlite-schema.ts';
 import { verifyDatabase } from './store/sqlite-verification.ts';
 import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
@@ -188,6 +189,14 @@ export async function openLog(
  */
 export function logExists(settings: LogSettings): boolean {
   return settings.store !== 'memory:' && existsSync(databaseFile(settings));
+}
+
+/**
+ * Whether another process has the log open. To be asked before this one opens it.
+ * @throws StoreError, DomainError `identity`
+ */
+export function isLogInUse(settings: LogSettings): boolean {
+  return settings.store !== 'memory:' && isInUse(databaseFile(settings));
 }
 
 /**

@@ -1,7 +1,7 @@
 /** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import { logExists, type OpenLog, openLog } from '../app.ts';
+import { isLogInUse, logExists, type OpenLog, openLog } from '../app.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
@@ -29,7 +29,7 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-For a log that was restored from a backup, when no newer copy can be had. What the backup lacks is known from the file
+For a log that was restored from a backup, when no newer copy can be had. Stop every service that uses it first. What the backup lacks is known from the file
 last-checkpoints in the data folder, and from the checkpoints that are given: receipts (Urn-Receipt) of the sites, the
 file of a witness. The more are given, the more of the loss is declared; a receipt that turns up later and shows more is
 reported by urn verify as a loss that was not declared.
@@ -70,6 +70,11 @@ async function run({ reason, checkpoint = [], dryRun, unproven, json, ...options
   const kept = checkpoint.flatMap(checkpointsIn);
   const settings = logSettings(options);
   if (!logExists(settings)) throw new UsageError('there is no log to recover (hint: name it with --data)');
+  // A service that does not know of the loss would go on drawing between the declaration and the new generators.
+  if (!dryRun && isLogInUse(settings))
+    throw new UsageError(
+      'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)',
+    );
   const shown = progress('records read');
   const log = await openLog(settings, cliActor());
   try {

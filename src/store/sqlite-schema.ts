@@ -109,6 +109,26 @@ export function holdAsFound(file: string): Database | undefined {
   return connected(file, { readonly: true }, (db) => db.pragma('schema_version'));
 }
 
+/**
+ * Whether another connection, of whatever process, has the database open. To be asked before this process opens it.
+ * @throws StoreError
+ */
+export function isInUse(file: string): boolean {
+  checkDatabase(file, 'append');
+  const db = new Database(file, { fileMustExist: true, timeout: 0 });
+  try {
+    // In this mode the first read wants the file for itself alone.
+    db.pragma('locking_mode = EXCLUSIVE');
+    meetDamage(db);
+    return false;
+  } catch (error) {
+    if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY')) return true;
+    throw openError(file, error);
+  } finally {
+    db.close();
+  }
+}
+
 /** A connection that is set up, or none. */
 function connected(
   file: string,

@@ -261,6 +261,23 @@ describe('urn recover', () => {
     expect(report.ok).toBe(true);
   });
 
+  it('waits for nobody: while a service has the log open, it declares nothing', async () => {
+    await start();
+    expect((await randomize('a')).status).toBe(200);
+    const refused = await recover('--unproven');
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining('another process has this log open'),
+    ]);
+    expect((await recover('--unproven', '--dry-run')).stdout).toContain('would be declared');
+    expect((await randomize('b')).status).toBe(200);
+    await service.kill();
+    // What a killed process leaves holds nobody up, and is not lost.
+    expect((await recover('--unproven')).stdout).toMatch(/^study-\S+ +3 +\d/m);
+    await run('c');
+    expect((await verify()).study).toMatchObject({ sound: true, participants: 3 });
+  });
+
   it('declares nothing of records that were changed, of a log that is whole, or without a reason', async () => {
     await run('a');
     expect((await recover()).code).toBe(2);
