@@ -97,7 +97,11 @@ export async function openLog(
     // The decider first: what it refuses, no read model takes in.
     const projections = [logHistory, studyState, access, studyConfig, participants, balance];
     const history = () => runner.state(logHistory, LOG_STREAM);
-    const ledger = new Ledger(identity, () => lastRecovery(history()));
+    // Signing anything could contradict what the log has signed; and without its key it could give no receipt.
+    let rollback: DomainError | undefined;
+    let keyLoss: DomainError | undefined;
+    const refusal = () => keyLoss ?? rollback;
+    const ledger = new Ledger(identity, () => lastRecovery(history()), refusal);
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
       onFolded: (stream, leaf) => ledger.append(stream, leaf),
@@ -106,8 +110,7 @@ export async function openLog(
       lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
     // What the log says of itself is needed to understand each other stream.
     await runner.catchUp(LOG_STREAM);
-    let refusal: DomainError | undefined;
-    const writerHooks = { ...hooks, refusal: () => refusal };
+    const writerHooks = { ...hooks, refusal };
     const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
     const keys = new Keys(parts);
     const studies = new Studies(parts);
@@ -124,9 +127,8 @@ export async function openLog(
       const isFolded = (name: string) => (stream === undefined || name === stream) && !runner.halted(name);
       const { recoveries } = history();
       const [first, ...others] = lastCheckpoints?.rollbacks(ledger, recoveries, isFolded) ?? [];
-      refusal = first && rollbackError(first, others.length);
-      ledger.refuse(refusal);
-      return refusal;
+      rollback = first && rollbackError(first, others.length);
+      return rollback;
     };
     runner.listen(LOG_STREAM, ({ type }) => {
       if (type !== 'SigningKeyRotated') return;
@@ -134,14 +136,10 @@ export async function openLog(
         const { publicKeys } = history();
         identity.rotateTo(presentKey(keyring, publicKeys), publicKeys);
         // Of two rotations in a row, the key of the first was gone before this process heard of it.
-        if (refusal === undefined || refusal.code !== 'identity') return;
-        refusal = undefined;
-        ledger.refuse(undefined);
+        keyLoss = undefined;
       } catch (error) {
-        // Without its key the service could give no receipt: so it takes nothing that would need one.
-        refusal = error as DomainError;
-        ledger.refuse(refusal);
-        hooks.onKeyLost?.(refusal);
+        keyLoss = error as DomainError;
+        hooks.onKeyLost?.(keyLoss);
       }
     });
     const writeToLog = () => logWriter({ store, logId: identity.logId, runner, tools });

@@ -29,10 +29,11 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-For a log that was restored from a backup, when no newer copy can be had. Stop every service that uses it first. What the backup lacks is known from the file
-last-checkpoints in the data folder, and from the checkpoints that are given: receipts (Urn-Receipt) of the sites, the
-file of a witness. The more are given, the more of the loss is declared; a receipt that turns up later and shows more is
-reported by urn verify as a loss that was not declared.
+For a log that was restored from a backup, when no newer copy can be had. Stop every service that uses it first.
+
+What the backup lacks is known from the file last-checkpoints in the data folder, and from the checkpoints that are given:
+receipts (Urn-Receipt) of the sites, the file of a witness. The more are given, the more of the loss is declared; a
+receipt that turns up later and shows more is reported by urn verify as a loss that was not declared.
 
 The recovery is recorded in the stream log, with the reason. The generator of every study begins anew with 128 bits from
 the operating system, because the old one would draw the lost allocations again. Checkpoints have another origin from

@@ -28,22 +28,23 @@ export interface SignedCheckpoint {
 export class Ledger {
   readonly #identity: Pick<LogIdentity, 'logName' | 'signingKey'>;
   readonly #recovery: () => number;
+  readonly #refusal: () => Error | undefined;
   readonly #trees = new Map<string, MerkleTree>();
   /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
   readonly #signed = new Map<string, SignedCheckpoint>();
 
-  /** Set when the log does not extend what it has signed: signing anything could contradict it. */
-  #refusal: Error | undefined;
-
-  /** @param recovery number of the log's last recovery: what is signed from then on has another origin */
-  constructor(identity: Pick<LogIdentity, 'logName' | 'signingKey'>, recovery: () => number) {
+  /**
+   * @param recovery number of the log's last recovery: what is signed from then on has another origin
+   * @param refusal why nothing may be signed, if that is so
+   */
+  constructor(
+    identity: Pick<LogIdentity, 'logName' | 'signingKey'>,
+    recovery: () => number,
+    refusal: () => Error | undefined = () => undefined,
+  ) {
     this.#identity = identity;
     this.#recovery = recovery;
-  }
-
-  /** Signs nothing any more, until it is told that there is no reason. */
-  refuse(why: Error | undefined): void {
-    this.#refusal = why;
+    this.#refusal = refusal;
   }
 
   /** Takes the leaf of a stream's next record. */
@@ -68,7 +69,8 @@ export class Ledger {
    * @throws RangeError when the stream has not so many records; DomainError `rolled-back`
    */
   checkpoint(stream: string, size?: number): SignedCheckpoint {
-    if (this.#refusal) throw this.#refusal;
+    const refusal = this.#refusal();
+    if (refusal) throw refusal;
     const tree = this.tree(stream);
     const wanted = size ?? tree.size;
     const recovery = this.#recovery();
