@@ -130,8 +130,7 @@ export async function openLog(
       rollback = first && rollbackError(first, others.length);
       return rollback;
     };
-    runner.listen(LOG_STREAM, ({ type }) => {
-      if (type !== 'SigningKeyRotated') return;
+    const followKey = () => {
       try {
         const { publicKeys } = history();
         identity.rotateTo(presentKey(keyring, publicKeys), publicKeys);
@@ -141,6 +140,11 @@ export async function openLog(
         keyLoss = error as DomainError;
         hooks.onKeyLost?.(keyLoss);
       }
+    };
+    // Rotated since the identity was read.
+    if (history().publicKeys.length > identity.publicKeys.length) followKey();
+    runner.listen(LOG_STREAM, ({ type }) => {
+      if (type === 'SigningKeyRotated') followKey();
     });
     const writeToLog = () => logWriter({ store, logId: identity.logId, runner, tools });
     const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
