@@ -338,6 +338,8 @@ function kindOf(error: Error): CallFailure {
   // Said by grpc-js before a call begins, and by the client when it finds no node of a cluster.
   if (/No connection established|Channel has been shut down|Failed to discover/.test(error.message))
     return 'not-connected';
+  // Said by the server before it does anything.
+  if (/Server Is (Not Ready|Too Busy)/.test(error.message)) return 'not-ready';
   if (!isCommandError(error)) return 'lost';
   switch (error.code) {
     case PERMISSION_DENIED:

@@ -17,6 +17,8 @@ export type CallFailure =
   | 'not-connected'
   /** The node said that it does not lead, before it did anything. The client turns to the leader. */
   | 'not-leader'
+  /** The node said that it starts, or has too much to do, before it did anything. */
+  | 'not-ready'
   | 'wrong-revision'
   /** The stream was deleted for good. */
   | 'deleted'
@@ -27,6 +29,8 @@ export type CallFailure =
   | 'timeout'
   /** Anything else, a broken connection first of all. */
   | 'lost';
+
+const UNTAKEN: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
 
 /** How long before a call is made again that did not reach the leader, in ms. */
 const AGAIN_MS = 100;
@@ -42,9 +46,8 @@ export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) =>
     try {
       return await call(deadline - performance.now());
     } catch (error) {
-      const untaken =
-        error instanceof CallError && (error.kind === 'not-connected' || error.kind === 'not-leader');
-      if (!untaken || performance.now() + AGAIN_MS >= deadline) throw error;
+      const isUntaken = error instanceof CallError && UNTAKEN.includes(error.kind);
+      if (!isUntaken || performance.now() + AGAIN_MS >= deadline) throw error;
       await delay(AGAIN_MS, undefined, { ref: false });
     }
   }
@@ -86,6 +89,7 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
     hint: 'check that the server runs and the address is right; a server without TLS needs ?tls=false, a certificate of an authority of your own &tlsCAFile=FILE',
   },
   'not-leader': { failure: 'unavailable', hint: 'the cluster has no leader that can be reached' },
+  'not-ready': { failure: 'unavailable', hint: 'the server is starting, or has too much to do' },
   'wrong-revision': { failure: 'unavailable', hint: 'another process was first' },
   deleted: {
     failure: 'corrupt',
