@@ -196,12 +196,17 @@ export class Follower implements Subscription {
   /** Hands over what stands behind the last position. @throws StoreError when something is missing before it */
   #take(records: readonly StoredRecord[]): void {
     if (this.#isClosed) return;
-    const news = records.filter(({ position }) => isBehind(fromPosition(position), this.#position));
-    const last = news.at(-1);
-    if (!last) return;
-    for (const record of news) this.#continuity.check(record);
-    this.#position = fromPosition(last.position);
-    this.#subscriber.onRecords(news);
+    let last = this.#position;
+    const news: StoredRecord[] = [];
+    for (const record of records) {
+      const position = fromPosition(record.position);
+      if (!isBehind(position, last)) continue;
+      this.#continuity.check(record);
+      news.push(record);
+      last = position;
+    }
+    this.#position = last;
+    if (news.length > 0) this.#subscriber.onRecords(news);
   }
 
   /** @param head a position with nothing of ours before it: in a busy cluster nobody looks there again */

@@ -29,7 +29,7 @@ export type SubscriptionFault =
   | {
       readonly after: number;
       /** `silent` stays open and delivers nothing; `ends` says nothing either; `twice` gives each event twice. */
-      readonly then: 'silent' | 'ends' | 'fails' | 'twice' | 'skips';
+      readonly does: 'silent' | 'ends' | 'fails' | 'twice' | 'skips';
     };
 
 /** The faults of one kind of call: those for the next ones, and what all others meet. */

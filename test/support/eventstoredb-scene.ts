@@ -18,7 +18,7 @@ const DELIVERY_MS = 15_000;
 
 /** To be called once in a test file: what it opens is closed after each test. */
 export function eventStoreDbScene() {
-  const opened: { close(): Promise<unknown> | void }[] = [];
+  const opened: { close(): unknown }[] = [];
   afterEach(async () => {
     for (const one of opened.splice(0).reverse()) await one.close();
   });

@@ -54,6 +54,8 @@ export class EventStoreDbServer {
   readonly received: Append[] = [];
   /** How long it looks at an event that a filter leaves out, in ms. */
   searchMs = 0;
+  /** Events that filtered reads have looked at. */
+  lookedAt = 0;
   /** Set when another node leads. */
   leader: EventStoreDbServer | undefined;
   /** While it is set, connections are taken and nothing is ever said on them. */
@@ -236,7 +238,7 @@ export class EventStoreDbServer {
     if (fault === 'fails') call.emit('error', failure(status.INTERNAL, 'something went wrong'));
     if (fault === 'drops' || fault === 'fails' || fault === 'never-answers') return;
     try {
-      await answerRead(call, options, this.log, this.searchMs);
+      this.lookedAt += await answerRead(call, options, this.log, this.searchMs);
     } catch (error) {
       if (!(error instanceof StreamDeleted)) throw error;
       call.emit('error', deletedFailure(error.stream));

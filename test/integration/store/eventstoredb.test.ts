@@ -55,7 +55,7 @@ describe('EventStoreDB', () => {
     const sent = ['{"a":1.0}', '[1, 2]', '""', 'null', ' {"b" : 1e2}'].map((text) => ({
       record: Buffer.from(text),
       sealed: Buffer.from(text),
-      leaf: Buffer.from(' '.repeat(31) + '1'),
+      leaf: Buffer.from(`${' '.repeat(31)}1`),
     }));
     await store.append('study-a', NO_STREAM, sent);
     const there = await readStream(store, 'study-a');
