@@ -143,8 +143,9 @@ function locate(settings: StoreSettings): Location {
   return { kind: 'sqlite', file };
 }
 
-async function openEventStoreDb(_url: string, settings: StoreSettings): Promise<EventStore> {
-  throw new DomainError('identity', `EventStoreDB is not in this build yet (prefix ${prefixOf(settings)})`);
+async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {
+  const { EventStoreDbStore } = await import('./store/eventstoredb.ts');
+  return new EventStoreDbStore(url, prefixOf(settings));
 }
 
 function prefixOf({ streamPrefix }: StoreSettings): string {
