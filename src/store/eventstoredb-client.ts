@@ -311,6 +311,9 @@ const RESOURCE_EXHAUSTED = 8;
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 
+const NEVER_SENT =
+  /No connection established|Channel has been shut down|Failed to discover|waiting for name resolution|Waiting for LB pick/;
+
 const KINDS: Readonly<Partial<Record<ErrorType, CallFailure>>> = {
   [ErrorType.WRONG_EXPECTED_VERSION]: 'wrong-revision',
   [ErrorType.STREAM_DELETED]: 'deleted',
@@ -336,8 +339,7 @@ function callError(thrown: unknown): CallError {
 function kindOf(error: Error): CallFailure {
   if (error instanceof WrongExpectedVersionError) return 'wrong-revision';
   // Said by grpc-js before a call begins, and by the client when it finds no node of a cluster.
-  if (/No connection established|Channel has been shut down|Failed to discover/.test(error.message))
-    return 'not-connected';
+  if (NEVER_SENT.test(error.message)) return 'not-connected';
   // Said by the server before it does anything.
   if (/Server Is (Not Ready|Too Busy)/.test(error.message)) return 'not-ready';
   if (!isCommandError(error)) return 'lost';
