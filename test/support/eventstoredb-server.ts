@@ -140,7 +140,9 @@ export class EventStoreDbServer {
     const { tls, credentials } = this.#options;
     const user = credentials ? `${credentials.username}:${encodeURIComponent(credentials.password)}@` : '';
     const options = new URLSearchParams({ tls: String(tls !== undefined), ...query });
-    return `esdb://${user}127.0.0.1:${this.port}?${options}`;
+    // A certificate's names are compared with this one; it has to be one for TLS.
+    const host = tls ? 'localhost' : '127.0.0.1';
+    return `esdb://${user}${host}:${this.port}?${options}`;
   }
 
   #append(call: AppendCall, answer: AppendAnswer): void {

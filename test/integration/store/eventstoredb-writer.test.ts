@@ -12,9 +12,15 @@ import { eventsIn, factOf, type WritingProcess, writingProcess } from '../../sup
 
 const scene = eventStoreDbScene();
 /** Much shorter than a service's, so that an append that is never answered costs little. */
-const TIMES = { appendTimeoutMs: 250, readTimeoutMs: 1000, probeMs: 50, graceMs: 50, pauseMs: [5, 20] as const };
-const LIMITS = { batchCommands: 4, deadlineMs: 20_000, appendTimeoutMs: 600 };
-const RUNS = 8;
+const TIMES = {
+  appendTimeoutMs: 250,
+  readTimeoutMs: 1000,
+  probeMs: 50,
+  graceMs: 50,
+  pauseMs: [5, 20] as const,
+};
+const LIMITS = { batchCommands: 2, deadlineMs: 20_000, appendTimeoutMs: 600 };
+const RUNS = 12;
 
 const appendFaults = fc.array(
   fc.constantFrom<AppendFault>(
@@ -82,14 +88,16 @@ describe('an EventStoreDB that breaks at random', () => {
         );
         clearInterval(landing);
         server.landLate();
+        for (const faults of [server.appends, server.reads]) faults.clear();
         // Sent again after it was recorded, an enrolment is answered as the duplicate that it is.
         for (const answer of answers) expect(answer).toMatch(/^(randomized|duplicate)$/);
         const written = await allocatedIn(server);
         expect([...written].sort()).toEqual(ids.flat());
-        for (const { runner, participants: shown } of all) {
+        for (const process of all) {
+          const { runner } = process;
           await vi.waitFor(() => expect(runner.revision(STREAM)).toBe(written.length), 10_000);
           runner.stop();
-          expect(shown.inOrder.map(({ participantId }) => participantId)).toEqual(written);
+          expect(process.participants.inOrder.map(({ participantId }) => participantId)).toEqual(written);
         }
       }),
       { numRuns: RUNS },
