@@ -30,6 +30,34 @@ export type CallFailure =
   /** Anything else, a broken connection first of all. */
   | 'lost';
 
+/** What the client calls the errors that the server has told it of. */
+const KINDS: Readonly<Record<string, CallFailure>> = {
+  'wrong-expected-version': 'wrong-revision',
+  'stream-deleted': 'deleted',
+  'access-denied': 'denied',
+  'maximum-append-size-exceeded': 'too-large',
+  'not-leader': 'not-leader',
+  'deadline-exceeded': 'timeout',
+  timeout: 'timeout',
+};
+
+/** gRPC codes (https://grpc.github.io/grpc/core/md_doc_statuscodes.html) for which it has no name. */
+const CODES: Readonly<Record<number, CallFailure>> = { 7: 'denied', 8: 'too-large', 12: 'foreign' };
+
+/** Said by grpc-js before a call begins, and by the client when it finds no node of a cluster. */
+const NEVER_SENT =
+  /No connection established|Channel has been shut down|Failed to discover|waiting for name resolution|Waiting for LB pick/;
+
+/** Said by the server before it does anything. */
+const NOT_READY = /Server Is (Not Ready|Too Busy)/;
+
+/** @param error of the client */
+export function kindOf(error: Error & { readonly type?: string; readonly code?: number }): CallFailure {
+  if (NEVER_SENT.test(error.message)) return 'not-connected';
+  if (NOT_READY.test(error.message)) return 'not-ready';
+  return CODES[error.code ?? 0] ?? KINDS[error.type ?? ''] ?? 'lost';
+}
+
 const UNTAKEN: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
 
 /** How long before a call is made again that did not reach the leader, in ms. */
@@ -110,3 +138,14 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   timeout: { failure: 'unavailable', hint: 'the server or the network is too slow, or the server hangs' },
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
+
+/** What becomes of the promise after that is of no interest, its failure included. @throws CallError `timeout` */
+export function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new CallError('timeout', `no answer within ${Math.round(timeoutMs)} ms`)),
+      timeoutMs,
+    );
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

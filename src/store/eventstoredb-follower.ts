@@ -17,9 +17,10 @@ import {
   type Subscriber,
   type Subscription,
 } from './event-store.ts';
-import type { LogClient, LogPosition, Message } from './eventstoredb-client.ts';
+import type { LogClient } from './eventstoredb-client.ts';
 import { type CallError, readFailure } from './eventstoredb-errors.ts';
 import { Continuity, fromPosition, isBehind } from './eventstoredb-positions.ts';
+import type { LogPosition, Message } from './eventstoredb-protocol.ts';
 import { type LogReader, storedRecord } from './eventstoredb-reader.ts';
 
 /** Times in ms. */

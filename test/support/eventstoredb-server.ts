@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
-import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import type gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
@@ -19,7 +19,16 @@ import {
 } from '@grpc/grpc-js';
 import { type AppendFault, Faults, type ReadFault, type SubscriptionFault } from './eventstoredb-faults.ts';
 import { NO_STREAM, type ProposedEvent, ServerLog, StreamDeleted } from './eventstoredb-log.ts';
-import { appendResponse, deletedFailure, failure, proposed, streamName } from './eventstoredb-messages.ts';
+import {
+  accessFailure,
+  appendResponse,
+  clusterInfo,
+  deletedFailure,
+  failure,
+  leaderFailure,
+  proposed,
+  streamName,
+} from './eventstoredb-messages.ts';
 import { answerRead, type ReadCall, subscribe } from './eventstoredb-reading.ts';
 
 export interface EventStoreDbServerOptions {
@@ -84,7 +93,7 @@ export class EventStoreDbServer {
     });
     grpc.addService(gossipService.GossipService, {
       read: (_: unknown, answer: sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>) =>
-        answer(null, this.#members()),
+        answer(null, clusterInfo(this.leader ? [this, this.leader] : [this])),
     });
     const credentials = tls
       ? ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
@@ -247,34 +256,10 @@ export class EventStoreDbServer {
     }
   }
 
-  /** Wrong credentials are unknown, none at all may do nothing; and a node that does not lead says who does. */
   #refusal(call: AppendCall | ReadCall): ReturnType<typeof failure> | undefined {
-    const { credentials } = this.#options;
-    const [given] = call.metadata.get('authorization');
-    if (credentials) {
-      if (given === undefined) return failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');
-      const wanted = Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64');
-      if (given !== `Basic ${wanted}`) return failure(status.UNAUTHENTICATED, 'Bad gRPC response.');
-    }
-    if (this.leader && call.metadata.get('requires-leader').includes('true'))
-      return failure(status.NOT_FOUND, `Leader info available`, 'not-leader', {
-        'leader-endpoint-host': '127.0.0.1',
-        'leader-endpoint-port': String(this.leader.port),
-      });
-    return undefined;
-  }
-
-  #members(): InstanceType<typeof gossip.ClusterInfo> {
-    const { LEADER, FOLLOWER } = gossip.MemberInfo.VNodeState;
-    const nodes = this.leader ? [this, this.leader] : [this];
-    return new gossip.ClusterInfo().setMembersList(
-      nodes.map((node) =>
-        new gossip.MemberInfo()
-          .setState(node.leader ? FOLLOWER : LEADER)
-          .setIsAlive(true)
-          .setTimeStamp('0')
-          .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(node.port)),
-      ),
+    return (
+      accessFailure(this.#options.credentials, call.metadata) ??
+      leaderFailure(this.leader?.port, call.metadata)
     );
   }
 }
