@@ -38,14 +38,19 @@ const AGAIN_MS = 100;
  */
 export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) => Promise<T>): Promise<T> {
   const deadline = performance.now() + timeoutMs;
+  let refusal: CallError | undefined;
   for (;;) {
     try {
-      return await call(deadline - performance.now());
+      return await call(Math.round(deadline - performance.now()));
     } catch (error) {
-      const untaken =
-        error instanceof CallError && (error.kind === 'not-connected' || error.kind === 'not-leader');
+      const isCall = error instanceof CallError;
+      // The ms that were left say little. It stays a time-out: this call may have been taken.
+      if (isCall && error.kind === 'timeout' && refusal)
+        throw new CallError('timeout', `no answer in time; before that: ${refusal.message}`, error);
+      const untaken = isCall && (error.kind === 'not-connected' || error.kind === 'not-leader');
       if (!untaken || performance.now() + AGAIN_MS >= deadline) throw error;
-      await delay(AGAIN_MS, undefined, { ref: false });
+      refusal = error;
+      await delay(AGAIN_MS);
     }
   }
 }
