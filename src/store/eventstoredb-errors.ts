@@ -73,13 +73,18 @@ const LAST_PART = 0.25;
 export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) => Promise<T>): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   const lastAgain = deadline - AGAIN_MS - LAST_PART * timeoutMs;
+  let refusal: CallError | undefined;
   for (;;) {
     try {
-      return await call(deadline - performance.now());
+      return await call(Math.round(deadline - performance.now()));
     } catch (error) {
-      const isUntaken = error instanceof CallError && UNTAKEN.includes(error.kind);
-      if (!isUntaken || performance.now() >= lastAgain) throw error;
-      await delay(AGAIN_MS, undefined, { ref: false });
+      const isCall = error instanceof CallError;
+      // The ms that were left say little. It stays a time-out: this call may have been taken.
+      if (isCall && error.kind === 'timeout' && refusal)
+        throw new CallError('timeout', `no answer in time; before that: ${refusal.message}`, error);
+      if (!isCall || !UNTAKEN.includes(error.kind) || performance.now() >= lastAgain) throw error;
+      refusal = error;
+      await delay(AGAIN_MS);
     }
   }
 }
