@@ -100,7 +100,7 @@ export class Follower implements Subscription {
 
   /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
   async #readOnce(): Promise<boolean> {
-    const head = await this.#parts.reader.head();
+    const head = await this.#head();
     const page = await this.#parts.reader.pageAfter(this.#position);
     if (this.#isClosed) return true;
     this.#take(page);
@@ -121,7 +121,7 @@ export class Follower implements Subscription {
   /** @throws StoreError when the subscription has missed something; that is delivered before */
   async #probe(): Promise<void> {
     const { reader, server, times } = this.#parts;
-    const head = await reader.head();
+    const head = await this.#head();
     const page = await reader.pageAfter(this.#position);
     const last = page.at(-1);
     if (!last) {
@@ -144,6 +144,18 @@ export class Follower implements Subscription {
           `the subscription to EventStoreDB at ${server} fell silent; what it missed was read, and it is begun anew`,
         )
       );
+  }
+
+  /** @throws StoreError when the log ends before what was read from it already */
+  async #head(): Promise<LogPosition | undefined> {
+    const head = await this.#parts.reader.head();
+    if (this.#position && !(head && !isBehind(this.#position, head)))
+      throw new StoreError(
+        'corrupt',
+        'not-written',
+        `EventStoreDB at ${this.#parts.server} ends before what was read from it (hint: it was restored from a backup, or is another one now; stop all instances, see "Restoring a backup")`,
+      );
+    return head;
   }
 
   #startLive(): void {

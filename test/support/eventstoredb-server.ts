@@ -8,6 +8,7 @@ import { type AddressInfo, createServer, type Server as NetServer, type Socket }
 import { setTimeout as delay } from 'node:timers/promises';
 import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
@@ -91,6 +92,8 @@ export class EventStoreDbServer {
       append: (call: AppendCall, answer: AppendAnswer) => this.#append(call, answer),
       read: (call: ReadCall) => this.#read(call),
     });
+    // A real server would say that it takes appends in batches. The adapter must not even ask: see docs/adr/0009.
+    grpc.addService(featuresService.ServerFeaturesService, { getSupportedMethods: () => undefined });
     grpc.addService(gossipService.GossipService, {
       read: (_: unknown, answer: sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>) =>
         answer(null, clusterInfo(this.leader ? [this, this.leader] : [this])),

@@ -203,6 +203,25 @@ describe('a node that does not lead', () => {
   });
 });
 
+describe('a cluster of which no node can be found', () => {
+  it('takes nothing, and says so in time; when one is there, work goes on', async () => {
+    const node = await scene.server();
+    const at = `esdb://127.0.0.1:${node.port},127.0.0.1:1?tls=false`;
+    await node.stop();
+    const store = scene.store(node, { at, limits: { ...QUICK, appendTimeoutMs: 2500 } });
+    const heard = scene.listen(store);
+    const began = performance.now();
+    const error = await failureOf(store.append('study-a', NO_STREAM, records('a', 1)));
+    expect(error.failure).toBe('unavailable');
+    expect(error.message).toMatch(/Failed to discover|no answer/);
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(heard.errors.length).toBeGreaterThan(0);
+    await node.start();
+    expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
+    await heard.until(1);
+  });
+});
+
 describe('close', () => {
   it('does not wait longer for a server that does not answer than for one append', async () => {
     const { server, store } = await open();

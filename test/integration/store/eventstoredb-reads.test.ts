@@ -242,6 +242,44 @@ describe('a subscription', () => {
     expect(heard.records).toEqual(await readAll(store));
   });
 
+  it('does not take a server that was restored from an old backup for the log that it followed', async () => {
+    const { server, store } = await open();
+    const heard = scene.listen(store);
+    await appendTo(store, 'study-a', 0, 3);
+    await heard.until(3);
+    await server.stop();
+    const backup = await scene.server();
+    const other = scene.store(backup);
+    await appendTo(other, 'study-a', 0, 2);
+    const [port, log] = [server.port, backup.log];
+    await backup.stop();
+    const restored = await scene.server({ port, log });
+    heard.errors.length = 0;
+    await vi.waitFor(() => expect(heard.errors.map(({ failure }) => failure)).toContain('corrupt'), 10_000);
+    const { message } = heard.errors.find(({ failure }) => failure === 'corrupt') ?? {};
+    expect(message).toMatch(/ends before what was read from it .*hint: it was restored/);
+    const caughtUp = heard.caughtUp;
+    await delay(300);
+    expect([heard.caughtUp, heard.records.length]).toEqual([caughtUp, 3]);
+    await restored.stop();
+  });
+
+  it('says that all has been delivered also while others append without a pause', async () => {
+    const server = await scene.server();
+    // With the times that a service has.
+    const [here, there] = [scene.store(server, { limits: {} }), scene.store(server, { limits: {} })];
+    const heard = scene.listen(here);
+    await heard.untilCaughtUp();
+    const before = heard.caughtUp;
+    const began = performance.now();
+    let count = 0;
+    while (performance.now() - began < 3000) await appendTo(there, 'study-a', count++, 1);
+    expect(heard.caughtUp - before).toBeGreaterThanOrEqual(3);
+    await heard.until(count);
+    expect(heard.errors).toEqual([]);
+    expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(count).keys()]);
+  });
+
   it('survives connections that break while records are coming', async () => {
     const { server, store } = await open();
     const heard = scene.listen(store);
