@@ -4,6 +4,8 @@ export type AppendFault =
   | 'none'
   /** An internal error, before anything was written. */
   | 'fails'
+  /** The node says that it is starting, before it did anything. */
+  | 'not-ready'
   /** The connection breaks before anything was written. */
   | 'drops'
   /** Written, and then the connection breaks. */

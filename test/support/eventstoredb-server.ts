@@ -125,6 +125,15 @@ export class EventStoreDbServer {
     this.#net = undefined;
   }
 
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Takes no new connections; those that are open stay. */
+  closeDoor(): void {
+    this.#net?.close();
+  }
+
   dropConnections(): void {
     for (const { finish } of this.#subscriptions) finish();
     this.#subscriptions.clear();
@@ -203,6 +212,9 @@ export class EventStoreDbServer {
     switch (fault) {
       case 'fails':
         answer(failure(status.INTERNAL, 'something went wrong'));
+        return;
+      case 'not-ready':
+        answer(failure(status.UNAVAILABLE, 'Server Is Not Ready'));
         return;
       case 'times-out':
         write();

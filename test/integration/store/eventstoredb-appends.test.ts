@@ -1,6 +1,6 @@
 /** Appending to an EventStoreDB that misbehaves. Always on the server of the tests, which does so on demand. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { RecordBytes } from '../../../src/../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import type { AppendFault } from '../../support/eventstoredb-faults.ts';
@@ -136,6 +136,15 @@ describe('an append', () => {
     expect(error.message).toContain('MaxAppendSize');
   });
 
+  it('to a node that is starting is sent again', async () => {
+    const { server, store } = await open();
+    server.appends.next('not-ready');
+    expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
+    server.appends.always = 'not-ready';
+    const error = await failureOf(store.append('study-a', 0, records('b', 1)));
+    expect([error.outcome, error.message]).toEqual(['not-written', expect.stringContaining('is starting')]);
+  });
+
   it('to a server that is not there is certainly not written, and the message says what to check', async () => {
     const { server, store } = await open();
     await server.stop();
@@ -220,6 +229,26 @@ describe('a cluster of which no node can be found', () => {
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
     await heard.until(1);
   });
+
+  it('does not end the process when a call of before fails while nodes are looked for', async () => {
+    const node = await scene.server();
+    const at = `esdb://127.0.0.1:${node.port},127.0.0.1:1?tls=false`;
+    const store = scene.store(node, { at, limits: { ...QUICK, appendTimeoutMs: 2500, probeMs: 10_000 } });
+    const heard = scene.listen(store);
+    await heard.untilCaughtUp();
+    await store.append('study-a', NO_STREAM, records('a', 1));
+    await heard.until(1);
+    // The append makes the client look for another node, which it cannot find; then the subscription breaks.
+    node.appends.next('not-ready');
+    node.closeDoor();
+    const append = failureOf(store.append('study-a', 0, records('b', 1)));
+    await delay(400);
+    node.dropConnections();
+    expect((await append).outcome).toBe('not-written');
+    await node.stop();
+    await node.start();
+    expect(await store.append('study-a', 0, records('b', 1))).toEqual(WRITTEN);
+  });
 });
 
 describe('close', () => {
@@ -232,6 +261,15 @@ describe('close', () => {
     expect(performance.now() - began).toBeLessThan(2000);
     const outcomes = (await Promise.all(appends)).map(({ outcome }) => outcome);
     expect(outcomes).toEqual(['unclear', 'not-written', 'not-written']);
+  });
+
+  it('leaves no connection open', async () => {
+    const { server, store } = await open();
+    scene.listen(store);
+    await store.append('study-a', NO_STREAM, records('a', 1));
+    expect(server.connections).toBe(1);
+    await store.close();
+    await vi.waitFor(() => expect(server.connections).toBe(0), 3000);
   });
 
   it('takes nothing any more', async () => {
