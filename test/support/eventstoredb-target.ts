@@ -10,8 +10,8 @@
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
 import { EventStoreDbServer } from './eventstoredb-server.ts';
 
-/** The last release under the server's old name that the client names as supported. */
-const IMAGE = 'eventstore/eventstore:24.10.0-bookworm-slim';
+/** The one of docker-compose.yml. */
+const IMAGE = 'eventstore/eventstore:23.10.1-bookworm-slim';
 const PORT = 2113;
 const START_MS = 120_000;
 
