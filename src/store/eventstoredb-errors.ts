@@ -48,13 +48,19 @@ const CODES: Readonly<Record<number, CallFailure>> = { 7: 'denied', 8: 'too-larg
 const NEVER_SENT =
   /No connection established|Channel has been shut down|Failed to discover|waiting for name resolution|Waiting for LB pick/;
 
-/** Said by the server before it does anything. */
-const NOT_READY = /Server Is (Not Ready|Too Busy)/;
+/** Said by the server before it does anything: in place of the client's `not-leader`, when it does not know who leads. */
+const NO_LEADER = /No leader info available/;
+const NOT_READY = /Server (is )?(not ready|too busy)|node is not ready/i;
+
+/** The client knows the limit of a whole append, and not that of one event, which KurrentDB 25 has too. */
+const TOO_LARGE = /exceeds Maximum Append Event Size/;
 
 /** @param error of the client */
 export function kindOf(error: Error & { readonly type?: string; readonly code?: number }): CallFailure {
   if (NEVER_SENT.test(error.message)) return 'not-connected';
   if (NOT_READY.test(error.message)) return 'not-ready';
+  if (NO_LEADER.test(error.message)) return 'not-leader';
+  if (TOO_LARGE.test(error.message)) return 'too-large';
   return CODES[error.code ?? 0] ?? KINDS[error.type ?? ''] ?? 'lost';
 }
 
@@ -135,7 +141,10 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
     failure: 'unavailable',
     hint: 'user and password stand in the connection string, esdb://user:password@host; the user must be allowed to read $all, and to read and write the streams of this log',
   },
-  'too-large': { failure: 'unavailable', hint: 'raise MaxAppendSize of the server to its default of 1 MiB' },
+  'too-large': {
+    failure: 'unavailable',
+    hint: 'raise MaxAppendSize, and MaxAppendEventSize where there is one, of the server to 1 MiB',
+  },
   foreign: {
     failure: 'foreign',
     hint: 'the address must be that of an EventStoreDB server, version 23.10 or later',

@@ -21,7 +21,7 @@ import type { LogClient } from './eventstoredb-client.ts';
 import { type CallError, readFailure } from './eventstoredb-errors.ts';
 import { Continuity, fromPosition, isBehind } from './eventstoredb-positions.ts';
 import type { LogPosition, Message } from './eventstoredb-protocol.ts';
-import { type LogReader, storedRecord } from './eventstoredb-reader.ts';
+import { isOf, type LogReader, storedRecord } from './eventstoredb-reader.ts';
 
 /** Times in ms. */
 export interface FollowerTimes {
@@ -101,12 +101,11 @@ export class Follower implements Subscription {
   /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
   async #readOnce(): Promise<boolean> {
     const head = await this.#head();
-    const page = await this.#parts.reader.pageAfter(this.#position);
+    const { records, isEnd } = await this.#parts.reader.pageAfter(this.#position);
     if (this.#isClosed) return true;
-    this.#take(page);
-    if (page.length >= PAGE_RECORDS) return false;
-    this.#caughtUp(page.length === 0 ? head : undefined);
-    return true;
+    this.#take(records);
+    if (isEnd) this.#caughtUp(records.length === 0 ? head : undefined);
+    return isEnd;
   }
 
   async #followLive(): Promise<void> {
@@ -122,8 +121,8 @@ export class Follower implements Subscription {
   async #probe(): Promise<void> {
     const { reader, server, times } = this.#parts;
     const head = await this.#head();
-    const page = await reader.pageAfter(this.#position);
-    const last = page.at(-1);
+    const { records, isEnd } = await reader.pageAfter(this.#position);
+    const last = records.at(-1);
     if (!last) {
       if (!this.#isClosed) this.#caughtUp(head);
       return;
@@ -133,8 +132,8 @@ export class Follower implements Subscription {
       await this.#pause(LOOK_MS);
     if (this.#isClosed) return;
     const isMissed = isBehind(end, this.#position);
-    this.#take(page);
-    if (page.length < PAGE_RECORDS) this.#caughtUp(undefined);
+    this.#take(records);
+    if (isEnd) this.#caughtUp(undefined);
     if (isMissed)
       throw (
         this.#liveFailure ??
@@ -166,12 +165,8 @@ export class Follower implements Subscription {
     };
     this.#stopLive = client.follow(this.#position, prefix, {
       onMessage: (message: Message) => {
-        if (message.type !== 'event' || this.#liveFailure) return;
-        try {
-          this.#arrived.push(storedRecord(message.event, prefix, server));
-        } catch (error) {
-          fail(error as StoreError);
-        }
+        if (message.type !== 'event' || this.#liveFailure || !isOf(prefix, message.event)) return;
+        this.#arrived.push(storedRecord(message.event, prefix));
         this.#flush ??= setImmediate(() => this.#deliverArrived(fail));
       },
       onEnd: (error?: CallError) =>

@@ -23,6 +23,7 @@ export type Message =
 /** What to read. `from` is inclusive for a read, and exclusive for a subscription. */
 export type Reading =
   | { readonly of: 'stream'; readonly stream: string; readonly from: number; readonly count: number }
+  /** The last event of a stream, or of those that `$all` shows. */
   | { readonly of: 'last'; readonly stream?: string }
   | {
       readonly of: 'all';

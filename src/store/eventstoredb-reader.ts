@@ -1,5 +1,5 @@
 /** Reading from EventStoreDB, page by page, each page with a time-out of its own. */
-import { PAGE_RECORDS, type StoredRecord, StoreError } from './event-store.ts';
+import { PAGE_RECORDS, type StoredRecord } from './event-store.ts';
 import type { LogClient } from './eventstoredb-client.ts';
 import { CallError, readFailure, untilTaken } from './eventstoredb-errors.ts';
 import { toRecord } from './eventstoredb-event.ts';
@@ -47,18 +47,24 @@ export class LogReader {
     if (head === undefined) return;
     const continuity = new Continuity(after === undefined);
     for (let position = after; ; ) {
-      const page = await this.pageAfter(position);
-      for (const record of page) continuity.check(record);
-      const last = page.at(-1);
+      const { records } = await this.pageAfter(position);
+      for (const record of records) continuity.check(record);
+      const last = records.at(-1);
       if (!last) return;
-      yield page;
+      yield records;
       position = fromPosition(last.position);
       if (!isBehind(head, position)) return;
     }
   }
 
-  /** The first records behind a position; none when there are none. @throws StoreError */
-  async pageAfter(after: LogPosition | undefined): Promise<StoredRecord[]> {
+  /**
+   * The first records behind a position; none only when there are none.
+   * @returns `isEnd` when nothing stood behind them
+   * @throws StoreError
+   */
+  async pageAfter(
+    after: LogPosition | undefined,
+  ): Promise<{ readonly records: StoredRecord[]; readonly isEnd: boolean }> {
     for (let from = after; ; ) {
       try {
         // One more, since the read begins with the record at the position itself.
@@ -68,9 +74,14 @@ export class LogReader {
           from,
           count: PAGE_RECORDS + 1,
         });
-        const events = eventsIn(messages).filter(({ position }) => isBehind(position, after));
-        if (events.length === 0 && !isWhole) throw new CallError('timeout', 'nothing came in time');
-        return events.slice(0, PAGE_RECORDS).map((event) => this.#stored(event));
+        const found = eventsIn(messages);
+        const isEnd = isWhole && found.length <= PAGE_RECORDS;
+        const news = found.filter((event) => isBehind(event.position, after) && isOf(this.#prefix, event));
+        if (news.length > 0 || isEnd)
+          return { records: news.slice(0, PAGE_RECORDS).map((event) => this.#stored(event)), isEnd };
+        const last = found.at(-1)?.position;
+        if (!last || !isBehind(last, from)) throw new CallError('timeout', 'nothing came in time');
+        from = last;
       } catch (error) {
         const isTimeout = error instanceof CallError && error.kind === 'timeout';
         const further = isTimeout ? await this.#furtherOn(from) : undefined;
@@ -136,7 +147,7 @@ export class LogReader {
       const timer = setTimeout(done, this.#timeoutMs);
       const stop = this.#client.follow(from, this.#prefix, {
         onMessage: (message) => {
-          if (message.type === 'checkpoint') reached = message.position;
+          if (message.type === 'checkpoint' && isProgress(message.position, from)) reached = message.position;
           // From here on there is something to read.
           if (message.type === 'event') {
             reached = message.event.position;
@@ -153,18 +164,25 @@ export class LogReader {
   }
 
   #stored(event: ReadEvent): StoredRecord {
-    return storedRecord(event, this.#prefix, this.#server);
+    return storedRecord(event, this.#prefix);
   }
 }
 
-export function storedRecord(event: ReadEvent, prefix: string, server: string): StoredRecord {
+/** Server 24.10.0 to 24.10.4 says 2^64 - 1, the end, when it has looked at less than a window and found nothing. */
+const NO_POSITION = 1n << 63n;
+
+/** The first checkpoint can be where the search began. */
+function isProgress(position: LogPosition, from: LogPosition | undefined): boolean {
+  return isBehind(position, from) && position.commit < NO_POSITION;
+}
+
+/** The server compares prefixes by the rules of a language, which overlook a soft hyphen for instance. */
+export function isOf(prefix: string, { stream }: Pick<ReadEvent, 'stream'>): boolean {
+  return stream.startsWith(prefix);
+}
+
+export function storedRecord(event: ReadEvent, prefix: string): StoredRecord {
   const { stream, revision, position, data, metadata } = event;
-  if (!stream.startsWith(prefix))
-    throw new StoreError(
-      'foreign',
-      'not-written',
-      `EventStoreDB at ${server} gave an event of another program's stream (hint: is it an EventStoreDB of version 23.10 or later?)`,
-    );
   const place = { stream: stream.slice(prefix.length), revision, position: toPosition(position) };
   return { ...toRecord(data, metadata), ...place };
 }

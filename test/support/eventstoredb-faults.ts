@@ -4,8 +4,14 @@ export type AppendFault =
   | 'none'
   /** An internal error, before anything was written. */
   | 'fails'
+  /** As KurrentDB 25 says it, whose limit for one event is another one than that for an append. */
+  | 'event-too-large'
   /** The node says that it is starting, before it did anything. */
   | 'not-ready'
+  /** The node says that it does not know its users yet, before it did anything. */
+  | 'knows-no-user'
+  /** The node does not lead, and does not know who does. */
+  | 'no-leader'
   /** The connection breaks before anything was written. */
   | 'drops'
   /** Written, and then the connection breaks. */

@@ -24,6 +24,13 @@ export type AppendDecision =
 
 export const NO_STREAM = -1;
 
+const EPOCHS = '$epoch-information';
+
+/** What no read of `$all` and no subscription to it gives (EventStore.Core, EventFilter.DefaultAllFilterStrategy). */
+export function isHidden({ stream }: ServerEvent): boolean {
+  return stream === EPOCHS || /^\$persistentsubscription-\$all::.*-(checkpoint|parked)$/.test(stream);
+}
+
 export class ServerLog {
   readonly all: ServerEvent[] = [];
   readonly #streams = new Map<string, ServerEvent[]>();
@@ -46,7 +53,8 @@ export class ServerLog {
         : { type: 'wrong-revision', current };
     }
     if (expected > current) return { type: 'wrong-revision', current };
-    if (beginsAgain) this.setMetadata(stream, { $tb: existing.length });
+    // Whoever appends to a deleted stream has it back, without what it held: also behind its last revision.
+    if (current >= 0 && this.#isDeleted(stream)) this.setMetadata(stream, { $tb: existing.length });
     for (const event of events) {
       this.#end += BigInt(100 + event.data.length + event.metadata.length);
       const stored = { ...event, stream, revision: existing.length, position: this.#end };
@@ -76,6 +84,12 @@ export class ServerLog {
     this.append(name, (this.#streams.get(name)?.length ?? 0) - 1, [
       jsonEvent('$metadata', JSON.stringify(metadata)),
     ]);
+  }
+
+  /** As a node does it when it becomes the leader, at each start: an event that `$all` does not show. */
+  elect(): void {
+    const events = this.#streams.get(EPOCHS)?.length ?? 0;
+    this.append(EPOCHS, events - 1, [jsonEvent('$epoch-information', '{}')]);
   }
 
   /** As an operator's click on "delete" does it: the stream reads as if it did not exist. */

@@ -73,10 +73,12 @@ export function appendResponse(
     );
   }
   const wrong = new WrongExpectedVersion();
-  if (decision.current < 0) wrong.setCurrentNoStream(new shared.Empty());
-  else wrong.setCurrentRevision(String(decision.current));
-  if (expected < 0) wrong.setExpectedNoStream(new shared.Empty());
-  else wrong.setExpectedRevision(String(expected));
+  // Each of them twice, the second time for clients of 20.6.
+  if (decision.current < 0) wrong.setCurrentNoStream(new shared.Empty()).setNoStream2060(new shared.Empty());
+  else wrong.setCurrentRevision(String(decision.current)).setCurrentRevision2060(decision.current);
+  if (expected < 0)
+    wrong.setExpectedNoStream(new shared.Empty()).setExpectedRevision2060(Number.MAX_SAFE_INTEGER);
+  else wrong.setExpectedRevision(String(expected)).setExpectedRevision2060(expected);
   return new streams.AppendResp().setWrongExpectedVersion(wrong);
 }
 
@@ -102,6 +104,13 @@ export const deletedFailure = (stream: string) =>
     'stream-name': stream,
   });
 
+export const eventTooLarge = () =>
+  failure(
+    status.INVALID_ARGUMENT,
+    'Event with Id: 0, Size: 9, exceeds Maximum Append Event Size of 4.',
+    'maximum-append-event-size-exceeded',
+  );
+
 /** Who gives wrong credentials is unknown, who gives none may do nothing. */
 export function accessFailure(
   wanted: { readonly username: string; readonly password: string } | undefined,
@@ -111,7 +120,7 @@ export function accessFailure(
   if (!wanted) return undefined;
   if (given === undefined) return failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');
   const basic = Buffer.from(`${wanted.username}:${wanted.password}`).toString('base64');
-  return given === `Basic ${basic}` ? undefined : failure(status.UNAUTHENTICATED, 'Bad gRPC response.');
+  return given === `Basic ${basic}` ? undefined : failure(status.UNAUTHENTICATED, 'Unauthenticated');
 }
 
 /** A node that does not lead says who does, to whoever wants the leader. */
@@ -125,6 +134,9 @@ export function leaderFailure(
     'leader-endpoint-port': String(leaderPort),
   });
 }
+
+/** During an election: no kind, and no address. */
+export const noLeaderFailure = () => failure(status.UNKNOWN, 'No leader info available in response');
 
 /** @param nodes the last one leads */
 export function clusterInfo(

@@ -2,7 +2,7 @@
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import { type ServerWritableStream, status } from '@grpc/grpc-js';
 import type { SubscriptionFault } from './eventstoredb-faults.ts';
-import type { ServerEvent, ServerLog } from './eventstoredb-log.ts';
+import { isHidden, type ServerEvent, type ServerLog } from './eventstoredb-log.ts';
 import {
   caughtUp,
   checkpoint,
@@ -24,7 +24,7 @@ const SEARCH_STEP = 200;
 
 /**
  * A read that ends.
- * @param searchMs how long the server takes to look at each event that the filter leaves out
+ * @param searchMs how long the server takes to look at each event
  * @returns how many events it has looked at
  */
 export async function answerRead(
@@ -49,27 +49,27 @@ export async function answerRead(
     call.end();
     return 0;
   }
-  if (backwards) {
-    for (const event of log.all.slice(-count).reverse()) call.write(eventMessage(event));
-    call.end();
-    return 0;
-  }
   const matches = filterOf(options);
+  if (backwards && !options.getFilter()) {
+    // One page, and one that is not full counts as the end (23.10: AllReader, and ReadAllEventsBackwardCompleted).
+    for (const event of log.all.slice(-count).reverse()) if (matches(event)) call.write(eventMessage(event));
+    call.end();
+    return count;
+  }
+  const step = backwards ? -1 : 1;
   let given = 0;
   let looked = 0;
-  for (
-    let at = firstAt(log, startOf(options));
-    at < log.all.length && given < count && !call.cancelled;
-    at++
-  ) {
+  let at = backwards ? log.all.length - 1 : firstAt(log, startOf(options));
+  // It goes on until it meets one event too many, or the end.
+  for (; at >= 0 && at < log.all.length && given <= count && !call.cancelled; at += step) {
     const event = log.all[at];
     looked++;
     if (event && matches(event)) {
-      call.write(eventMessage(event));
       given++;
-    } else if (searchMs > 0 && at % SEARCH_STEP === 0) {
-      await new Promise((resolve) => setTimeout(resolve, SEARCH_STEP * searchMs));
+      if (given <= count) call.write(eventMessage(event));
     }
+    if (looked % SEARCH_STEP === 0)
+      await new Promise((resolve) => setTimeout(resolve, SEARCH_STEP * searchMs));
   }
   call.end();
   return looked;
@@ -111,7 +111,11 @@ export function subscribe(
       }
     }
     working = false;
-    if (!saidCaughtUp && !isOver) call.write(caughtUp());
+    if (!saidCaughtUp && !isOver) {
+      // As 24.10.0 to 24.10.4 say it when less than a window was there and none of it matched.
+      if (after === undefined && sent === 0 && at < window) call.write(checkpoint(2n ** 64n - 1n));
+      call.write(caughtUp());
+    }
     saidCaughtUp = true;
   };
   const give = (event: ServerEvent) => {
@@ -148,10 +152,14 @@ export function subscribe(
 
 function filterOf(options: Options): (event: ServerEvent) => boolean {
   const expression = options.getFilter()?.getStreamIdentifier();
-  if (!expression) return () => true;
+  if (!expression) return (event) => !isHidden(event);
   const prefixes = expression.getPrefixList();
-  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+  return (event) =>
+    !isHidden(event) && prefixes.some((prefix) => event.stream.replaceAll(OVERLOOKED, '').startsWith(prefix));
 }
+
+/** The server compares by the rules of a language (EventFilter, StartsWith without a StringComparison). */
+const OVERLOOKED = /[\u00ad\u200b-\u200f\ufeff]/g;
 
 function startOf(options: Options): bigint | undefined {
   const position = options.getAll()?.getPosition();

@@ -25,8 +25,10 @@ import {
   appendResponse,
   clusterInfo,
   deletedFailure,
+  eventTooLarge,
   failure,
   leaderFailure,
+  noLeaderFailure,
   proposed,
   streamName,
 } from './eventstoredb-messages.ts';
@@ -112,6 +114,7 @@ export class EventStoreDbServer {
     this.port = (net.address() as AddressInfo).port;
     this.#grpc = grpc;
     this.#net = net;
+    if (this.log.all.length > 0) this.log.elect();
     return this;
   }
 
@@ -213,8 +216,17 @@ export class EventStoreDbServer {
       case 'fails':
         answer(failure(status.INTERNAL, 'something went wrong'));
         return;
+      case 'event-too-large':
+        answer(eventTooLarge());
+        return;
       case 'not-ready':
         answer(failure(status.UNAVAILABLE, 'Server Is Not Ready'));
+        return;
+      case 'knows-no-user':
+        answer(failure(status.UNAVAILABLE, 'Server not ready'));
+        return;
+      case 'no-leader':
+        answer(noLeaderFailure());
         return;
       case 'times-out':
         write();

@@ -136,13 +136,25 @@ describe('an append', () => {
     expect(error.message).toContain('MaxAppendSize');
   });
 
-  it('to a node that is starting is sent again', async () => {
+  it('of one event that the server finds too large is not written either', async () => {
     const { server, store } = await open();
-    server.appends.next('not-ready');
+    server.appends.next('event-too-large');
+    const error = await failureOf(store.append('study-a', NO_STREAM, records('a', 1)));
+    expect(error.outcome).toBe('not-written');
+    expect(error.message).toContain('MaxAppendEventSize');
+  });
+
+  it.each<[AppendFault, string]>([
+    ['not-ready', 'is starting'],
+    ['knows-no-user', 'is starting'],
+    ['no-leader', 'has no leader'],
+  ])('to a node that says %j is sent again', async (fault, hint) => {
+    const { server, store } = await open();
+    server.appends.next(fault);
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
-    server.appends.always = 'not-ready';
+    server.appends.always = fault;
     const error = await failureOf(store.append('study-a', 0, records('b', 1)));
-    expect([error.outcome, error.message]).toEqual(['not-written', expect.stringContaining('is starting')]);
+    expect([error.outcome, error.message]).toEqual(['not-written', expect.stringContaining(hint)]);
   });
 
   it('to a server that is not there is certainly not written, and the message says what to check', async () => {

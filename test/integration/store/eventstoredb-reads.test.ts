@@ -1,7 +1,7 @@
 /** Reading and following an EventStoreDB that misbehaves, or whose streams were tampered with. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { NO_STREAM } from '../../../src/store/event-store.ts';
+import { NO_STREAM, PAGE_RECORDS } from '../../../src/store/event-store.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
 import type { SubscriptionFault } from '../../support/eventstoredb-faults.ts';
 import { jsonEvent, type ServerLog } from '../../support/eventstoredb-log.ts';
@@ -91,9 +91,43 @@ describe('a stream whose first records were cut off', () => {
     expect(error.message).toMatch(/study-a are missing .* from revision 0 to 3/);
     expect(await failureOf(readStream(store, 'study-a'))).toMatchObject(CORRUPT);
   });
+
+  it('when it was deleted, and goes on behind its last revision, is noticed when it is read', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 3);
+    server.log.softDelete('urn.study-a');
+    await appendTo(store, 'study-a', 3, 1);
+    expect(await failureOf(readStream(store, 'study-a'))).toMatchObject(CORRUPT);
+  });
 });
 
 describe('what others put into the cluster', () => {
+  it('and $all hides is not the end of the log: the server notes each of its starts last', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 3);
+    server.log.elect();
+    expect(texts(await readAll(store))).toEqual(['study-a-0-0', 'study-a-1-0', 'study-a-2-0']);
+    const heard = scene.listen(store);
+    await heard.until(3);
+    server.log.elect();
+    await heard.untilCaughtUp();
+    await heard.untilCaughtUp();
+    expect(heard.errors).toEqual([]);
+  });
+
+  it('under a name that only the server takes for one of ours is left out', async () => {
+    const { server, store } = await open();
+    const heard = scene.listen(store);
+    await heard.untilCaughtUp();
+    const name = 'ur\u00adn.study-a';
+    for (let i = 0; i < 2 * PAGE_RECORDS; i++) server.log.append(name, i - 1, [jsonEvent('Other', '{}')]);
+    await appendTo(store, 'study-a', 0, 2);
+    expect(texts(await readAll(store))).toEqual(['study-a-0-0', 'study-a-1-0']);
+    await heard.until(2);
+    await heard.untilCaughtUp();
+    expect([heard.texts, heard.errors]).toEqual([['study-a-0-0', 'study-a-1-0'], []]);
+  });
+
   it('never comes through: system streams, links, metadata, other programs', async () => {
     const { server, store } = await open();
     const { log } = server;
@@ -143,8 +177,32 @@ describe('what others put into the cluster', () => {
     server.searchMs = 0.3;
     expect(texts(await readAll(store))).toEqual(['study-a-0-0', 'study-a-1-0']);
     const heard = scene.listen(store);
+    await heard.until(1);
+    // What came of a page before its time was up is not all.
+    expect([heard.records.length, heard.caughtUp]).toEqual([1, 0]);
     await heard.until(2);
     await heard.untilCaughtUp();
+  });
+
+  it('is not searched for more once a page is full', async () => {
+    const { server, store } = await open();
+    await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS + 1));
+    crowd(server.log, 4000);
+    server.searchMs = 0.3;
+    const began = performance.now();
+    for await (const page of store.readAll()) {
+      expect(page).toHaveLength(PAGE_RECORDS);
+      break;
+    }
+    expect(performance.now() - began).toBeLessThan(300);
+  });
+
+  it('is not left out because the server says that it is at the end when it is not', async () => {
+    const { server, store } = await open();
+    crowd(server.log, 100);
+    server.reads.next('none', 'never-answers');
+    expect((await failureOf(readAll(store))).failure).toBe('unavailable');
+    expect(await readAll(store)).toEqual([]);
   });
 });
 
