@@ -74,7 +74,7 @@ export function parseAddress(connectionString: string): EventStoreDbAddress {
   if (credentials && !tls)
     throw wrong(
       'it has a password and tls=false: without TLS the client would leave the password out, and the server would see nobody',
-      'leave out tls=false, or the user and password of a server that runs insecure',
+      'a server that runs insecure asks for no password: write esdb://host:2113?tls=false; any other one wants TLS: leave out tls=false',
     );
   const discover = scheme === 'esdb+discover';
   if (discover && hosts.length > 1)

@@ -75,7 +75,10 @@ describe('TLS and credentials of the connection string', () => {
 
 describe('a connection string', () => {
   const refused: [string, RegExp][] = [
-    ['esdb://admin:SECRET@host?tls=false', /a password and tls=false/],
+    [
+      'esdb://admin:SECRET@host?tls=false',
+      /a password and tls=false.*hint: .*write esdb:\/\/host:2113\?tls=false;/,
+    ],
     ['esdb://host?tlsVerifyCert=false', /certificates are always verified/],
     ['esdb://host?nodePreference=follower', /exact revisions need the leader/],
     ['esdb://host?throwOnAppendFailure=false', /wrong revisions/],
