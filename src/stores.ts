@@ -15,7 +15,7 @@ import { verifyDatabase } from './store/sqlite-verification.ts';
 export interface StoreSettings {
   /** Folder of the embedded store, of the signing key, and of what was signed last. */
   readonly data: string;
-  /** `sqlite:<file>`, `esdb://…`, `esdb+discover://…`, `memory:`; undefined: SQLite in the data folder. */
+  /** `sqlite:<file>`, `esdb://…`, `esdb+discover://…`, the same with `kurrentdb` or `kdb`, `memory:`; undefined: SQLite in the data folder. */
   readonly store?: string | undefined;
   /** File of the signing key; undefined: `signing-key` in the data folder. */
   readonly signingKey?: string | undefined;
@@ -125,7 +125,7 @@ type Location =
 function locate(settings: StoreSettings): Location {
   const { store = 'sqlite:', data } = settings;
   if (store === 'memory:') return { kind: 'memory' };
-  if (/^esdb(?:\+discover)?:\/\//.test(store)) return { kind: 'eventstoredb', url: store };
+  if (/^(?:esdb|kurrentdb|kdb)(?:\+discover)?:\/\//.test(store)) return { kind: 'eventstoredb', url: store };
   if (!store.startsWith('sqlite:'))
     throw new DomainError(
       'identity',

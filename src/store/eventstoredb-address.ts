@@ -3,9 +3,11 @@
  *
  *   esdb://[user:password@]host[:port][,host[:port]…][?tls=true&tlsCAFile=…]      esdb+discover:// for one DNS name
  *
- * The client's own reader drops the credentials without a word where `tls=false`, cuts a password at its first colon,
- * prints the whole string, password included, when it meets an option that it does not know, and takes options
- * that would break what the adapter rests on. Here, what cannot be honoured is refused, and no message quotes the string.
+ * kurrentdb:// and kdb:// say the same, as the successor of EventStoreDB has its users write it.
+ *
+ * The client's own reader cuts a password at its first colon, prints the whole string, password included, when it meets
+ * an option that it does not know, and takes options that would break what the adapter rests on. Here, what cannot be
+ * honoured is refused, and no message quotes the string.
  */
 import { readFileSync } from 'node:fs';
 import { StoreError } from './event-store.ts';
@@ -20,6 +22,7 @@ export interface EventStoreDbAddress {
   /** The one host is a DNS name that stands for the cluster's nodes. */
   readonly discover: boolean;
   readonly tls: boolean;
+  /** None without TLS. */
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   /** Paths of files in PEM. */
   readonly files: {
@@ -48,9 +51,12 @@ const TEXTS = ['tls', 'tlsCAFile', 'userCertFile', 'userKeyFile', 'connectionNam
 const KNOWN: readonly string[] = [...TEXTS, ...NUMBERS];
 
 /** What the client knows as well, and why only one value of it will do. */
-const FIXED: Readonly<Record<string, { readonly value: string; readonly why: string }>> = {
+const FIXED: Readonly<
+  Record<string, { readonly value: string; readonly why: string; readonly ofTls?: boolean }>
+> = {
   tlsverifycert: {
     value: 'true',
+    ofTls: true,
     why: 'certificates are always verified; name your authority with tlsCAFile',
   },
   nodepreference: { value: 'leader', why: 'exact revisions need the leader' },
@@ -59,7 +65,8 @@ const FIXED: Readonly<Record<string, { readonly value: string; readonly why: str
 
 /** @throws StoreError `foreign` when the string is wrong, or asks for what cannot be honoured */
 export function parseAddress(connectionString: string): EventStoreDbAddress {
-  const [, scheme, rest = ''] = /^(esdb|esdb\+discover):\/\/(.*)$/s.exec(connectionString.trim()) ?? [];
+  const [scheme, discover, rest = ''] =
+    /^(?:esdb|kurrentdb|kdb)(\+discover)?:\/\/(.*)$/s.exec(connectionString.trim()) ?? [];
   if (!scheme) throw wrong('it does not begin with esdb:// or esdb+discover://');
   const question = rest.indexOf('?');
   const authority = (question < 0 ? rest : rest.slice(0, question)).replace(/\/+$/, '');
@@ -71,12 +78,6 @@ export function parseAddress(connectionString: string): EventStoreDbAddress {
     .split(',')
     .map(parseHost);
   const tls = parseSwitch('tls', options.get('tls') ?? 'true');
-  if (credentials && !tls)
-    throw wrong(
-      'it has a password and tls=false: without TLS the client would leave the password out, and the server would see nobody',
-      'a server that runs insecure asks for no password: write esdb://host:2113?tls=false; any other one wants TLS: leave out tls=false',
-    );
-  const discover = scheme === 'esdb+discover';
   if (discover && hosts.length > 1)
     throw wrong('esdb+discover:// takes one host, the DNS name of the cluster');
   const userCertFile = options.get('userCertFile');
@@ -88,9 +89,11 @@ export function parseAddress(connectionString: string): EventStoreDbAddress {
     throw wrong('it names certificates and has tls=false', 'leave out one of them');
   return {
     hosts,
-    discover,
+    discover: discover !== undefined,
     tls,
-    credentials,
+    // A server that runs insecure asks for none, and takes everybody for its administrator. What is written down in so many
+    // examples is taken, but no password goes over a line that anybody can read.
+    credentials: tls ? credentials : undefined,
     files: { tlsCAFile, userCertFile, userKeyFile },
     connectionName: options.get('connectionName'),
     numbers: parseNumbers(options),
@@ -122,13 +125,15 @@ function readPem(option: string, path: string): Buffer {
 
 function parseOptions(text: string): Map<string, string> {
   const options = new Map<string, string>();
+  const hasTls = !/(^|&)tls=false(&|$)/i.test(text);
   for (const part of text === '' ? [] : text.split('&')) {
     const equals = part.indexOf('=');
     const name = flat(part.slice(0, Math.max(equals, 0)));
     const value = decoded(part.slice(equals + 1), 'the value of an option');
     const fixed = FIXED[name];
     if (fixed) {
-      if (flat(value) !== fixed.value) throw wrong(`it has ${name} other than ${fixed.value}`, fixed.why);
+      if (flat(value) !== fixed.value && (hasTls || !fixed.ofTls))
+        throw wrong(`it has ${name} other than ${fixed.value}`, fixed.why);
       continue;
     }
     const known = KNOWN.find((option) => flat(option) === name);

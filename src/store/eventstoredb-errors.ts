@@ -139,7 +139,7 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   },
   denied: {
     failure: 'unavailable',
-    hint: 'user and password stand in the connection string, esdb://user:password@host; the user must be allowed to read $all, and to read and write the streams of this log',
+    hint: 'user and password stand in the connection string, esdb://user:password@host, and are sent only over TLS; the user must be allowed to read $all, and to read and write the streams of this log',
   },
   'too-large': {
     failure: 'unavailable',

@@ -64,6 +64,8 @@ export class EventStoreDbServer {
   readonly subscriptions = new Faults<SubscriptionFault>('none');
   /** Appends that arrived, and how they began. */
   readonly received: Append[] = [];
+  /** What callers sent to say who they are. */
+  readonly authorizations: string[] = [];
   /** How long it looks at an event that a filter leaves out, in ms. */
   searchMs = 0;
   /** Events that filtered reads have looked at. */
@@ -284,6 +286,7 @@ export class EventStoreDbServer {
   }
 
   #refusal(call: AppendCall | ReadCall): ReturnType<typeof failure> | undefined {
+    this.authorizations.push(...call.metadata.get('authorization').map(String));
     return (
       accessFailure(this.#options.credentials, call.metadata) ??
       leaderFailure(this.leader?.port, call.metadata)
