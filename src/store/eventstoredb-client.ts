@@ -13,17 +13,19 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { type EventStoreDbAddress, readFiles } from './eventstoredb-address.ts';
 import { CallError, kindOf, withTimeout } from './eventstoredb-errors.ts';
 import type { LogEventData } from './eventstoredb-event.ts';
-import type { LogPosition, Message, Reading } from './eventstoredb-protocol.ts';
+import {
+  type Answer,
+  type BoundedReading,
+  enough,
+  type Listener,
+  type LogPosition,
+  type Message,
+  prefixOf,
+  type Reading,
+} from './eventstoredb-protocol.ts';
 
 /** Events of others that the server looks at between two signs of life. */
 const SEARCH_WINDOW = 500;
-
-/**
- * A prefix that all names have. An unfiltered read backwards from the end finds nothing when the last event is one that
- * `$all` hides, `$epoch-information` after each start of the server for instance: server 23.10 looks at as many events
- * as are asked for, and takes a page that is not full for the end. A filtered read goes on.
- */
-const EVERY_STREAM = '';
 
 /** How much longer than the server's side our own waits, in ms. */
 const MARGIN_MS = 250;
@@ -78,19 +80,11 @@ export class LogClient extends EventStoreDBClient {
     }
   }
 
-  /**
-   * Reads to the end of what was asked for. The call is given up when all of it is there: the server would go on to search
-   * for one event more, through as many of other programs as there are, before it ends the call.
-   * @returns `isWhole` is false when the time was up first, and something had come
-   * @throws CallError
-   */
-  read(
-    reading: Exclude<Reading, { readonly of: 'live' }>,
-    timeoutMs: number,
-  ): Promise<{ messages: Message[]; isWhole: boolean }> {
+  /** Reads to the end of what was asked for. @throws CallError */
+  read(reading: BoundedReading, timeoutMs: number): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const messages: Message[] = [];
-      let missing = reading.of === 'last' ? 1 : reading.count;
+      let missing = enough(reading);
       const end = (error?: CallError) => {
         clearTimeout(timer);
         if (!error) resolve({ messages, isWhole: true });
@@ -100,8 +94,7 @@ export class LogClient extends EventStoreDBClient {
       const cancel = this.#open(reading, new Date(Date.now() + timeoutMs), {
         onMessage: (message) => {
           messages.push(message);
-          if (message.type === 'event') missing--;
-          if (missing > 0) return;
+          if (message.type !== 'event' || --missing > 0) return;
           cancel();
           end();
         },
@@ -114,16 +107,8 @@ export class LogClient extends EventStoreDBClient {
     });
   }
 
-  /**
-   * Follows the log.
-   * @param listener `onEnd` is called once: with an error, or without one when the server just ended it
-   * @returns how to stop; nothing is called after that
-   */
-  follow(
-    from: LogPosition | undefined,
-    prefix: string,
-    listener: { onMessage(message: Message): void; onEnd(error?: CallError): void },
-  ): () => void {
+  /** Follows the log. @returns how to stop; nothing is called after that */
+  follow(from: LogPosition | undefined, prefix: string, listener: Listener): () => void {
     return this.#open({ of: 'live', prefix, from }, Number.POSITIVE_INFINITY, listener);
   }
 
@@ -134,11 +119,7 @@ export class LogClient extends EventStoreDBClient {
     channel?.close();
   }
 
-  #open(
-    reading: Reading,
-    deadline: Date | number,
-    { onMessage, onEnd }: { onMessage(message: Message): void; onEnd(error?: CallError): void },
-  ): () => void {
+  #open(reading: Reading, deadline: Date | number, { onMessage, onEnd }: Listener): () => void {
     let cancel = () => undefined as unknown;
     let ended = false;
     const end = (error?: unknown) => {
@@ -197,9 +178,9 @@ function requestFor(reading: Reading): InstanceType<typeof streams.ReadReq> {
   options.setReadDirection(reading.of === 'last' ? 1 : 0);
   if (reading.of === 'live') options.setSubscription(new Options.SubscriptionOptions());
   else options.setCount(String(reading.of === 'last' ? 1 : reading.count));
-  if (reading.of === 'all' || reading.of === 'live') options.setFilter(filterFor(reading.prefix));
-  else if (reading.of === 'last' && reading.stream === undefined) options.setFilter(filterFor(EVERY_STREAM));
-  else options.setNoFilter(new shared.Empty());
+  const prefix = prefixOf(reading);
+  if (prefix === undefined) options.setNoFilter(new shared.Empty());
+  else options.setFilter(filterFor(prefix));
   if (reading.of === 'stream' || (reading.of === 'last' && reading.stream !== undefined)) {
     const name = new shared.StreamIdentifier().setStreamName(Buffer.from(reading.stream ?? ''));
     const stream = new Options.StreamOptions().setStreamIdentifier(name);

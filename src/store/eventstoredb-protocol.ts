@@ -1,5 +1,7 @@
 /** What is asked of an EventStoreDB server and what it says, without a word of the client that carries it. */
 
+import type { CallError } from './eventstoredb-errors.ts';
+
 /** A place in the transaction log of the server. */
 export interface LogPosition {
   readonly commit: bigint;
@@ -20,6 +22,12 @@ export type Message =
   | { readonly type: 'checkpoint'; readonly position: LogPosition }
   | { readonly type: 'no-such-stream' };
 
+export interface Listener {
+  onMessage(message: Message): void;
+  /** Called once: with an error, or without one when the server just ended it. */
+  onEnd(error?: CallError): void;
+}
+
 /** What to read. `from` is inclusive for a read, and exclusive for a subscription. */
 export type Reading =
   | { readonly of: 'stream'; readonly stream: string; readonly from: number; readonly count: number }
@@ -32,3 +40,34 @@ export type Reading =
       readonly count: number;
     }
   | { readonly of: 'live'; readonly prefix: string; readonly from: LogPosition | undefined };
+
+export interface Answer {
+  readonly messages: Message[];
+  /** False when the time was up first, and something had come. */
+  readonly isWhole: boolean;
+}
+
+export type BoundedReading = Exclude<Reading, { readonly of: 'live' }>;
+
+/**
+ * A prefix that all names have. An unfiltered read backwards from the end finds nothing when the last event is one that
+ * `$all` hides, `$epoch-information` after each start of the server for instance: server 23.10.1 looks at as many events
+ * as are asked for, and takes a page that is not full for the end. A filtered read goes on.
+ */
+const EVERY_STREAM = '';
+
+/** What the names of the streams begin with that are read; undefined for a read of one stream. */
+export function prefixOf(reading: Reading): string | undefined {
+  if (reading.of === 'stream') return undefined;
+  if (reading.of !== 'last') return reading.prefix;
+  return reading.stream === undefined ? EVERY_STREAM : undefined;
+}
+
+/**
+ * With how many events a read of `$all` is given up: the server would go on to search for one more, through as many of
+ * other programs as there are, before it ends the call. A read of one stream it ends by itself.
+ */
+export function enough(reading: BoundedReading): number {
+  if (prefixOf(reading) === undefined || reading.of === 'stream') return Number.POSITIVE_INFINITY;
+  return reading.of === 'last' ? 1 : reading.count;
+}
