@@ -109,7 +109,12 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
       `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls)`,
       error,
     );
-  return new FeedError('unreachable', `Kafka at ${where} failed: ${message}`, error);
+  const isBusy = has(({ type, retriable }) => type !== undefined && retriable === true);
+  return new FeedError(
+    isBusy ? 'busy' : 'unreachable',
+    `Kafka at ${where} failed: ${message} (hint: the log of the broker may say more)`,
+    error,
+  );
 }
 
 const CANNOT_CONNECT = new Set(['ILLEGAL_SASL_STATE', 'UNSUPPORTED_SASL_MECHANISM']);
@@ -119,6 +124,7 @@ interface KafkaCause {
   readonly message?: string;
   /** The protocol's name of the error. */
   readonly type?: string;
+  readonly retriable?: boolean;
 }
 
 /** The client wraps errors in errors. */

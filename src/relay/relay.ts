@@ -38,6 +38,8 @@ export interface RelayStatus {
 }
 
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
+/** When the topics have just been made, or a broker has just started. */
+const [BUSY_TRIES, BUSY_WAIT_MS] = [20, 250];
 /** How long the transaction that is under way may take at the end. */
 const LAST_TRANSACTION_MS = 10_000;
 
@@ -79,15 +81,7 @@ export class Relay {
    */
   async open(): Promise<void> {
     const { log, settings, topics, logger } = this.#parts;
-    const session = await Session.open({
-      settings,
-      topics,
-      logger,
-      logId: log.identity.logId,
-      relayId: this.#relayId,
-      isReopening: this.#hadSession,
-      stateOfLog: (positions) => this.#stateOfLog(positions),
-    });
+    const session = await this.#openSession();
     this.#hadSession = true;
     this.#session = session;
     for (const stream of log.runner.streams()) {
@@ -121,6 +115,26 @@ export class Relay {
     const up = this.#isOver ? -1 : this.#session ? 1 : 0;
     const lagSeconds = this.#behindSince === undefined ? 0 : (performance.now() - this.#behindSince) / 1000;
     return { up, lagRecords: this.#lag(), lagSeconds, published: this.#publishedRecords };
+  }
+
+  async #openSession(): Promise<Session> {
+    const { log, settings, topics, logger } = this.#parts;
+    for (let tries = 1; ; tries++)
+      try {
+        return await Session.open({
+          settings,
+          topics,
+          logger,
+          logId: log.identity.logId,
+          relayId: this.#relayId,
+          isReopening: this.#hadSession,
+          stateOfLog: (positions) => this.#stateOfLog(positions),
+        });
+      } catch (error) {
+        const isBusy = error instanceof FeedError && error.failure === 'busy';
+        if (!isBusy || tries === BUSY_TRIES) throw error;
+        await delay(BUSY_WAIT_MS, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
+      }
   }
 
   async #run(): Promise<void> {
