@@ -12,6 +12,7 @@ import { LOG_STREAM } from '../log/log-writer.ts';
 import type { Logger } from '../logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
+import { isFencing } from './kafka.ts';
 import { checkpointMessage, recordMessage } from './messages.ts';
 import type { LogState, Positions } from './positions.ts';
 import { type Publication, Session } from './session.ts';
@@ -38,6 +39,7 @@ export interface RelayStatus {
 }
 
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
+const FENCED_WAIT_MS = 1000;
 /** When the topics have just been made, or a broker has just started. */
 const [BUSY_TRIES, BUSY_WAIT_MS] = [20, 250];
 /** How long the transaction that is under way may take at the end. */
@@ -147,6 +149,8 @@ export class Relay {
         });
       } catch (error) {
         if (error instanceof FeedError && error.isFinal) throw error;
+        // Whoever fenced this one says so at once; then opening fails for good.
+        if (isFencing(error)) waitMs = Math.max(waitMs, FENCED_WAIT_MS);
         if (!signal.aborted)
           this.#parts.logger.error(
             { why: (error as Error).message, againInMs: waitMs },

@@ -148,18 +148,12 @@ async function lookBefore(
   // A dead relay can have left a transaction open, behind which no reader of committed records gets.
   const positions = await readPositions(kafka, { topics, mark, uncommitted: true });
   await refuse(positions, parts);
-  const { relay, byStream } = positions;
+  const { relay } = positions;
   if (isReopening && relay?.relay !== relayId) throw fenced(topics);
   if (!relay && !wasEmpty)
     throw new FeedError(
       'contradiction',
       `there are records in ${topics.records}, and ${topics.positions} does not say up to where: all would be published again (hint: --kafka-topic with a new topic)`,
-    );
-  // Asked again: another relay can have begun since.
-  if (byStream.size > 0 && wasEmpty && (await isEmptyTopic(kafka, topics.records)))
-    throw new FeedError(
-      'contradiction',
-      `${topics.positions} says what was published, but nothing is in ${topics.records}: the topic was made anew (hint: --kafka-topic with a new topic, into which all of the log is published)`,
     );
 }
 
@@ -176,6 +170,12 @@ async function takeOver(kafka: Kafka, producer: Producer, parts: SessionParts): 
   await transaction.commit();
   const positions = await readPositions(kafka, { topics, mark, uncommitted: false });
   await refuse(positions, parts);
+  // Only now: of a transaction that is not decided, the positions can be read and the end of the records cannot.
+  if (positions.byStream.size > 0 && (await isEmptyTopic(kafka, topics.records)))
+    throw new FeedError(
+      'contradiction',
+      `${topics.positions} says what was published, but nothing is in ${topics.records}: the topic was made anew (hint: --kafka-topic with a new topic, into which all of the log is published)`,
+    );
   return positions;
 }
 

@@ -41,7 +41,7 @@ export async function checkTopics(
   }
 }
 
-/** Whether nothing was ever written into a topic. */
+/** Whether nothing was ever written into a topic, open transactions aside. */
 export async function isEmptyTopic(kafka: Kafka, topic: string): Promise<boolean> {
   const admin = kafka.admin();
   await admin.connect();

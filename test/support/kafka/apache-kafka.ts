@@ -202,6 +202,9 @@ export const ONE_NODE = {
   'transaction.state.log.min.isr': '1',
   'transaction.state.log.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
+  // One that was killed is let in again when the session that it left behind is over.
+  'broker.session.timeout.ms': '1000',
+  'broker.heartbeat.interval.ms': '200',
   // As a broker comes: nothing of ours may make topics by asking for them.
   'auto.create.topics.enable': 'true',
 } as const;
