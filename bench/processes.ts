@@ -30,10 +30,10 @@ export class Processes {
   }
 
   /** The built service on the log in the folder. Resolves once /readyz says 200. */
-  async startService(): Promise<Running> {
+  async startService(more: readonly string[] = []): Promise<Running> {
     const port = await freePort();
     const program = built('../../bin/urn.js');
-    const serve = [program, 'serve', '--data', this.folder, '--port', String(port)];
+    const serve = [program, 'serve', '--data', this.folder, '--port', String(port), ...more];
     const options = [...ownOptions(program), ...this.#serviceOptions];
     const child = this.#spawn([...options, ...serve], 'service.log', 'ignore');
     const deadline = Date.now() + START_TIMEOUT_MS;
