@@ -80,14 +80,16 @@ async function run(options: Options): Promise<void> {
       );
       logger.info({ address: server.address }, 'serving metrics');
     }
-    const stop = (signal: string) => {
-      logger.info({ signal }, 'shutting down: finishing the transaction');
-      void made.stop();
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-    await made.open();
-    await made.run();
+    const signalled = new Promise<void>((resolve) => {
+      const stop = (signal: string) => {
+        logger.info({ signal }, 'shutting down: finishing the transaction');
+        made.stop().then(resolve);
+      };
+      process.once('SIGTERM', stop);
+      process.once('SIGINT', stop);
+    });
+    // While it connects, there is no transaction to wait for.
+    await Promise.race([made.open().then(() => made.run()), signalled]);
     await endLog(logger, out, 'stopped');
   } catch (error) {
     if (!(error instanceof FeedError)) throw error;

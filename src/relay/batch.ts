@@ -6,8 +6,10 @@ import type { StoredRecord } from '../store/event-store.ts';
 
 /** A transaction costs some milliseconds, whatever is in it. */
 export const MOST_RECORDS = 500;
-/** Kafka refuses more than 1 MiB in one go. What is sealed counts as if it was told. */
-const MOST_BYTES = 512 * 1024;
+/** Kafka refuses more than 1 MiB in one go. */
+const MOST_BYTES = 768 * 1024;
+/** About what the attributes of a record take. */
+const ATTRIBUTES_BYTES = 600;
 
 /** The next records of one stream, without a gap; at least one. */
 export interface StreamPart {
@@ -65,7 +67,8 @@ async function readPart(
   const records: StoredRecord[] = [];
   for await (const page of store.readStream(stream, first))
     for (const stored of page) {
-      const bytes = stored.record.length + stored.sealed.length;
+      const sealed = content === 'blinded' ? 0 : stored.sealed.length;
+      const bytes = stored.record.length + sealed + ATTRIBUTES_BYTES;
       const isFull = records.length > 0 && bytes > room.bytes;
       if (stored.revision > last || isFull || room.records <= 0) return records;
       try {

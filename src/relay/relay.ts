@@ -6,19 +6,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RecordError } from '../../events/record.ts';
-import { lastRecovery, logHistory } from '../../projections/log.ts';
-import type { OpenLog } from '../app.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
 import type { Logger } from '../logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
 import { isFencing } from './kafka.ts';
+import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
 import { checkpointMessage, recordMessage } from './messages.ts';
-import type { LogState, Positions } from './positions.ts';
 import { type Publication, Session } from './session.ts';
 import type { RelaySettings, Topics } from './settings.ts';
-
-export type RelayLog = Pick<OpenLog, 'store' | 'runner' | 'ledger' | 'identity'>;
 
 export interface RelayParts {
   readonly log: RelayLog;
@@ -130,7 +125,7 @@ export class Relay {
           logId: log.identity.logId,
           relayId: this.#relayId,
           isReopening: this.#hadSession,
-          stateOfLog: (positions) => this.#stateOfLog(positions),
+          stateOfLog: (positions) => stateOfLog(log, positions),
         });
       } catch (error) {
         const isBusy = error instanceof FeedError && error.failure === 'busy';
@@ -223,27 +218,9 @@ export class Relay {
         stream,
         revision: last.revision,
         leaf: Buffer.from(last.leaf).toString('hex'),
-        recovery: this.#recovery(),
+        recovery: recoveryOf(log),
       },
     };
-  }
-
-  async #stateOfLog({ byStream }: Positions): Promise<LogState> {
-    const { runner, ledger, identity } = this.#parts.log;
-    // Another relay, which this one follows, may have known of records that have not been heard of here yet.
-    for (const { stream, revision } of byStream.values())
-      if (revision > runner.revision(stream)) await runner.catchUp(stream);
-    return {
-      logId: identity.logId,
-      recovery: this.#recovery(),
-      size: (stream) => ledger.tree(stream).size,
-      isHalted: (stream) => runner.halted(stream) !== undefined,
-      leaf: (stream, revision) => ledger.tree(stream).leaf(revision).toString('hex'),
-    };
-  }
-
-  #recovery(): number {
-    return lastRecovery(this.#parts.log.runner.state(logHistory, LOG_STREAM));
   }
 
   #onBroken(stream: string, error: RecordError): void {
