@@ -39,7 +39,7 @@ export async function measureRelaying(processes: Processes, plan: RelayingPlan):
   mkdirSync(folder);
   const broker = await apacheKafka(folder);
   try {
-    const apiKey = await populate(processes.folder, plan.records, ['read', 'randomize']);
+    const apiKey = await populate({ data: processes.folder }, plan.records, ['read', 'randomize']);
     const figures = await measureDraining(processes.folder, broker.address, plan);
     return [...figures, ...(await measureDelay(processes, broker.address, apiKey, plan.posts))];
   } finally {
@@ -131,7 +131,16 @@ async function measureDelay(
   posts: number,
 ): Promise<Figure[]> {
   const topic = 'delay';
-  const args = ['--relay', '--kafka-brokers', address, '--kafka-topic', topic, '--create-topics'];
+  const args = [
+    '--data',
+    processes.folder,
+    '--relay',
+    '--kafka-brokers',
+    address,
+    '--kafka-topic',
+    topic,
+    '--create-topics',
+  ];
   const { port } = await processes.startService(args);
   const consumer = clientOf(address).consumer({ groupId: 'bench', maxWaitTimeInMs: 5000 });
   const arrivedAt = new Map<string, number>();

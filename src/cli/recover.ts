@@ -1,12 +1,13 @@
 /** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import { isLogInUse, logExists, type OpenLog, openLog } from '../app.ts';
+import { type OpenLog, openLog } from '../app.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { SignedState } from '../ledger/loss.ts';
 import { parseVerifierKey } from '../ledger/verifier-key.ts';
+import { isLogInUse, logExists } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import {
   cliActor,
@@ -25,6 +26,7 @@ interface Options extends LogOptions {
   readonly checkpoint?: string[];
   readonly dryRun?: boolean;
   readonly unproven?: boolean;
+  readonly stopped?: boolean;
   readonly json?: boolean;
 }
 
@@ -61,21 +63,42 @@ export function recoverCommand(): Command {
         'also when no checkpoint shows a loss: the backup was older, but nothing tells by how much',
       ),
     )
+    .addOption(
+      option('--stopped', 'every service is stopped: to be said where the store cannot tell (EventStoreDB)'),
+    )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
 }
 
-async function run({ reason, checkpoint = [], dryRun, unproven, json, ...options }: Options): Promise<void> {
-  if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
-  const kept = checkpoint.flatMap(checkpointsIn);
-  const settings = logSettings(options);
-  if (!logExists(settings)) throw new UsageError('there is no log to recover (hint: name it with --data)');
-  // A service that does not know of the loss would go on drawing between the declaration and the new generators.
-  if (!dryRun && isLogInUse(settings))
+/** @throws UsageError */
+function refuseInUse(isInUse: boolean | undefined, stopped = false): void {
+  if (isInUse)
     throw new UsageError(
       'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)',
     );
+  if (isInUse === undefined && !stopped)
+    throw new UsageError(
+      'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then say so with --stopped; --dry-run works beside them)',
+    );
+}
+
+async function run({
+  reason,
+  checkpoint = [],
+  dryRun,
+  unproven,
+  stopped,
+  json,
+  ...options
+}: Options): Promise<void> {
+  if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
+  const kept = checkpoint.flatMap(checkpointsIn);
+  const settings = logSettings(options);
+  if (!(await logExists(settings)))
+    throw new UsageError('there is no log to recover (hint: name it with --data)');
+  // A service that does not know of the loss would go on drawing between the declaration and the new generators.
+  if (!dryRun) refuseInUse(isLogInUse(settings), stopped);
   const shown = progress('records read');
   const log = await openLog(settings, cliActor());
   try {

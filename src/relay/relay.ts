@@ -52,6 +52,7 @@ export class Relay {
   readonly #published = new Map<string, number>();
   #session: Session | undefined;
   #hadSession = false;
+  #recovery = 0;
   #running: Promise<void> | undefined;
   #wake: () => void = () => undefined;
   #publishedRecords = 0;
@@ -80,6 +81,7 @@ export class Relay {
     const { log, settings, topics, logger } = this.#parts;
     const session = await this.#openSession();
     this.#hadSession = true;
+    this.#recovery = recoveryOf(log);
     this.#session = session;
     for (const stream of log.runner.streams()) {
       this.#published.set(stream, session.published(stream));
@@ -191,6 +193,8 @@ export class Relay {
 
   async #publish(session: Session, parts: readonly StreamPart[]): Promise<void> {
     const { content } = this.#parts.settings;
+    // The next session holds the positions against that, and stops.
+    if (recoveryOf(this.#parts.log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
     if (content !== 'blinded')
       for (const { stream, records } of parts)
         await this.#parts.beforeDisclosing(stream, records[0]?.revision ?? 0);
@@ -218,7 +222,7 @@ export class Relay {
         stream,
         revision: last.revision,
         leaf: Buffer.from(last.leaf).toString('hex'),
-        recovery: recoveryOf(log),
+        recovery: this.#recovery,
       },
     };
   }
