@@ -73,7 +73,7 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
     case 'records':
       return content === undefined
         ? `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`
-        : `the records from ${fromRevision ?? 0} on, by the feed (${content})`;
+        : `a feed of the records from ${fromRevision ?? 0} on (${content})`;
     case 'seed':
       return 'the seed';
     case 'verification':

@@ -106,7 +106,7 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
   if (has(({ name, type }) => name === 'KafkaJSConnectionError' || CANNOT_CONNECT.has(type ?? '')))
     return new FeedError(
       'unreachable',
-      `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls)`,
+      `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls with --kafka-ca)`,
       error,
     );
   const isBusy = has(({ type, retriable }) => type !== undefined && retriable === true);

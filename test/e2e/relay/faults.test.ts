@@ -231,9 +231,9 @@ describe.skipIf(broker.missing)('the relay', () => {
 });
 
 describe.skipIf(broker.missing)('urn relay', () => {
+  const data = newFolder();
+  beforeAll(() => issueKey(data, 'edc'));
   const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-    const data = newFolder();
-    await issueKey(data, 'edc');
     const { code, stdout, stderr } = await urn(['relay', '--data', data, ...args], { env });
     expect(stdout).toBe('');
     expect(code, stderr).toBe(2);
@@ -259,6 +259,17 @@ describe.skipIf(broker.missing)('urn relay', () => {
     const nothing = await urn(['relay', '--data', join(newFolder(), 'none'), '--kafka-brokers', address]);
     expect(nothing.stderr).toContain('there is no log to publish');
     expect(nothing.code).toBe(2);
+  });
+
+  it('trusts over TLS the certificates that it is given, and no others', async () => {
+    const { tlsAddress, caFile } = broker.get();
+    const topic = newTopic();
+    const tls = ['--kafka-brokers', tlsAddress, '--kafka-tls', '--kafka-topic', topic, '--create-topics'];
+    expect(await refused(tls)).toMatch(/self.signed certificate/);
+    const relayed = start(['relay', '--data', data, ...tls, '--kafka-ca', caFile], {});
+    closing.push(async () => relayed.child.kill('SIGKILL'));
+    await says(relayed, '"publishing"');
+    await feedHasAll(topic, data);
   });
 
   it('tells how far it is on a port of its own', async () => {

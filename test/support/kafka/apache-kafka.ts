@@ -1,7 +1,7 @@
 /** A real broker without Docker: Apache Kafka's own jars, fetched by Maven, as one KRaft node on free ports. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -24,6 +24,9 @@ export interface Broker {
 
 /** A broker that a test may do violence to. */
 export interface OwnBroker extends Broker {
+  /** TLS, with the certificate in `caFile`. */
+  readonly tlsAddress: string;
+  readonly caFile: string;
   /** Resolves when it listens. After `kill`, it comes back with what it had. */
   start(): Promise<void>;
   /** SIGKILL. */
@@ -36,18 +39,30 @@ export interface OwnBroker extends Broker {
 
 /** Why it cannot be had on this machine; undefined: it can. */
 export function lacking(): string | undefined {
-  const missing = ['java', 'mvn'].filter(
-    (command) => spawnSync(command, ['-version'], { stdio: 'ignore' }).status !== 0,
-  );
+  const missing = [
+    ['java', '-version'],
+    ['mvn', '-version'],
+    ['openssl', 'version'],
+  ]
+    .filter(([command = '', version = '']) => spawnSync(command, [version], { stdio: 'ignore' }).status !== 0)
+    .map(([command]) => command);
   return missing.length === 0 ? undefined : `${missing.join(' and ')} cannot be found`;
 }
 
 /** @param folder for its data and its log */
 export async function apacheKafka(folder: string): Promise<OwnBroker> {
   const jars = fetchJars();
-  const [port, saslPort, controllerPort] = [await freePort(), await freePort(), await freePort()];
+  const ports = {
+    plain: await freePort(),
+    sasl: await freePort(),
+    tls: await freePort(),
+    controller: await freePort(),
+  };
+  const caFile = join(folder, 'ca.pem');
+  const keyStore = join(folder, 'broker.pem');
+  makeCertificate(caFile, keyStore);
   const settings = join(folder, 'server.properties');
-  writeFileSync(settings, properties(join(folder, 'data'), port, saslPort, controllerPort));
+  writeFileSync(settings, properties(join(folder, 'data'), ports, keyStore));
   const logging = join(folder, 'log4j.properties');
   writeFileSync(logging, LOGGING);
   const java = ['-Xmx512m', `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
@@ -66,7 +81,7 @@ export async function apacheKafka(folder: string): Promise<OwnBroker> {
   const start = async () => {
     running = run('java', [...java, 'kafka.Kafka', settings]);
     await Promise.race([
-      listening(port),
+      listening(ports.plain),
       running.exited.then(() => Promise.reject(new Error(`Kafka ended: ${running?.output()}`))),
     ]);
   };
@@ -75,8 +90,10 @@ export async function apacheKafka(folder: string): Promise<OwnBroker> {
     await running?.exited;
   };
   const broker = {
-    address: `127.0.0.1:${port}`,
-    saslAddress: `127.0.0.1:${saslPort}`,
+    address: `127.0.0.1:${ports.plain}`,
+    saslAddress: `127.0.0.1:${ports.sasl}`,
+    tlsAddress: `127.0.0.1:${ports.tls}`,
+    caFile,
     start,
     kill,
     stop: kill,
@@ -174,16 +191,30 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 `;
 
-function properties(data: string, port: number, saslPort: number, controllerPort: number): string {
-  const listeners = `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort}`;
+/** A key with its certificate, as Kafka wants them in one file, and the certificate alone, for its clients. */
+function makeCertificate(certificate: string, keyStore: string): void {
+  const key = `${keyStore}.key`;
+  const files = ['-keyout', key, '-out', certificate, '-days', '2'];
+  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...names]);
+  if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`);
+  writeFileSync(keyStore, `${readFileSync(key)}${readFileSync(certificate)}`);
+}
+
+type Ports = Readonly<Record<'plain' | 'sasl' | 'tls' | 'controller', number>>;
+
+function properties(data: string, ports: Ports, keyStore: string): string {
+  const listeners = `PLAINTEXT://127.0.0.1:${ports.plain},SASL_PLAINTEXT://127.0.0.1:${ports.sasl},SSL://127.0.0.1:${ports.tls}`;
   return `process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@127.0.0.1:${controllerPort}
-listeners=${listeners},CONTROLLER://127.0.0.1:${controllerPort}
+controller.quorum.voters=1@127.0.0.1:${ports.controller}
+listeners=${listeners},CONTROLLER://127.0.0.1:${ports.controller}
 advertised.listeners=${listeners}
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
+listener.name.ssl.ssl.keystore.type=PEM
+listener.name.ssl.ssl.keystore.location=${keyStore}
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=${JAAS}
 log.dirs=${data}
