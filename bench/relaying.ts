@@ -41,7 +41,7 @@ export async function measureRelaying(processes: Processes, plan: RelayingPlan):
   try {
     const apiKey = await populate({ data: processes.folder }, plan.records, ['read', 'randomize']);
     const figures = await measureDraining(processes.folder, broker.address, plan);
-    return [...figures, ...(await measureDelay(processes, broker.address, apiKey, plan.posts))];
+    return [...figures, ...(await measureDelay(processes, broker.address, apiKey, plan))];
   } finally {
     await broker.stop();
   }
@@ -128,7 +128,7 @@ async function measureDelay(
   processes: Processes,
   address: string,
   apiKey: string,
-  posts: number,
+  { records, posts }: RelayingPlan,
 ): Promise<Figure[]> {
   const topic = 'delay';
   const args = [
@@ -151,6 +151,9 @@ async function measureDelay(
       arrivedAt.set(`${headers['ce_subject']} ${headers['ce_revision']}`, performance.now());
     },
   });
+  await eventually(async () => {
+    if (arrivedAt.size < records) throw new Error('the log has not been published');
+  });
   const answeredAt = new Map<string, number>();
   const agent = new Agent({ keepAlive: true });
   let stream = '';
@@ -165,7 +168,7 @@ async function measureDelay(
     if (![...answeredAt.keys()].every((key) => arrivedAt.has(key))) throw new Error('not all have arrived');
   });
   await consumer.disconnect();
-  // The relay has the whole log to catch up with first, and everything is compiled then.
+  // At first, none of it is compiled for single records.
   const delays = [...answeredAt]
     .slice(BEGINNING)
     .map(([key, answered]) => (arrivedAt.get(key) ?? Number.NaN) - answered);
