@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from './free-port.ts';
+import { freePorts } from './free-ports.ts';
 
 const VERSION = '3.9.1';
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
@@ -53,12 +53,8 @@ export function lacking(): string | undefined {
 /** @param folder for its data and its log */
 export async function apacheKafka(folder: string): Promise<OwnBroker> {
   const jars = fetchJars();
-  const ports = {
-    plain: await freePort(),
-    sasl: await freePort(),
-    tls: await freePort(),
-    controller: await freePort(),
-  };
+  const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
+  const ports = { plain, sasl, tls, controller };
   const caFile = join(folder, 'ca.pem');
   const keyStore = join(folder, 'broker.pem');
   makeCertificate(caFile, keyStore);
