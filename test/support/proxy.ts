@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Answer, checked, within } from './client.ts';
 import { inCi } from './in-ci.ts';
-import { freePort } from './kafka/free-port.ts';
+import { freePorts } from './kafka/free-ports.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 const READY_WITHIN_MS = 30_000;
@@ -47,7 +47,7 @@ export async function startProxy(
 ): Promise<TlsProxy> {
   const certificate = join(folder, 'proxy.pem');
   execFileSync('sh', [join(DEPLOY, 'make-certificate.sh'), certificate], { stdio: 'ignore' });
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const child = spawn('haproxy', ['-f', join(DEPLOY, 'haproxy.cfg'), '-db'], {
     stdio: 'ignore',
     env: {

@@ -1,17 +1,18 @@
 /** A real broker without Docker: Apache Kafka's own jars, fetched by Maven, as one KRaft node on free ports. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from './free-port.ts';
+import { freePorts } from './free-ports.ts';
 
 const VERSION = '3.9.1';
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
 /** The user that the second listener knows. */
 export const KAFKA_USER = { username: 'relay', password: 'correct-horse' } as const;
+/** Kafka wants 16 bytes in base64url; random ones can begin with what it takes for an option. */
+const CLUSTER_ID = Buffer.from('urn-test-cluster').toString('base64url');
 const UP_WITHIN_MS = 60_000;
 
 export interface Broker {
@@ -52,12 +53,8 @@ export function lacking(): string | undefined {
 /** @param folder for its data and its log */
 export async function apacheKafka(folder: string): Promise<OwnBroker> {
   const jars = fetchJars();
-  const ports = {
-    plain: await freePort(),
-    sasl: await freePort(),
-    tls: await freePort(),
-    controller: await freePort(),
-  };
+  const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
+  const ports = { plain, sasl, tls, controller };
   const caFile = join(folder, 'ca.pem');
   const keyStore = join(folder, 'broker.pem');
   makeCertificate(caFile, keyStore);
@@ -66,13 +63,12 @@ export async function apacheKafka(folder: string): Promise<OwnBroker> {
   const logging = join(folder, 'log4j.properties');
   writeFileSync(logging, LOGGING);
   const java = ['-Xmx512m', `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
-  const id = randomBytes(16).toString('base64url');
   const formatted = spawnSync('java', [
     ...java,
     'kafka.tools.StorageTool',
     'format',
     '-t',
-    id,
+    CLUSTER_ID,
     '-c',
     settings,
   ]);

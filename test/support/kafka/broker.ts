@@ -8,7 +8,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { inCi } from '../in-ci.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 import { apacheKafka, type Broker, JAAS, lacking, ONE_NODE, type OwnBroker } from './apache-kafka.ts';
-import { freePort } from './free-port.ts';
+import { freePorts } from './free-ports.ts';
 
 export interface BrokerOfFile<B> {
   /** Why there is none, for `describe.skipIf`. */
@@ -71,7 +71,7 @@ function hasDocker(): boolean {
 
 /** The same node in the project's own image. Its ports are the host's, since a broker tells its clients its address. */
 async function inDocker(): Promise<Broker> {
-  const [port, saslPort] = [await freePort(), await freePort()];
+  const [port = 0, saslPort = 0] = await freePorts(2);
   const settings = {
     'node.id': '1',
     'process.roles': 'broker,controller',
