@@ -49,7 +49,12 @@ export function isMoveEvent<E extends DisclosedEvent>(
 export function outOfPlace(before: Movement, event: DisclosedEvent): OutOfPlace | undefined {
   const { type } = event;
   if (before.status === 'dead')
-    return outOf('type', undefined, type, 'nothing may follow CopyAborted: this copy of the log was given up');
+    return outOf(
+      'type',
+      undefined,
+      type,
+      'nothing may follow CopyAborted: this copy of the log was given up',
+    );
   if (!isMoveEvent(event)) {
     if (before.status === 'open') return undefined;
     const why = 'nothing but these may follow LogMoved: the log goes on in another store';

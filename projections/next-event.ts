@@ -26,7 +26,6 @@ export function nextEvent(
   const event = decode();
   if (event.log !== logId) throw new RecordError('misplaced', where, 'belongs to another log');
   const wrong = outOfPlace(last.movement, event);
-  if (wrong)
-    throw new RecordError('misplaced', where, `${wrong.found} has no place here: ${wrong.why}`);
+  if (wrong) throw new RecordError('misplaced', where, `${wrong.found} has no place here: ${wrong.why}`);
   return { event, movement: movementAfter(last.movement, event) };
 }

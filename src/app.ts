@@ -1,5 +1,6 @@
 /** The composition root: the only file that knows every adapter and puts the parts together. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Actor } from '../events/record.ts';
 import { access } from '../projections/access.ts';
@@ -221,6 +222,42 @@ export function openForVerification(settings: LogSettings): OpenSource {
   if (!existsSync(file))
     throw new DomainError('identity', `there is no log ${file} (hint: name it with --data or --store)`);
   return openRecordedSource(file);
+}
+
+/** A store by itself, as it is copied from or to: no log is begun there, and no signing key is needed. */
+export interface PlainStore {
+  /** One text for one store, however it was named. */
+  readonly id: string;
+  /** For people, in records: no credentials. */
+  readonly description: string;
+  readonly exists: boolean;
+  /** Makes the store where there is none. @throws StoreError */
+  open(): EventStore;
+}
+
+/** @throws DomainError `identity` for a store that cannot be named so */
+export function plainStore(url: string): PlainStore {
+  const file = /^sqlite:(.+)$/.exec(url)?.[1];
+  if (file === undefined)
+    throw new DomainError('identity', `a log cannot be copied from or to "${url}" (hint: sqlite:<file>)`);
+  const path = resolve(file);
+  const exists = existsSync(path);
+  return {
+    id: `sqlite:${exists ? realpathSync(path) : path}`,
+    description: `sqlite:${path} on ${hostname()}`,
+    exists,
+    open: () => new SqliteStore(path),
+  };
+}
+
+/** The store of a log, as `plainStore` takes it. @throws DomainError as `logExists` */
+export function storeUrl(settings: LogSettings): string {
+  return settings.store === 'memory:' ? settings.store : `sqlite:${databaseFile(settings)}`;
+}
+
+/** Whether the key that signs for the log of these settings is here. */
+export function hasSigningKey(settings: LogSettings): boolean {
+  return existsSync(signingKeyFile(settings));
 }
 
 function rollbackError(first: Rollback, others: number): DomainError {

@@ -39,6 +39,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   operations: async () => (await import('./cli/operations.ts')).operationsCommand(),
   recover: async () => (await import('./cli/recover.ts')).recoverCommand(),
+  copy: async () => (await import('./cli/copy.ts')).copyCommand(),
   'signing-key': async () => {
     const { signingKeyCommand } = await import('./cli/signing-key.ts');
     return group('signing-key', 'the key that signs checkpoints: show, rotate', signingKeyCommand());

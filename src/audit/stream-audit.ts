@@ -1,7 +1,13 @@
 /** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
 import type { MoveFact } from '../../events/move.ts';
 import type { DisclosedEvent } from '../../events/record.ts';
-import { isMoveEvent, type Movement, movementAfter, NEVER_MOVED, outOfPlace } from '../../projections/movement.ts';
+import {
+  isMoveEvent,
+  type Movement,
+  movementAfter,
+  NEVER_MOVED,
+  outOfPlace,
+} from '../../projections/movement.ts';
 import { type Decode, nameOf } from './decoding.ts';
 import { problem } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
