@@ -9,8 +9,11 @@ import { quantile } from './figures.ts';
 import { PARTICIPANTS, STUDY } from './study.ts';
 
 export interface LoadOrder {
-  readonly port: number;
+  /** Of the servers: each connection is to the next one. */
+  readonly ports: readonly number[];
   readonly path: string;
+  /** Names of studies of this configuration, for each server or for all of them: each request is for the next one. */
+  readonly studies: readonly string[] | readonly (readonly string[])[];
   readonly apiKey: string;
   readonly connections: number;
   /** Not measured. */
@@ -33,7 +36,13 @@ const LENGTH = /\r\ncontent-length: (\d+)\r\n/i;
 let runs = 0;
 
 async function run(order: LoadOrder): Promise<LoadReport> {
-  const nextRequest = requests(order, `${process.pid}-${++runs}-`);
+  const run = `${process.pid}-${++runs}`;
+  const { ports, studies } = order;
+  const nextRequests = ports.map((_, i) => {
+    const own = studies[i % studies.length];
+    const names = typeof own === 'object' ? own : (studies as readonly string[]);
+    return requests(order, names, `${run}-${i}-`);
+  });
   const latencies: number[] = [];
   const start = performance.now() + order.warmUpMs;
   const end = start + order.measuredMs;
@@ -46,7 +55,10 @@ async function run(order: LoadOrder): Promise<LoadReport> {
     return now < end;
   };
   await Promise.all(
-    Array.from({ length: order.connections }, () => client(order.port, nextRequest, answeredOne)),
+    Array.from({ length: order.connections }, (_, i) => {
+      const server = i % ports.length;
+      return client(ports[server] ?? 0, nextRequests[server] ?? String, answeredOne);
+    }),
   );
   const { user, system } = process.cpuUsage(cpu);
   return {
@@ -58,9 +70,9 @@ async function run(order: LoadOrder): Promise<LoadReport> {
 }
 
 /** Requests with an id each and random levels. */
-function requests({ path, apiKey, port }: LoadOrder, idPrefix: string): () => string {
-  const head = `POST ${path}?study=${encodeURIComponent(STUDY.name)}&id=${idPrefix}`;
-  const headers = `Host: 127.0.0.1:${port}\r\nX-API-Key: ${apiKey}\r\nContent-Length: 0`;
+function requests({ path, apiKey }: LoadOrder, studies: readonly string[], idPrefix: string): () => string {
+  const heads = studies.map((study) => `POST ${path}?study=${encodeURIComponent(study)}&id=${idPrefix}`);
+  const headers = `Host: 127.0.0.1\r\nX-API-Key: ${apiKey}\r\nContent-Length: 0`;
   const tails = PARTICIPANTS.map((levels) => {
     const parameters = levels.map(
       (level, i) => `${encodeURIComponent(STUDY.factors[i]?.name ?? '')}=${encodeURIComponent(level)}`,
@@ -68,7 +80,7 @@ function requests({ path, apiKey, port }: LoadOrder, idPrefix: string): () => st
     return `&${parameters.join('&')} HTTP/1.1\r\n${headers}${HEADER_END}`;
   });
   let id = 0;
-  return () => head + ++id + tails[Math.floor(Math.random() * tails.length)];
+  return () => (heads[++id % heads.length] ?? '') + id + tails[Math.floor(Math.random() * tails.length)];
 }
 
 /** Sends, waits for the answer, sends again, until `answeredOne` says that it is over. Rejects on any answer but 200. */

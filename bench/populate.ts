@@ -2,23 +2,28 @@
 
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
-import { type OpenLog, openLog } from '../src/app.ts';
+import { type LogSettings, type OpenLog, openLog } from '../src/app.ts';
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };
 /** Commands submitted at once. */
 const SUBMITTED = 1000;
 
-/** Adds participants to the study in `folder`, which is made and registered first if need be, and issues a key. */
+/**
+ * Adds participants to the study in a log, which is made and registered first if need be, and issues a key.
+ * @param others names of other studies of the same configuration, to be registered too
+ */
 export async function populate(
-  folder: string,
+  settings: LogSettings,
   participants: number,
   scopes: readonly Scope[],
+  others: readonly string[] = [],
 ): Promise<string> {
-  const log = await openLog({ data: folder }, CLI);
+  const log = await openLog(settings, CLI);
   try {
     await log.rebuild();
-    await log.studies.register(STUDY, undefined, CLI);
+    for (const name of [STUDY.name, ...others])
+      await log.studies.register({ ...STUDY, name }, undefined, CLI);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);
     // As of participants who came over HTTP.

@@ -11,6 +11,7 @@ import { type Figure, median, pairedRatio } from './figures.ts';
 import type { LoadOrder, LoadReport } from './load.ts';
 import { populate } from './populate.ts';
 import type { Processes } from './processes.ts';
+import { STUDY } from './study.ts';
 
 export interface PostsPlan {
   readonly rounds: number;
@@ -34,7 +35,7 @@ const LABELS: Readonly<Record<Contender, string>> = {
 
 export async function measurePosts(processes: Processes, plan: PostsPlan): Promise<Figure[]> {
   const { folder } = processes;
-  const apiKey = await populate(folder, 0, ['read', 'randomize']);
+  const apiKey = await populate({ data: folder }, 0, ['read', 'randomize']);
   const servers: Servers = {
     service: { ...(await processes.startService()), apiKey },
     middleware: await processes.startConstant('middleware'),
@@ -67,7 +68,15 @@ async function rounds(
       const path = contender === 'express' ? '/' : '/study_participants';
       const { connections, measuredMs } = plan;
       reports[contender].push(
-        await load({ port, path, apiKey, connections, warmUpMs: measuredMs / 5, measuredMs }),
+        await load({
+          ports: [port],
+          path,
+          studies: [STUDY.name],
+          apiKey,
+          connections,
+          warmUpMs: measuredMs / 5,
+          measuredMs,
+        }),
       );
     }
   }

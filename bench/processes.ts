@@ -29,11 +29,14 @@ export class Processes {
     this.#serviceOptions = serviceOptions;
   }
 
-  /** The built service on the log in the folder. Resolves once /readyz says 200. */
-  async startService(): Promise<Running> {
+  /**
+   * The built service, on the log in the folder or another one. Resolves once /readyz says 200.
+   * @param where options that name the log
+   */
+  async startService(where: readonly string[] = ['--data', this.folder]): Promise<Running> {
     const port = await freePort();
     const program = built('../../bin/urn.js');
-    const serve = [program, 'serve', '--data', this.folder, '--port', String(port)];
+    const serve = [program, 'serve', ...where, '--port', String(port)];
     const options = [...ownOptions(program), ...this.#serviceOptions];
     const child = this.#spawn([...options, ...serve], 'service.log', 'ignore');
     const deadline = Date.now() + START_TIMEOUT_MS;

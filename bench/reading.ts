@@ -16,8 +16,8 @@ export interface ReadingPlan {
 export async function measureReading(processes: Processes, plan: ReadingPlan): Promise<Figure[]> {
   const { folder } = processes;
   const empty = await starts(processes, plan.restarts);
-  const reader = await populate(folder, plan.listed, ['read']);
-  const auditor = await populate(folder, 0, ['read', 'audit']);
+  const reader = await populate({ data: folder }, plan.listed, ['read']);
+  const auditor = await populate({ data: folder }, 0, ['read', 'audit']);
   const service = await processes.startService();
   const count = plan.listed.toLocaleString('en-US');
   const target = { relation: 'below', value: 50 } as const;
@@ -32,7 +32,7 @@ export async function measureReading(processes: Processes, plan: ReadingPlan): P
   await service.stop();
 
   const started = performance.now();
-  await populate(folder, plan.restarted - plan.listed, ['read']);
+  await populate({ data: folder }, plan.restarted - plan.listed, ['read']);
   const perSecond = (plan.restarted - plan.listed) / ((performance.now() - started) / 1000);
   const full = await starts(processes, plan.restarts);
   const on = `start on ${plan.restarted.toLocaleString('en-US')} participants`;

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
+import { measureInstances } from './instances.ts';
 import { measurePosts } from './posts.ts';
 import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
@@ -19,6 +20,7 @@ const { values: options } = parseArgs({
     json: { type: 'string' },
     dir: { type: 'string' },
     profile: { type: 'string' },
+    store: { type: 'string' },
   },
 });
 const quick = options.quick;
@@ -43,6 +45,11 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       sizes: [100, 10_000, 100_000],
       rounds: quick ? 2 : 9,
       allocations: quick ? 3_200 : 12_800,
+    }),
+  instances: (processes) =>
+    measureInstances(processes, {
+      ...(quick ? { rounds: 1, measuredMs: 1000 } : { rounds: 3, measuredMs: 2000 }),
+      store: options.store,
     }),
   verifying: ({ folder }) =>
     measureVerifying(folder, { participants: toVerify, rounds: quick || toVerify > 200_000 ? 2 : 5 }),

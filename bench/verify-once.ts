@@ -1,6 +1,7 @@
 /** Verifies the log in a folder and tells its parent what it took. */
-import { openForVerification } from '../src/app.ts';
+
 import { verifyLog } from '../src/audit/verify.ts';
+import { openForVerification } from '../src/stores.ts';
 
 export interface Verified {
   readonly ok: boolean;
@@ -10,7 +11,7 @@ export interface Verified {
   readonly residentMiB: number;
 }
 
-const source = openForVerification({ data: process.argv[2] ?? '' });
+const source = await openForVerification({ data: process.argv[2] ?? '' });
 const { ok, seconds } = await verifyLog({ source, trusted: [], checkpoints: [] });
 await source.close();
 const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();

@@ -16,9 +16,9 @@ export interface VerifyingPlan {
 
 export async function measureVerifying(folder: string, plan: VerifyingPlan): Promise<Figure[]> {
   const { participants, rounds } = plan;
-  await populate(folder, participants / 10, ['read']);
+  await populate({ data: folder }, participants / 10, ['read']);
   const small = await verify(folder);
-  await populate(folder, participants - participants / 10, ['read']);
+  await populate({ data: folder }, participants - participants / 10, ['read']);
   const verified: Verified[] = [];
   const bare: Bare[] = [];
   // Round 0 is for the optimizing compiler, and for the system's cache of the file.

@@ -112,6 +112,30 @@ export class Runner {
   }
 
   /**
+   * Waits until a stream is folded up to a revision: reads its tail at once, and then waits for what comes.
+   * @param ms at the most
+   * @returns whether it is
+   * @throws StoreError
+   */
+  async reach(stream: string, revision: number, ms: number): Promise<boolean> {
+    const isReached = () => this.revision(stream) >= revision;
+    if (isReached()) return true;
+    await this.catchUp(stream);
+    if (isReached()) return true;
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        stopListening();
+        resolve(isReached());
+      };
+      const timer = setTimeout(end, ms);
+      const stopListening = this.listen(stream, () => {
+        if (isReached()) end();
+      });
+    });
+  }
+
+  /**
    * Takes in events that this process has just written, so that the next read shows them.
    * @param records those of the events, in their order
    */

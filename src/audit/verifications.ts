@@ -50,7 +50,7 @@ export function verifyInStore(store: Pick<EventStore, 'readAll' | 'readStream'>)
 }
 
 /** A store's records, as far as they stand there now: what is appended later is left out of all streams alike. */
-async function storeSource(store: Pick<EventStore, 'readAll' | 'readStream'>): Promise<RecordSource> {
+export async function storeSource(store: Pick<EventStore, 'readAll' | 'readStream'>): Promise<RecordSource> {
   const ends = new Map<string, number>();
   for await (const page of store.readAll())
     for (const { stream, revision } of page) ends.set(stream, revision);

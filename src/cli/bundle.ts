@@ -2,11 +2,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { logExists, openLog } from '../app.ts';
+import { openLog } from '../app.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import { CONTENTS, type Content } from '../bundle/record-lines.ts';
 import { parseOrigin } from '../ledger/checkpoint.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
+import { logExists } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { recordDisclosure } from './disclosed.ts';
 import {
@@ -64,7 +65,7 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
   const kept = checkpoint.flatMap(checkpointsIn);
   const settings = logSettings(options);
-  if (!logExists(settings)) throw unknownStudy(study);
+  if (!(await logExists(settings))) throw unknownStudy(study);
   const log = await openLog(settings, cliActor());
   try {
     const { store, identity, studies, lastCheckpoints } = log;

@@ -1,11 +1,12 @@
 /** urn copy: takes a log to another store, or gives that up. */
 import type { Command } from 'commander';
-import { hasSigningKey, type LogSettings, openLog, type PlainStore, plainStore, storeUrl } from '../app.ts';
+import { type LogSettings, openLog } from '../app.ts';
 import { abortMove } from '../copy/abort-move.ts';
 import { CopyError } from '../copy/copy-error.ts';
 import { logIdIn } from '../copy/log-stream.ts';
 import { type Moved, moveLog } from '../copy/move-log.ts';
 import type { EventStore } from '../store/event-store.ts';
+import { hasSigningKey, type PlainStore, plainStore, storeUrl } from '../stores.ts';
 import { systemTools } from '../write/tools.ts';
 import {
   cliActor,
@@ -60,8 +61,8 @@ async function run({ from, to, reason, abort, dryRun, json, ...options }: Option
   if (reason?.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the move');
   if (abort && dryRun) throw new UsageError('--abort and --dry-run do not go together');
   const settings = logSettings(options);
-  const source = plainStore(from ?? storeUrl(settings));
-  const target = plainStore(to);
+  const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
+  const target = plainStore({ ...settings, store: to });
   if (source.id === target.id) throw new UsageError('--from and --to name the same store');
   if (!source.exists) throw new UsageError(`there is no log to move: ${source.id} (hint: --from, or --data)`);
   if ((abort || dryRun) && !target.exists) {
@@ -69,13 +70,14 @@ async function run({ from, to, reason, abort, dryRun, json, ...options }: Option
     throw new UsageError(`there is no store ${target.id} (hint: ${hint})`);
   }
   const opened: EventStore[] = [];
-  const open = (store: PlainStore) => {
-    const made = store.open();
+  const open = async (store: PlainStore) => {
+    const made = await store.open();
     opened.push(made);
     return made;
   };
   try {
-    const [here, there] = [open(source), open(target)];
+    const here = await open(source);
+    const there = await open(target);
     const logId = await logIdIn(here);
     if (logId === undefined)
       throw new UsageError(`there is no log in ${source.id} (hint: --from, or --data)`);

@@ -1,10 +1,11 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import { RecordError } from '../../events/record.ts';
-import { logExists, type OpenLog, openLog } from '../app.ts';
+import { type OpenLog, openLog } from '../app.ts';
 import { type Explanation, explain } from '../audit/explain.ts';
 import { explanationText } from '../audit/explanation-text.ts';
 import { foldUntil } from '../audit/past.ts';
+import { logExists } from '../stores.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
 import {
@@ -41,7 +42,7 @@ export function explainCommand(): Command {
 
 async function run(options: Options): Promise<void> {
   const settings = logSettings(options);
-  if (!logExists(settings)) throw unknownStudy(options.study);
+  if (!(await logExists(settings))) throw unknownStudy(options.study);
   const log = await openLog(settings, cliActor());
   try {
     const explanation = await explained(log, options);

@@ -1,16 +1,14 @@
 /** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import { openForVerification } from '../app.ts';
 import { INSTANT_FORM, parseInstant } from '../audit/moment.ts';
 import { describeOperation, studyOf } from '../operations/describe.ts';
 import { OPERATIONS } from '../operations/operations.ts';
-import { jsonOption, option, UsageError } from './options.ts';
+import { openForVerification } from '../stores.ts';
+import { jsonOption, option, type StoreOptions, storeCommand, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 
-interface OperationsOptions {
-  readonly data: string;
-  readonly store?: string;
+interface OperationsOptions extends StoreOptions {
   readonly study?: string;
   readonly user?: string;
   readonly since?: string;
@@ -28,10 +26,8 @@ What is repeated is summed up: the first time stands alone, the others as their 
 The log may be in use meanwhile. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {
-  return new Command(OPERATIONS)
+  return storeCommand(OPERATIONS)
     .description('refused requests, readings of evidence, and the runs of the service')
-    .addOption(option('--data <folder>', 'folder of the log').default('./data'))
-    .addOption(option('--store <url>', 'where the log is: sqlite:<file> (default: SQLite in --data)'))
     .addOption(option('--study <name>', 'only what concerns this study'))
     .addOption(option('--user <name>', 'only of this user'))
     .addOption(option('--since <instant>', 'written at this instant in UTC or later, as 2027-06-30T12:00Z'))
@@ -41,7 +37,7 @@ export function operationsCommand(): Command {
     .action(run);
 }
 
-async function run({ data, store, study, user, json, ...options }: OperationsOptions): Promise<void> {
+async function run({ study, user, json, ...options }: OperationsOptions): Promise<void> {
   const since = instant('--since', options.since);
   const until = instant('--until', options.until);
   const isWanted = (event: LogEvent) =>
@@ -49,7 +45,7 @@ async function run({ data, store, study, user, json, ...options }: OperationsOpt
     (user === undefined || event.actor.user === user) &&
     (since === undefined || event.at >= since) &&
     (until === undefined || event.at <= until);
-  const source = openForVerification({ data, store });
+  const source = await openForVerification(options);
   try {
     let shown = 0;
     for await (const page of source.read(OPERATIONS)) {

@@ -29,20 +29,42 @@ export function repeatedOption(flags: string, description: string): Option {
   ]);
 }
 
-export interface LogOptions {
+export interface StoreOptions {
   readonly data: string;
   readonly store?: string;
+  readonly streamPrefix?: string;
+}
+
+export interface LogOptions extends StoreOptions {
+  readonly signingKey?: string;
   readonly logName?: string;
 }
 
-/** A command that opens the log. */
-export function logCommand(name: string): Command {
+/** A command that only reads what stands in the store. */
+export function storeCommand(name: string): Command {
   return new Command(name)
     .addOption(option('--data <folder>', 'folder of the log and its signing key').default('./data'))
     .addOption(
       option(
         '--store <url>',
-        'where the log is: sqlite:<file>, or memory: (lost at the end; default: SQLite in --data)',
+        'where the log is: sqlite:<file>, esdb://<host>:2113 (EventStoreDB), or memory: (lost at the end; default: SQLite in --data)',
+      ),
+    )
+    .addOption(
+      option(
+        '--stream-prefix <prefix>',
+        "EventStoreDB: what the names of this log's streams begin with (default: urn)",
+      ),
+    );
+}
+
+/** A command that opens the log. */
+export function logCommand(name: string): Command {
+  return storeCommand(name)
+    .addOption(
+      option(
+        '--signing-key <file>',
+        "the log's signing key, the same for all instances (default: signing-key in --data)",
       ),
     )
     .addOption(option('--log-name <name>', 'name for a new log (default: urn)'));
@@ -52,8 +74,8 @@ export function jsonOption(): Option {
   return option('--json', 'machine-readable output');
 }
 
-export function logSettings({ data, store, logName }: LogOptions): LogSettings {
-  return { data, store, logName };
+export function logSettings({ data, store, streamPrefix, signingKey, logName }: LogOptions): LogSettings {
+  return { data, store, streamPrefix, signingKey, logName };
 }
 
 /** The person at the command line, as the operating system knows them. */

@@ -1,12 +1,13 @@
 /** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import { isLogInUse, logExists, type OpenLog, openLog } from '../app.ts';
+import { type OpenLog, openLog } from '../app.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { SignedState } from '../ledger/loss.ts';
 import { parseVerifierKey } from '../ledger/verifier-key.ts';
+import { isLogInUse, logExists } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import {
   cliActor,
@@ -70,7 +71,8 @@ async function run({ reason, checkpoint = [], dryRun, unproven, json, ...options
   if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
   const kept = checkpoint.flatMap(checkpointsIn);
   const settings = logSettings(options);
-  if (!logExists(settings)) throw new UsageError('there is no log to recover (hint: name it with --data)');
+  if (!(await logExists(settings)))
+    throw new UsageError('there is no log to recover (hint: name it with --data)');
   // A service that does not know of the loss would go on drawing between the declaration and the new generators.
   if (!dryRun && isLogInUse(settings))
     throw new UsageError(

@@ -1,8 +1,9 @@
 /** urn signing-key: which keys have signed the log, and another one from now on. */
 import type { Command } from 'commander';
 import { logHistory } from '../../projections/log.ts';
-import { logExists, type OpenLog, openLog } from '../app.ts';
+import { type OpenLog, openLog } from '../app.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import { logExists } from '../stores.ts';
 import {
   cliActor,
   jsonOption,
@@ -57,7 +58,7 @@ async function rotate({ reason, ...options }: LogOptions & { reason: string }): 
 
 async function withLog(options: LogOptions, use: (log: OpenLog) => Promise<void>): Promise<void> {
   const settings = logSettings(options);
-  if (!logExists(settings)) throw new UsageError('there is no log (hint: name it with --data)');
+  if (!(await logExists(settings))) throw new UsageError('there is no log (hint: name it with --data)');
   const log = await openLog(settings, cliActor());
   try {
     await use(log);

@@ -1,6 +1,7 @@
 /** What the commands about studies share: the log with everything folded, and a study in a few words. */
 import { participants } from '../../projections/participants.ts';
-import { logExists, type OpenLog, openLog } from '../app.ts';
+import { type OpenLog, openLog } from '../app.ts';
+import { logExists } from '../stores.ts';
 import type { Study } from '../study/studies.ts';
 import { cliActor, type LogOptions, logSettings } from './options.ts';
 import { note, progress } from './output.ts';
@@ -27,7 +28,7 @@ export async function withStudies(
   use: (log: OpenLog | undefined) => Promise<void>,
 ): Promise<void> {
   const settings = logSettings(options);
-  if (!logExists(settings)) return use(undefined);
+  if (!(await logExists(settings))) return use(undefined);
   const shown = progress('records read');
   const log = await openLog(settings, cliActor(), {
     onHalted: (stream, error) =>

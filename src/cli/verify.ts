@@ -1,7 +1,6 @@
 /** urn verify: replays what is in the log, and holds it against checkpoints that were kept elsewhere. Writes nothing. */
 import { existsSync, readFileSync } from 'node:fs';
-import { Command } from 'commander';
-import { openForVerification } from '../app.ts';
+import type { Command } from 'commander';
 import type { Report } from '../audit/report.ts';
 import { reportText } from '../audit/report-text.ts';
 import { UnknownStudyError, type Verification, verifyLog } from '../audit/verify.ts';
@@ -9,13 +8,19 @@ import { verifyBundle } from '../audit/verify-bundle.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
 import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
 import { StoreError } from '../store/event-store.ts';
+import { openForVerification } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
-import { jsonOption, option, repeatedOption, UsageError } from './options.ts';
+import {
+  jsonOption,
+  option,
+  repeatedOption,
+  type StoreOptions,
+  storeCommand,
+  UsageError,
+} from './options.ts';
 import { note, progress, result } from './output.ts';
 
-interface VerifyOptions {
-  readonly data: string;
-  readonly store?: string;
+interface VerifyOptions extends StoreOptions {
   readonly study?: string[];
   readonly bundle?: string;
   readonly checkpoint?: string[];
@@ -47,12 +52,10 @@ Examples:
   urn verify --store sqlite:copy.sqlite --study "CHS JCOIN" --trust urn.vkey --checkpoint receipts.txt`;
 
 export function verifyCommand(): Command {
-  return new Command('verify')
+  return storeCommand('verify')
     .description(
       'verify studies without trusting the service: replay them, and compare them with checkpoints',
     )
-    .addOption(option('--data <folder>', 'folder of the log').default('./data'))
-    .addOption(option('--store <url>', 'where the log is: sqlite:<file> (default: SQLite in --data)'))
     .addOption(repeatedOption('--study <name>', 'verify this study alone, with log and access (repeatable)'))
     .addOption(option('--bundle <file>', 'verify this bundle, instead of a log'))
     .addOption(
@@ -90,8 +93,8 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
 
 type Given = Omit<Verification, 'source'>;
 
-async function verifiedLog({ data, store, study }: VerifyOptions, given: Given): Promise<Report> {
-  const source = openForVerification({ data, store });
+async function verifiedLog({ study, ...options }: VerifyOptions, given: Given): Promise<Report> {
+  const source = await openForVerification(options);
   try {
     if (source.copy !== undefined)
       note(
@@ -108,10 +111,14 @@ async function verifiedLog({ data, store, study }: VerifyOptions, given: Given):
 
 async function verifiedBundle(file: string, given: Given, command: Command): Promise<Report> {
   // Not those from the environment: a machine may have them for its service.
-  const other = ['data', 'store', 'study'].find((name) => command.getOptionValueSource(name) === 'cli');
+  const other = command.options.find(
+    (one) =>
+      ['data', 'store', 'streamPrefix', 'study'].includes(one.attributeName()) &&
+      command.getOptionValueSource(one.attributeName()) === 'cli',
+  )?.long;
   if (other !== undefined)
     throw new UsageError(
-      `--bundle and --${other} do not go together (hint: a bundle holds one study, and needs no log)`,
+      `--bundle and ${other} do not go together (hint: a bundle holds one study, and needs no log)`,
     );
   try {
     return await verifyBundle({ ...given, file });

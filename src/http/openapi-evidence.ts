@@ -5,6 +5,7 @@ import {
   idParameter,
   type Json,
   jsonSchema,
+  MIN_REVISION,
   MOMENT,
   numberParameter,
   operation,
@@ -80,6 +81,7 @@ export const EVIDENCE_PATHS: Json = {
     get: operation('The records of a study as they are stored, a page at a time', 'records', ['audit'], {
       parameters: [
         study,
+        MIN_REVISION,
         numberParameter(
           'from',
           false,
@@ -156,6 +158,7 @@ export const EVIDENCE_PATHS: Json = {
       {
         parameters: [
           study,
+          MIN_REVISION,
           numberParameter('size', false, 'Of an earlier state: 1 is the registration alone', 1),
         ],
         result: ref('Checkpoint'),
@@ -169,6 +172,7 @@ export const EVIDENCE_PATHS: Json = {
     get: operation("That a record stands in the study's ledger", 'inclusionProof', ['audit'], {
       parameters: [
         study,
+        MIN_REVISION,
         numberParameter('revision', true, 'The record'),
         numberParameter('size', false, 'The tree; without it the present one', 1),
       ],
@@ -186,6 +190,7 @@ export const EVIDENCE_PATHS: Json = {
       {
         parameters: [
           study,
+          MIN_REVISION,
           numberParameter('first', true, 'Size of the earlier tree', 1),
           numberParameter('second', false, 'Size of the later one; without it the present one', 1),
         ],
@@ -198,7 +203,7 @@ export const EVIDENCE_PATHS: Json = {
   },
   '/explanation': {
     get: operation('Why a participant got this arm', 'explanation', ['audit'], {
-      parameters: [study, idParameter(true)],
+      parameters: [study, idParameter(true), MIN_REVISION],
       result: ref('Explanation'),
       empty: [],
       errors: {
@@ -210,7 +215,7 @@ export const EVIDENCE_PATHS: Json = {
   },
   '/balance': {
     get: operation('Participants of each level on each treatment', 'balance', ['audit'], {
-      parameters: [study, ...MOMENT],
+      parameters: [study, MIN_REVISION, ...MOMENT],
       result: ref('Balance'),
       example: EXAMPLE_BALANCE,
       empty: [],

@@ -13,6 +13,13 @@ export const study = {
 };
 
 /** A factor's name never begins with `urn.`. */
+export const MIN_REVISION = {
+  name: 'urn.min_revision',
+  in: 'query',
+  description:
+    'Wait until this instance shows at least this revision of the study (the Urn-Revision of an answer of another instance): at most 5 seconds, then 503.',
+  schema: { type: 'integer', minimum: 0 },
+};
 export const MOMENT = [
   {
     name: 'urn.revision',

@@ -6,6 +6,7 @@ import {
   idParameter,
   type Json,
   jsonSchema,
+  MIN_REVISION,
   MOMENT,
   operation,
   READ_ERRORS,
@@ -32,7 +33,7 @@ export function openApiDocument(version: string): Json {
     paths: {
       '/study_config': {
         get: operation('Read the configuration of a study', 'studyConfig', ['read', 'blinded'], {
-          parameters: [study, ...MOMENT],
+          parameters: [study, MIN_REVISION, ...MOMENT],
           result: ref('StudyConfiguration'),
           example: EXAMPLE_CONFIGURATION,
           empty: {},
@@ -45,7 +46,13 @@ export function openApiDocument(version: string): Json {
           'listParticipants',
           ['read', 'blinded'],
           {
-            parameters: [study, idParameter(false), levels('Only participants of these levels'), ...MOMENT],
+            parameters: [
+              study,
+              idParameter(false),
+              levels('Only participants of these levels'),
+              MIN_REVISION,
+              ...MOMENT,
+            ],
             result: records,
             example: [EXAMPLE_RECORD],
             empty: [],

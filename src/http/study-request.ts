@@ -13,6 +13,7 @@ import type { Disclosed, Recorder } from '../operations/recorder.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Authentication, apiKeyOf } from './credentials.ts';
 import type { Locals } from './locals.ts';
+import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
@@ -90,12 +91,18 @@ export function studyHandler(
   return keyHandler(
     routes,
     async (request, locals) => {
-      const study = studyFor(routes, request.accepted.key, request.query.get('study'));
+      const { http, accepted } = request;
+      const name = request.query.get('study');
+      let study = studyFor(routes, accepted.key, name);
       locals.study = study.registered.studyId;
       locals.studyName = study.registered.configuration.name;
       locals.revision = study.revision;
-      requireScope(request.accepted.key, scopes);
-      const { http, query, accepted } = request;
+      requireScope(accepted.key, scopes);
+      let { query } = request;
+      if (http.method !== 'POST' && query.has(MIN_REVISION)) {
+        query = await minRevisionShown(routes.runner, study.stream, query);
+        study = studyFor(routes, accepted.key, name);
+      }
       const view = routes.views.of(study);
       // Member by member: a spread costs more than all the rest of this function.
       return answer({

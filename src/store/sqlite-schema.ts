@@ -19,7 +19,7 @@ const HEADER_BYTES = 100;
  * How long a writer waits for another process's transaction, in ms. Less than half of what the write path waits for an
  * append, so that also those behind the first one get a clear answer: busy, and not written.
  */
-const BUSY_TIMEOUT_MS = 2000;
+export const BUSY_TIMEOUT_MS = 2000;
 
 // INSERT OR REPLACE fires no delete trigger by default, so the insert trigger must refuse what it would replace.
 const SCHEMA = `

@@ -7,7 +7,7 @@ import type { RecordBytes } from '../../events/record.ts';
 import type { StoreFailure } from './event-store.ts';
 import { sameRecords } from './same-records.ts';
 import type { Database } from './sqlite-library.ts';
-import { openDatabase } from './sqlite-schema.ts';
+import { BUSY_TIMEOUT_MS, openDatabase } from './sqlite-schema.ts';
 
 /** One append. */
 export interface AppendRequest {
@@ -27,9 +27,15 @@ export type AppendReply =
       readonly message: string;
     };
 
+/** About as long as another process's transaction takes. */
+const LONGEST_NAP_MS = 1;
+
 if (!parentPort) throw new Error('this file is a worker thread');
 const port = parentPort;
 const db = openDatabase((workerData as { file: string }).file, 'append');
+// It waits for the lock itself, see `begin`.
+db.pragma('busy_timeout = 0');
+const nap = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 const lastRevision = db
   .prepare<[string], number>('SELECT coalesce(max(revision), -1) FROM records WHERE stream = ?')
   .pluck();
@@ -54,7 +60,7 @@ port.on('message', (message: readonly AppendRequest[] | 'close') => {
 function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
   let committing = false;
   try {
-    db.exec('BEGIN IMMEDIATE');
+    begin();
     const replies = requests.map(append);
     committing = true;
     db.exec('COMMIT');
@@ -74,6 +80,23 @@ function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
     const outcome = committing && failure !== 'full' ? 'unclear' : 'not-written';
     const { message } = error as Error;
     return requests.map(() => ({ type: 'failed', failure, outcome, message }));
+  }
+}
+
+/**
+ * Waits for the lock in short naps. SQLite's own waiting grows to 100 ms a step, in which processes that come later take
+ * the lock again and again.
+ */
+function begin(): void {
+  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      db.exec('BEGIN IMMEDIATE');
+      return;
+    } catch (error) {
+      if (failureOf(error) !== 'busy' || performance.now() >= deadline) throw error;
+      Atomics.wait(nap, 0, 0, Math.random() * LONGEST_NAP_MS);
+    }
   }
 }
 

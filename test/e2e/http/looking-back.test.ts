@@ -205,7 +205,7 @@ describe('urn.revision and urn.at', () => {
         [{ 'urn.at': 'yesterday' }, /^urn\.at is not an instant in UTC, such as/],
         [{ 'urn.at': '2001-01-01T00:00Z' }, /^urn\.at is before the study, which was registered at 20/],
         [{ 'urn.at': '2999-01-01T00:00Z', 'urn.revision': '1' }, /exclude each other/],
-        [{ 'urn.min_revision': '1' }, /^urn\.min_revision is not a parameter/],
+        [{ 'urn.min_revision': 'x' }, /^urn\.min_revision is not a whole number/],
         [{ 'urn.revision': 'x', y: 'z' }, /y is not a parameter.*; |; y is not a parameter/],
       ];
       for (const [parameters, says] of refused)
@@ -237,6 +237,67 @@ describe('urn.revision and urn.at', () => {
     const answer = await client.randomize('Ward', 'w', { ward: 'a', 'urn.revision': '0', 'urn.at': 'x' });
     expect(answer.status).toBe(200);
     expect(revisionOf(answer)).toBe('1');
+  });
+});
+
+describe('urn.min_revision', () => {
+  const get = (path: string, revision: string) =>
+    ask(service.url, path, {
+      key: keys.auditor,
+      parameters: {
+        study: 'Sleep',
+        'urn.min_revision': revision,
+        ...(path === '/explanation' && { id: 'p0' }),
+      },
+    });
+
+  it.each(['/study_participants', '/study_config', '/balance', '/explanation', '/records', '/checkpoint'])(
+    'on %s is answered at once when it is shown already',
+    async (path) => {
+      for (const revision of ['0', '6']) expect((await get(path, revision)).status).toBe(200);
+    },
+  );
+
+  it('is waited for, but not for ever: 503 says which revision is shown', async () => {
+    const answer = await get('/study_participants', '7');
+    expect(answer).toMatchObject({
+      status: 503,
+      message: expect.stringMatching(
+        /^This instance shows revision 6 of the study, and 7 did not come within 5 s/,
+      ),
+      results: [],
+    });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  });
+
+  it('is answered as soon as the revision is there', async () => {
+    const started = performance.now();
+    const waiting = ask(service.url, '/study_participants', {
+      key: keys.auditor,
+      parameters: { study: 'Ward', 'urn.min_revision': '2' },
+    });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const written = await clientOf(service.url, keys.edc).randomize('Ward', 'waited', { ward: 'a' });
+    expect(revisionOf(written)).toBe('2');
+    const answer = await waiting;
+    expect(answer.status).toBe(200);
+    expect(answer.results.map(({ id }: { id: string }) => id)).toContain('waited');
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  it('comes behind scope and study, and means nothing to POST', async () => {
+    const parameters = { study: 'Sleep', 'urn.min_revision': '99' };
+    expect((await ask(service.url, '/study_participants', { key: keys.writer, parameters })).status).toBe(
+      403,
+    );
+    const elsewhere = { ...parameters, study: 'Nowhere' };
+    const list = () => ask(service.url, '/study_participants', { key: keys.auditor, parameters: elsewhere });
+    expect((await list()).status).toBe(404);
+    const posted = await clientOf(service.url, keys.edc).randomize('Ward', 'posted', {
+      ward: 'a',
+      'urn.min_revision': '99',
+    });
+    expect(posted.status).toBe(200);
   });
 });
 
@@ -279,7 +340,7 @@ it('/openapi.json describes all of it', async () => {
   const { paths, components } = document;
   for (const path of ['/study_participants', '/study_config', '/balance'])
     expect(paths[path].get.parameters.map(({ name }: { name: string }) => name)).toEqual(
-      expect.arrayContaining(['urn.revision', 'urn.at']),
+      expect.arrayContaining(['urn.min_revision', 'urn.revision', 'urn.at']),
     );
   expect(paths['/explanation'].get.description).toContain('`audit`');
   const { Explanation, Balance } = components.schemas;

@@ -346,6 +346,28 @@ describe('a stream is halted, and no other, by', () => {
     expect(runner.halted('operations')?.message).toContain('does not belong into this stream');
     expect(runner.revision(STREAM)).toBe(0);
   });
+
+  it('reaches a revision: at once, by reading the tail, or when it comes', async () => {
+    const store = await written({ [STREAM]: 3 });
+    const runner = await rebuilt(store);
+    expect(await runner.reach(STREAM, 2, 0)).toBe(true);
+    await write(store, STREAM, 3);
+    expect(await runner.reach(STREAM, 3, 0)).toBe(true);
+    const waiting = runner.reach(STREAM, 5, 60_000);
+    let reached = false;
+    void waiting.then(() => (reached = true));
+    accept(runner, await write(store, STREAM, 4));
+    await new Promise(setImmediate);
+    expect(reached).toBe(false);
+    accept(runner, await write(store, STREAM, 5));
+    expect(await waiting).toBe(true);
+  });
+
+  it('does not wait for a revision for ever', async () => {
+    const runner = await rebuilt(await written({ [STREAM]: 3 }));
+    expect(await runner.reach(STREAM, 3, 5)).toBe(false);
+    expect(await runner.reach('study-of-nobody', 0, 5)).toBe(false);
+  });
 });
 
 type StoredRecordBytes = ReturnType<typeof stored>;
