@@ -31,8 +31,8 @@ import { check } from '../../support/property.ts';
 import { Died, TurnedStore, Turns } from '../../support/turns.ts';
 
 const KEY = makeSigningKey('trial-log');
-/** The second is registered when the log may be on its way already. */
-const NAMES = [CONFIGURATION.name, 'Late study'];
+/** The others are registered when the log may be on its way already. */
+const NAMES = [CONFIGURATION.name, 'Second', 'Third', 'Fourth', 'Fifth'];
 
 interface Acknowledged {
   readonly store: EventStore;
@@ -132,8 +132,9 @@ async function service(world: World, inside: EventStore, requests: number): Prom
       await world.turns.take();
       continue;
     }
-    if (world.choices.chance(0.15)) await register(process, world.choices.pick(NAMES));
-    await post(world, process, world.choices.pick(NAMES), world.id());
+    const name = world.choices.pick(NAMES);
+    if (world.choices.chance(0.3)) await register(process, name);
+    await post(world, process, name, world.id());
   }
 }
 
