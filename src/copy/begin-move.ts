@@ -41,6 +41,18 @@ export async function beginMove(parts: BeginParts): Promise<string> {
   }
 }
 
+/** The move of this source that has arrived in this target; undefined while none has. */
+export async function arrivedMove({
+  source,
+  target,
+}: Pick<BeginParts, 'source' | 'target'>): Promise<string | undefined> {
+  const there = await logRecords(target);
+  const here = await logRecords(source);
+  const closed = moveIn(here.at(-1));
+  const isSame = closed !== undefined && commonLength(here, there) === here.length;
+  return isSame && ends(there[here.length], 'LogArrived') ? closed.move : undefined;
+}
+
 /** @returns undefined when somebody else was faster: then it has to be looked at anew */
 async function beginOrFind(
   { source, target, ...parts }: BeginParts,

@@ -13,7 +13,7 @@ import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
-import { beginMove } from './begin-move.ts';
+import { arrivedMove, beginMove } from './begin-move.ts';
 import { Copier } from './copier.ts';
 import { CopyError } from './copy-error.ts';
 import { Side } from './side.ts';
@@ -62,6 +62,15 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
   const source = new Side({ name: 'source', store: parts.source, logId, actor, tools });
   const target = new Side({ name: 'target', store: parts.target, logId, actor, tools });
   const copier = new Copier(source, target, parts.onProgress ?? (() => undefined), parts.isDry ?? false);
+
+  // From then on the target goes its own way: what is left is to open its other streams.
+  const arrived = await arrivedMove(parts);
+  if (arrived !== undefined) {
+    await source.read();
+    await target.read();
+    if (!parts.isDry) await arrive(target, arrived, parts.from);
+    return summary(source, copier, arrived, 0);
+  }
 
   // 0. The last round is short, so that few requests are refused.
   await target.read();
