@@ -268,7 +268,6 @@ async function history(seed: number): Promise<void> {
   const home = arrived[0] ?? source;
   const here = there.get(source) ?? new Map<string, LogEvent[]>();
 
-  if (here.get('log')?.at(-1)?.type === 'LogMoved')
   // Nobody has an arm in each: what stands in two stores is one record.
   const mine = participantsIn(here);
   for (const store of targets) {
