@@ -167,8 +167,9 @@ async function prepareStudies(
       logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
   } catch (error) {
     if (!(error instanceof DomainError) || error.code !== 'moved') throw error;
-    logger.error({ why: error.message }, 'this log takes no participants');
   }
+  const moved = log.moved();
+  if (moved) logger.error({ why: moved.message }, 'this log takes no participants');
 }
 
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */

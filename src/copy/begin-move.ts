@@ -6,7 +6,7 @@
  * source. No copier ever copies it from there. So of all stores only the one that the move was begun with holds it, and a
  * second target is told from it, whatever crashed in between.
  */
-import { type Actor, encodeRecord } from '../../events/record.ts';
+import { type Actor, encodeRecord, type RecordBytes } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
@@ -26,39 +26,52 @@ export interface BeginParts {
   readonly tools: WriterTools;
 }
 
+interface MoveRecord {
+  readonly id: string;
+  readonly record: RecordBytes;
+}
+
+/** What the two streams `log` say of a move of this source to this target. */
+export type Standing =
+  | { readonly type: 'none' }
+  /** In the target alone: a copier was cut off between the two. */
+  | { readonly type: 'begun'; readonly move: MoveRecord }
+  | { readonly type: 'closed'; readonly move: string }
+  | { readonly type: 'arrived'; readonly move: string };
+
+/** @throws CopyError when the source is moved elsewhere, or this target can take no move of it any more */
+export async function standingOf(source: EventStore, target: EventStore): Promise<Standing> {
+  const { standing } = await readStanding(source, target);
+  return standing;
+}
+
 /**
  * Begins the move, or finds the one that was begun.
  * @returns its id
- * @throws CopyError when the source is moved elsewhere, or this target can take no move any more; StoreError
+ * @throws CopyError as `standingOf`; StoreError
  */
-export async function beginMove(parts: BeginParts): Promise<string> {
+export async function beginMove({ source, target, ...parts }: BeginParts): Promise<string> {
   for (;;) {
-    // The target first: what it holds, the source has had when it was read.
-    const there = await logRecords(parts.target);
-    const here = await logRecords(parts.source);
-    const begun = await beginOrFind(parts, here, there);
-    if (begun !== undefined) return begun;
+    const { standing, here, there } = await readStanding(source, target);
+    if (standing.type === 'closed' || standing.type === 'arrived') return standing.move;
+    const move = standing.type === 'begun' ? standing.move : newMove(parts, here.length);
+    // In one append: at no moment is the target a log that is open.
+    const begun =
+      standing.type === 'begun' ||
+      (await isWritten(target, there.length, [...here.slice(there.length), move.record]));
+    if (begun && (await isWritten(source, here.length, [move.record]))) return move.id;
+    // Somebody else was faster.
   }
 }
 
-/** The move of this source that has arrived in this target; undefined while none has. */
-export async function arrivedMove({
-  source,
-  target,
-}: Pick<BeginParts, 'source' | 'target'>): Promise<string | undefined> {
+async function readStanding(source: EventStore, target: EventStore) {
+  // The target first: what it holds, the source has had when it was read.
   const there = await logRecords(target);
   const here = await logRecords(source);
-  const closed = moveIn(here.at(-1));
-  const isSame = closed !== undefined && commonLength(here, there) === here.length;
-  return isSame && ends(there[here.length], 'LogArrived') ? closed.move : undefined;
+  return { standing: judge(here, there), here, there };
 }
 
-/** @returns undefined when somebody else was faster: then it has to be looked at anew */
-async function beginOrFind(
-  { source, target, ...parts }: BeginParts,
-  here: readonly StoredRecord[],
-  there: readonly StoredRecord[],
-): Promise<string | undefined> {
+function judge(here: readonly StoredRecord[], there: readonly StoredRecord[]): Standing {
   const common = commonLength(here, there);
   if (ends(here.at(-1), 'CopyAborted'))
     throw new CopyError(
@@ -68,56 +81,39 @@ async function beginOrFind(
   const closed = moveIn(here.at(-1));
   if (closed) {
     if (common < here.length) throw elsewhere(closed.to);
-    if (ends(there[here.length], 'CopyAborted')) throw given(here.length);
-    return closed.move;
+    const next = there[here.length];
+    if (ends(next, 'CopyAborted')) throw givenUp(here.length);
+    return { type: ends(next, 'LogArrived') ? 'arrived' : 'closed', move: closed.move };
   }
-  // Both logs are as long, or one ends before they part.
-  if (common === there.length) {
-    const { type, move } = await closeTarget(target, parts, here, there.length);
-    return type === 'conflict' ? undefined : closeSource(source, here, move);
-  }
-  const begun = moveIn(there[common]);
-  if (!begun)
-    throw there.length > common && ends(there[common], 'CopyAborted')
-      ? given(common)
-      : differs(LOG_STREAM, common, 'the target holds another record than the source');
-  if (ends(there[common + 1], 'CopyAborted')) throw given(common + 1);
+  const first = there[common];
+  if (!first) return { type: 'none' };
+  if (ends(first, 'CopyAborted')) throw givenUp(common);
+  const begun = moveIn(first);
+  if (!begun) throw differs(LOG_STREAM, common, 'the target holds another record than the source');
+  if (ends(there[common + 1], 'CopyAborted')) throw givenUp(common + 1);
   if (common < here.length || there.length > common + 1)
     throw new CopyError(
       'refused',
-      `a move was begun in this target that the source never took, because its log went on or was moved elsewhere (hint: this target is void; begin with a fresh one)`,
+      'a move was begun in this target that the source never took, because its log went on or was moved elsewhere (hint: this target is void; begin with a fresh one)',
     );
-  return closeSource(source, here, { record: there[common] as StoredRecord, id: begun.move });
+  return { type: 'begun', move: { id: begun.move, record: first } };
 }
 
-interface MoveRecord {
-  readonly id: string;
-  readonly record: Pick<StoredRecord, 'record' | 'sealed' | 'leaf'>;
-}
-
-/** In one append: at no moment is the target a log that is open. */
-async function closeTarget(
-  target: EventStore,
+function newMove(
   { logId, to, reason, actor, tools }: Omit<BeginParts, 'source' | 'target'>,
-  here: readonly StoredRecord[],
-  from: number,
-) {
+  revision: number,
+): MoveRecord {
   const id = tools.newId();
   const at = tools.now().toISOString();
-  const header = { id: tools.newId(), log: logId, stream: LOG_STREAM, revision: here.length, at, actor };
+  const header = { id: tools.newId(), log: logId, stream: LOG_STREAM, revision, at, actor };
   const data = { move: id, to, ...(reason !== undefined && { reason }) };
-  const record = encodeRecord(header, { type: 'LogMoved', data, sections: {} }, tools.newSalt);
-  const { type } = await appendAsTheyAre(target, LOG_STREAM, from - 1, [...here.slice(from), record]);
-  return { type, move: { id, record } };
+  return { id, record: encodeRecord(header, { type: 'LogMoved', data, sections: {} }, tools.newSalt) };
 }
 
-async function closeSource(
-  source: EventStore,
-  here: readonly StoredRecord[],
-  { id, record }: MoveRecord,
-): Promise<string | undefined> {
-  const { type } = await appendAsTheyAre(source, LOG_STREAM, here.length - 1, [record]);
-  return type === 'written' ? id : undefined;
+/** @param from revision of the first */
+async function isWritten(store: EventStore, from: number, records: readonly RecordBytes[]): Promise<boolean> {
+  const { type } = await appendAsTheyAre(store, LOG_STREAM, from - 1, records);
+  return type === 'written';
 }
 
 function elsewhere(to: string): CopyError {
@@ -127,7 +123,7 @@ function elsewhere(to: string): CopyError {
   );
 }
 
-function given(revision: number): CopyError {
+function givenUp(revision: number): CopyError {
   return new CopyError(
     'refused',
     `this move was given up: the target has CopyAborted at revision ${revision} of log (hint: finish that with urn copy --abort, then begin with a fresh target)`,

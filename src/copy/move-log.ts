@@ -13,7 +13,7 @@ import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
-import { arrivedMove, beginMove } from './begin-move.ts';
+import { beginMove, standingOf } from './begin-move.ts';
 import { Copier } from './copier.ts';
 import { CopyError } from './copy-error.ts';
 import { Side } from './side.ts';
@@ -64,21 +64,23 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
   const copier = new Copier(source, target, parts.onProgress ?? (() => undefined), parts.isDry ?? false);
 
   // From then on the target goes its own way: what is left is to open its other streams.
-  const arrived = await arrivedMove(parts);
-  if (arrived !== undefined) {
+  const standing = await standingOf(parts.source, parts.target);
+  if (standing.type === 'arrived') {
     await source.read();
     await target.read();
-    if (!parts.isDry) await arrive(target, arrived, parts.from);
-    return summary(source, copier, arrived, 0);
+    if (!parts.isDry) await arrive(target, standing.move, parts.from);
+    return summary(source, copier, standing.move, 0);
   }
 
   // 0. The last round is short, so that few requests are refused.
   await target.read();
-  for (let round = 0, before = -1; source.records - before > FEW_RECORDS && round < MOST_ROUNDS; round++) {
+  let before: number;
+  let rounds = 0;
+  do {
     before = source.records;
     await copier.copy();
     await copier.compare();
-  }
+  } while (source.records - before > FEW_RECORDS && ++rounds < MOST_ROUNDS);
   const unfinished = source.awaitsRecovery();
   if (unfinished !== undefined)
     throw new CopyError(
