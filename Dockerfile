@@ -16,7 +16,7 @@ COPY --from=build /app/dist dist
 COPY --from=build /app/bin bin
 COPY verifier verifier
 COPY studies.yaml /config/studies.yaml
-RUN ln -s /app/bin/urn.js /usr/local/bin/urn && mkdir -m 0700 /data && chown node:node /data
+RUN ln -s /app/bin/urn.js /usr/local/bin/urn && mkdir -m 0700 /data /key && chown node:node /data /key
 USER node
 VOLUME /data
 EXPOSE 8080

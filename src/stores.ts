@@ -150,7 +150,9 @@ export function plainStore(settings: StoreSettings): PlainStore {
       'identity',
       `a log cannot be copied from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
     );
-  const description = `${withoutPassword(store)}, stream prefix ${prefixOf(settings)}`;
+  // Nothing of who connects, and how: this stands in records.
+  const cluster = store.replace(/\/\/.*@/s, '//').replace(/\?.*$/s, '');
+  const description = `${cluster}, stream prefix ${prefixOf(settings)}`;
   return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
 }
 
@@ -197,8 +199,9 @@ function isEventStoreDb(url: string): boolean {
   return /^esdb(?:\+discover)?:\/\//.test(url);
 }
 
-async function openEventStoreDb(_url: string, settings: StoreSettings): Promise<EventStore> {
-  throw new DomainError('identity', `EventStoreDB is not in this build yet (prefix ${prefixOf(settings)})`);
+async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {
+  const { EventStoreDbStore } = await import('./store/eventstoredb.ts');
+  return new EventStoreDbStore(url, prefixOf(settings));
 }
 
 function prefixOf({ streamPrefix }: StoreSettings): string {

@@ -28,6 +28,7 @@ interface Options extends LogOptions {
   readonly dryRun?: boolean;
   readonly unproven?: boolean;
   readonly notMoved?: boolean;
+  readonly stopped?: boolean;
   readonly json?: boolean;
 }
 
@@ -74,23 +75,35 @@ export function recoverCommand(): Command {
         'also when records of the stream log itself are lost: you know that the log was not moved to another store',
       ),
     )
+    .addOption(
+      option('--stopped', 'every service is stopped: to be said where the store cannot tell (EventStoreDB)'),
+    )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
 }
 
+/** @throws UsageError */
+function refuseInUse(isInUse: boolean | undefined, stopped = false): void {
+  if (isInUse)
+    throw new UsageError(
+      'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)',
+    );
+  if (isInUse === undefined && !stopped)
+    throw new UsageError(
+      'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then say so with --stopped; --dry-run works beside them)',
+    );
+}
+
 async function run({ reason, checkpoint = [], ...given }: Options): Promise<void> {
-  const { dryRun, unproven, notMoved, json, ...options } = given;
+  const { dryRun, unproven, notMoved, stopped, json, ...options } = given;
   if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
   const kept = checkpoint.flatMap(checkpointsIn);
   const settings = logSettings(options);
   if (!(await logExists(settings)))
     throw new UsageError('there is no log to recover (hint: name it with --data)');
   // A service that does not know of the loss would go on drawing between the declaration and the new generators.
-  if (!dryRun && isLogInUse(settings))
-    throw new UsageError(
-      'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)',
-    );
+  if (!dryRun) refuseInUse(isLogInUse(settings), stopped);
   const shown = progress('records read');
   const log = await openLog(settings, cliActor());
   try {

@@ -56,7 +56,7 @@ export function loadSigningKey(file: string): SigningKey {
   if (!existsSync(file))
     throw new DomainError(
       'identity',
-      `the log's signing key ${file} is missing (hint: restore it from a backup of the data folder)`,
+      `the log's signing key ${file} is missing (hint: each instance of a log needs the same one, see --signing-key; if it is lost, restore it from a backup of the data folder)`,
     );
   return parseSigningKey(readFileSync(file, 'utf8'), file);
 }

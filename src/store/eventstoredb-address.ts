@@ -1,0 +1,178 @@
+/**
+ * The connection string of an EventStoreDB server or cluster, read by this program and not by the client.
+ *
+ *   esdb://[user:password@]host[:port][,host[:port]…][?tls=true&tlsCAFile=…]      esdb+discover:// for one DNS name
+ *
+ * The client's own reader drops the credentials without a word where `tls=false`, cuts a password at its first colon,
+ * prints the whole string, password included, when it meets an option that it does not know, and takes options
+ * that would break what the adapter rests on. Here, what cannot be honoured is refused, and no message quotes the string.
+ */
+import { StoreError } from './event-store.ts';
+
+export interface Host {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface EventStoreDbAddress {
+  readonly hosts: readonly Host[];
+  /** The one host is a DNS name that stands for the cluster's nodes. */
+  readonly discover: boolean;
+  readonly tls: boolean;
+  readonly credentials: { readonly username: string; readonly password: string } | undefined;
+  /** Paths of files in PEM. */
+  readonly files: {
+    readonly tlsCAFile: string | undefined;
+    readonly userCertFile: string | undefined;
+    readonly userKeyFile: string | undefined;
+  };
+  readonly connectionName: string | undefined;
+  /** In the units that the client takes: gossipTimeout in s, the others in ms. */
+  readonly numbers: Readonly<Partial<Record<NumberOption, number>>>;
+  /** Hosts and ports, for messages. */
+  readonly name: string;
+}
+
+const DEFAULT_PORT = 2113;
+
+const NUMBERS = [
+  'keepAliveInterval',
+  'keepAliveTimeout',
+  'gossipTimeout',
+  'discoveryInterval',
+  'maxDiscoverAttempts',
+] as const;
+type NumberOption = (typeof NUMBERS)[number];
+const TEXTS = ['tls', 'tlsCAFile', 'userCertFile', 'userKeyFile', 'connectionName'] as const;
+const KNOWN: readonly string[] = [...TEXTS, ...NUMBERS];
+
+/** What the client knows as well, and why only one value of it will do. */
+const FIXED: Readonly<Record<string, { readonly value: string; readonly why: string }>> = {
+  tlsverifycert: {
+    value: 'true',
+    why: 'certificates are always verified; name your authority with tlsCAFile',
+  },
+  nodepreference: { value: 'leader', why: 'exact revisions need the leader' },
+  throwonappendfailure: { value: 'true', why: 'without it the client reports wrong revisions' },
+};
+
+/** @throws StoreError `foreign` when the string is wrong, or asks for what cannot be honoured */
+export function parseAddress(connectionString: string): EventStoreDbAddress {
+  const [, scheme, rest = ''] = /^(esdb|esdb\+discover):\/\/(.*)$/s.exec(connectionString.trim()) ?? [];
+  if (!scheme) throw wrong('it does not begin with esdb:// or esdb+discover://');
+  const question = rest.indexOf('?');
+  const authority = (question < 0 ? rest : rest.slice(0, question)).replace(/\/+$/, '');
+  const options = parseOptions(question < 0 ? '' : rest.slice(question + 1));
+  const at = authority.lastIndexOf('@');
+  const credentials = at < 0 ? undefined : parseCredentials(authority.slice(0, at));
+  const hosts = authority
+    .slice(at + 1)
+    .split(',')
+    .map(parseHost);
+  const tls = parseSwitch('tls', options.get('tls') ?? 'true');
+  if (credentials && !tls)
+    throw wrong(
+      'it has a password and tls=false: without TLS the client would leave the password out, and the server would see nobody',
+      'leave out tls=false, or the user and password of a server that runs insecure',
+    );
+  const discover = scheme === 'esdb+discover';
+  if (discover && hosts.length > 1)
+    throw wrong('esdb+discover:// takes one host, the DNS name of the cluster');
+  const userCertFile = options.get('userCertFile');
+  const userKeyFile = options.get('userKeyFile');
+  if ((userCertFile === undefined) !== (userKeyFile === undefined))
+    throw wrong('userCertFile and userKeyFile belong together');
+  const tlsCAFile = options.get('tlsCAFile');
+  if (!tls && (tlsCAFile ?? userCertFile) !== undefined)
+    throw wrong('it names certificates and has tls=false', 'leave out one of them');
+  return {
+    hosts,
+    discover,
+    tls,
+    credentials,
+    files: { tlsCAFile, userCertFile, userKeyFile },
+    connectionName: options.get('connectionName'),
+    numbers: parseNumbers(options),
+    name: hosts.map(({ address, port }) => `${address}:${port}`).join(','),
+  };
+}
+
+function parseOptions(text: string): Map<string, string> {
+  const options = new Map<string, string>();
+  for (const part of text === '' ? [] : text.split('&')) {
+    const equals = part.indexOf('=');
+    const name = flat(part.slice(0, Math.max(equals, 0)));
+    const value = decoded(part.slice(equals + 1), 'the value of an option');
+    const fixed = FIXED[name];
+    if (fixed) {
+      if (flat(value) !== fixed.value) throw wrong(`it has ${name} other than ${fixed.value}`, fixed.why);
+      continue;
+    }
+    const known = KNOWN.find((option) => flat(option) === name);
+    if (known === undefined || value === '')
+      throw wrong(
+        'it has an option that is not known here, or has no value',
+        `these are: ${KNOWN.join(', ')}; the program has time-outs of its own`,
+      );
+    options.set(known, value);
+  }
+  return options;
+}
+
+function parseCredentials(text: string): { username: string; password: string } {
+  const colon = text.indexOf(':');
+  if (colon <= 0 || colon === text.length - 1)
+    throw wrong(
+      'what stands before the @ is not user:password',
+      'write special characters as %40 and the like',
+    );
+  const username = decoded(text.slice(0, colon), 'the user');
+  return { username, password: decoded(text.slice(colon + 1), 'the password') };
+}
+
+function parseHost(text: string): Host {
+  const [, address, port] = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text.trim()) ?? [];
+  if (!address || Number(port ?? DEFAULT_PORT) > 65_535) throw wrong('it has no valid host[:port]');
+  return { address, port: Number(port ?? DEFAULT_PORT) };
+}
+
+function parseNumbers(options: ReadonlyMap<string, string>): Partial<Record<NumberOption, number>> {
+  const numbers: Partial<Record<NumberOption, number>> = {};
+  for (const name of NUMBERS) {
+    const text = options.get(name);
+    if (text === undefined) continue;
+    if (!/^-?\d{1,9}$/.test(text)) throw wrong(`${name} is not a whole number`);
+    numbers[name] = Number(text);
+    // The client would print a warning to the console.
+    const least = name === 'keepAliveInterval' ? 10_000 : 1;
+    const isOff = Number(text) === -1 && name.startsWith('keepAlive');
+    if (Number(text) < least && !isOff) throw wrong(`${name} is below ${least}`);
+  }
+  return numbers;
+}
+
+function parseSwitch(name: string, text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw wrong(`${name} is neither true nor false`);
+  return text === 'true';
+}
+
+function decoded(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong(`${what} has a % that begins no percent-encoding`, 'write % as %25');
+  }
+}
+
+/** The client takes the names of options in any case, with hyphens and underscores. */
+function flat(name: string): string {
+  return name.trim().toLowerCase().replace(/[_-]/g, '');
+}
+
+function wrong(why: string, hint = 'esdb://user:password@host:2113?tlsCAFile=/path/ca.crt'): StoreError {
+  return new StoreError(
+    'foreign',
+    'not-written',
+    `the connection string of EventStoreDB is wrong: ${why} (hint: ${hint})`,
+  );
+}

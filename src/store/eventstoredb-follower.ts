@@ -1,0 +1,218 @@
+/**
+ * Following EventStoreDB live.
+ *
+ *   1. read what stands there, to the end;
+ *   2. subscribe behind it, and hand over what comes;
+ *   3. look twice a second whether something stands there that did not come. A subscription can end with an error,
+ *      without one, or stay open and be silent: what it misses is read, and everything begins again at 1.
+ *
+ * Nothing is delivered twice or out of order, because only what stands behind the last position is handed over, and each
+ * stream's revisions must follow one another.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  PAGE_RECORDS,
+  type StoredRecord,
+  StoreError,
+  type Subscriber,
+  type Subscription,
+} from './event-store.ts';
+import type { LogClient, LogPosition, Message } from './eventstoredb-client.ts';
+import { type CallError, readFailure } from './eventstoredb-errors.ts';
+import { Continuity, fromPosition, isBehind } from './eventstoredb-positions.ts';
+import { type LogReader, storedRecord } from './eventstoredb-reader.ts';
+
+/** Times in ms. */
+export interface FollowerTimes {
+  /** How often is looked whether anything was missed. */
+  readonly probeMs: number;
+  /** How long a subscription may take to deliver what was read already. */
+  readonly graceMs: number;
+  /** The pause after a failure; it doubles with every further one, up to the second number. */
+  readonly pauseMs: readonly [first: number, longest: number];
+}
+
+export interface FollowerParts {
+  readonly client: LogClient;
+  readonly reader: LogReader;
+  readonly prefix: string;
+  readonly server: string;
+  readonly times: FollowerTimes;
+}
+
+/** How often is looked whether what was read has come by itself, in ms. */
+const LOOK_MS = 25;
+
+export class Follower implements Subscription {
+  readonly #parts: FollowerParts;
+  readonly #subscriber: Subscriber;
+  readonly #continuity: Continuity;
+  /** All of ours up to here has been delivered. */
+  #position: LogPosition | undefined;
+  /** Came with the live subscription, and is delivered in the next turn: many at once instead of one by one. */
+  #arrived: StoredRecord[] = [];
+  #flush: NodeJS.Immediate | undefined;
+  #stopLive: (() => void) | undefined;
+  #liveFailure: StoreError | undefined;
+  readonly #closed = new AbortController();
+
+  constructor(parts: FollowerParts, after: LogPosition | undefined, subscriber: Subscriber) {
+    this.#parts = parts;
+    this.#position = after;
+    this.#continuity = new Continuity(after === undefined);
+    this.#subscriber = subscriber;
+    setImmediate(() => this.#run());
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#endLive();
+  }
+
+  get #isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
+  async #run(): Promise<void> {
+    const [firstPauseMs, longestPauseMs] = this.#parts.times.pauseMs;
+    for (let pauseMs = firstPauseMs; !this.#isClosed; ) {
+      try {
+        await this.#readToTheEnd();
+        pauseMs = firstPauseMs;
+        await this.#followLive();
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        this.#endLive();
+        if (this.#isClosed) return;
+        this.#subscriber.onError(error);
+        await this.#pause(pauseMs);
+        pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+      }
+    }
+  }
+
+  async #readToTheEnd(): Promise<void> {
+    while (!this.#isClosed) {
+      if (await this.#readOnce()) return;
+    }
+  }
+
+  /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
+  async #readOnce(): Promise<boolean> {
+    const head = await this.#parts.reader.head();
+    const page = await this.#parts.reader.pageAfter(this.#position);
+    if (this.#isClosed) return true;
+    this.#take(page);
+    if (page.length >= PAGE_RECORDS) return false;
+    this.#caughtUp(page.length === 0 ? head : undefined);
+    return true;
+  }
+
+  async #followLive(): Promise<void> {
+    this.#startLive();
+    while (!this.#isClosed) {
+      await this.#pause(this.#parts.times.probeMs);
+      if (this.#liveFailure) throw this.#liveFailure;
+      if (!this.#isClosed) await this.#probe();
+    }
+  }
+
+  /** @throws StoreError when the subscription has missed something; that is delivered before */
+  async #probe(): Promise<void> {
+    const { reader, server, times } = this.#parts;
+    const head = await reader.head();
+    const page = await reader.pageAfter(this.#position);
+    const last = page.at(-1);
+    if (!last) {
+      if (!this.#isClosed) this.#caughtUp(head);
+      return;
+    }
+    const end = fromPosition(last.position);
+    for (let waitedMs = 0; waitedMs < times.graceMs && isBehind(end, this.#position); waitedMs += LOOK_MS)
+      await this.#pause(LOOK_MS);
+    if (this.#isClosed) return;
+    const isMissed = isBehind(end, this.#position);
+    this.#take(page);
+    if (page.length < PAGE_RECORDS) this.#caughtUp(undefined);
+    if (isMissed)
+      throw (
+        this.#liveFailure ??
+        new StoreError(
+          'unavailable',
+          'not-written',
+          `the subscription to EventStoreDB at ${server} fell silent; what it missed was read, and it is begun anew`,
+        )
+      );
+  }
+
+  #startLive(): void {
+    const { client, prefix, server } = this.#parts;
+    this.#liveFailure = undefined;
+    const fail = (error: StoreError) => {
+      this.#liveFailure ??= error;
+    };
+    this.#stopLive = client.follow(this.#position, prefix, {
+      onMessage: (message: Message) => {
+        if (message.type !== 'event' || this.#liveFailure) return;
+        try {
+          this.#arrived.push(storedRecord(message.event, prefix, server));
+        } catch (error) {
+          fail(error as StoreError);
+        }
+        this.#flush ??= setImmediate(() => this.#deliverArrived(fail));
+      },
+      onEnd: (error?: CallError) =>
+        fail(
+          error
+            ? readFailure(error, server)
+            : new StoreError(
+                'unavailable',
+                'not-written',
+                `EventStoreDB at ${server} ended the subscription; it is begun anew`,
+              ),
+        ),
+    });
+  }
+
+  #deliverArrived(fail: (error: StoreError) => void): void {
+    this.#flush = undefined;
+    const arrived = this.#arrived.splice(0);
+    try {
+      for (let i = 0; i < arrived.length; i += PAGE_RECORDS) this.#take(arrived.slice(i, i + PAGE_RECORDS));
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      fail(error);
+    }
+  }
+
+  #endLive(): void {
+    this.#stopLive?.();
+    this.#stopLive = undefined;
+    clearImmediate(this.#flush);
+    this.#flush = undefined;
+    this.#arrived = [];
+  }
+
+  /** Hands over what stands behind the last position. @throws StoreError when something is missing before it */
+  #take(records: readonly StoredRecord[]): void {
+    if (this.#isClosed) return;
+    const news = records.filter(({ position }) => isBehind(fromPosition(position), this.#position));
+    const last = news.at(-1);
+    if (!last) return;
+    for (const record of news) this.#continuity.check(record);
+    this.#position = fromPosition(last.position);
+    this.#subscriber.onRecords(news);
+  }
+
+  /** @param head a position with nothing of ours before it: in a busy cluster nobody looks there again */
+  #caughtUp(head: LogPosition | undefined): void {
+    if (head && isBehind(head, this.#position)) this.#position = head;
+    // The subscriber may have closed the subscription while it was told.
+    if (!this.#isClosed) this.#subscriber.onCaughtUp();
+  }
+
+  /** Also ends when the subscription is closed, or the live one has failed. */
+  #pause(ms: number): Promise<void> {
+    return delay(ms, undefined, { ref: false, signal: this.#closed.signal }).catch(() => undefined);
+  }
+}

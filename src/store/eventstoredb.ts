@@ -1,0 +1,129 @@
+/**
+ * EventStoreDB as the log: one server or a cluster, any number of processes on any number of machines.
+ *
+ * A stream is stored as `<prefix>.<stream>`. A prefix holds no dot, so none is the beginning of another's, and
+ * deployments that share a cluster never see each other's records. What a record looks like there stands in
+ * eventstoredb-event.ts, what was weighed in docs/adr/0009-eventstoredb-client.md.
+ *
+ * Every call has a time-out of its own, every append an exact expected revision, and every call that decides anything
+ * wants the leader of the cluster.
+ */
+import type { RecordBytes } from '../../events/record.ts';
+import {
+  type AppendResult,
+  type EventStore,
+  type Position,
+  type StoredRecord,
+  StoreError,
+  type Subscriber,
+  type Subscription,
+} from './event-store.ts';
+import { parseAddress } from './eventstoredb-address.ts';
+import { Appender } from './eventstoredb-appender.ts';
+import { LogClient } from './eventstoredb-client.ts';
+import { Follower, type FollowerTimes } from './eventstoredb-follower.ts';
+import { fromPosition } from './eventstoredb-positions.ts';
+import { LogReader } from './eventstoredb-reader.ts';
+
+/** The prefix of streams for which no other was given. */
+export const DEFAULT_PREFIX = 'urn';
+
+const PREFIX = /^[A-Za-z0-9_-]{1,100}$/;
+
+/** Times in ms. */
+export interface EventStoreDbLimits extends FollowerTimes {
+  /** How long one append may take, before it counts as unclear. Less than the writer waits for the store. */
+  readonly appendTimeoutMs: number;
+  /** How long one page may take. */
+  readonly readTimeoutMs: number;
+}
+
+export const EVENTSTOREDB_LIMITS: EventStoreDbLimits = {
+  appendTimeoutMs: 4_000,
+  readTimeoutMs: 5_000,
+  probeMs: 500,
+  graceMs: 250,
+  pauseMs: [100, 2_000],
+};
+
+export class EventStoreDbStore implements EventStore {
+  readonly #client: LogClient;
+  readonly #reader: LogReader;
+  readonly #appender: Appender;
+  readonly #parts: { readonly prefix: string; readonly server: string; readonly times: FollowerTimes };
+  readonly #followers = new Set<Follower>();
+  #closing: Promise<void> | undefined;
+
+  /**
+   * Connects when it is first used.
+   * @param connectionString `esdb://…`, see eventstoredb-address.ts
+   * @param streamPrefix letters, digits, `-` and `_`
+   * @throws StoreError `foreign` when one of them is wrong
+   */
+  constructor(
+    connectionString: string,
+    streamPrefix: string = DEFAULT_PREFIX,
+    limits: Partial<EventStoreDbLimits> = {},
+  ) {
+    if (!PREFIX.test(streamPrefix))
+      throw new StoreError(
+        'foreign',
+        'not-written',
+        'the prefix of streams is wrong (hint: 1 to 100 letters, digits, hyphens and underscores, and no dot)',
+      );
+    const address = parseAddress(connectionString);
+    const times = { ...EVENTSTOREDB_LIMITS, ...limits };
+    const prefix = `${streamPrefix}.`;
+    const server = address.name;
+    this.#parts = { prefix, server, times };
+    this.#client = new LogClient(address);
+    this.#reader = new LogReader(this.#client, prefix, server, times.readTimeoutMs);
+    this.#appender = new Appender({
+      client: this.#client,
+      reader: this.#reader,
+      prefix,
+      server,
+      timeoutMs: times.appendTimeoutMs,
+    });
+  }
+
+  async append(
+    stream: string,
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+  ): Promise<AppendResult> {
+    if (this.#closing) throw new StoreError('unavailable', 'not-written', 'the store is closed');
+    return this.#appender.append(stream, expectedRevision, records);
+  }
+
+  readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+    return this.#reader.readStream(stream, fromRevision);
+  }
+
+  readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
+    return this.#reader.readAll(after === undefined ? undefined : fromPosition(after));
+  }
+
+  subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
+    const parts = { ...this.#parts, client: this.#client, reader: this.#reader };
+    const follower = new Follower(parts, after === undefined ? undefined : fromPosition(after), subscriber);
+    this.#followers.add(follower);
+    return {
+      close: () => {
+        follower.close();
+        this.#followers.delete(follower);
+      },
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#drainAndClose();
+    return this.#closing;
+  }
+
+  async #drainAndClose(): Promise<void> {
+    for (const follower of this.#followers) follower.close();
+    await this.#appender.drain();
+    await this.#client.close();
+  }
+}

@@ -1,0 +1,102 @@
+/** What of docker-compose.yml and the Dockerfile can be checked where no container can be started. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { urnOk } from '../../support/service.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+
+interface ComposeService {
+  readonly build?: string;
+  readonly image?: string;
+  readonly profiles?: readonly string[];
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, unknown>>;
+  readonly volumes?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: unknown;
+}
+
+const compose = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+  readonly services: Readonly<Record<string, ComposeService>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+};
+const services = Object.entries(compose.services);
+const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+
+describe('docker-compose.yml', () => {
+  it('starts the embedded default without a profile, and all else with one', () => {
+    const without = services.filter(([, { profiles }]) => profiles === undefined).map(([name]) => name);
+    expect(without).toEqual(['urn']);
+    for (const [name, { profiles }] of services) if (name !== 'urn') expect(profiles).toEqual(['cluster']);
+  });
+
+  it('brings up all of the cluster for its proxy and the relay', () => {
+    const needed = new Set<string>();
+    const need = (name: string) => {
+      if (needed.has(name)) return;
+      needed.add(name);
+      for (const other of Object.keys(compose.services[name]?.depends_on ?? {})) need(other);
+    };
+    for (const name of ['proxy', 'relay']) need(name);
+    expect([...needed, 'urn'].toSorted()).toEqual(services.map(([name]) => name).toSorted());
+  });
+
+  it.each(services)('%s names what exists, in a version', (_, service) => {
+    if (service.image !== undefined) expect(service.image).toMatch(/^[a-z/]+:[\w.-]*\d[\w.-]*$/);
+    else expect(service.build).toBe('.');
+    for (const [source = '', target = ''] of (service.volumes ?? []).map((volume) => volume.split(':'))) {
+      expect(target).toMatch(/^\//);
+      if (source.startsWith('./')) expect(existsSync(join(ROOT, source)), source).toBe(true);
+      else expect(Object.keys(compose.volumes)).toContain(source);
+    }
+    for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
+      const other = compose.services[name];
+      // Ours are asked by the image itself.
+      if (condition === 'service_healthy') expect(other?.healthcheck ?? other?.build).toBeDefined();
+      else expect(condition).toBe('service_completed_successfully');
+    }
+  });
+
+  it('has no volume that nobody uses', () => {
+    const used = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
+    for (const name of Object.keys(compose.volumes)) expect(used).toContain(name);
+  });
+
+  it.each(services.filter(([, { build }]) => build !== undefined))(
+    '%s is given options that the program has',
+    async (_, { command = ['serve'], environment = {} }) => {
+      const [name = '', ...args] = command;
+      const help = await urnOk([name, '--help']);
+      const inImage = [...dockerfile.matchAll(/\b(URN_[A-Z_]+)=/g)].map(([, variable]) => variable ?? '');
+      const ofServe = name === 'serve' ? inImage : [];
+      for (const variable of [...Object.keys(environment), ...ofServe]) expect(help).toContain(variable);
+      for (const option of args.filter((arg) => arg.startsWith('--'))) expect(help).toContain(`${option} `);
+    },
+  );
+
+  it('gives every instance one log and one key, and a folder of its own', () => {
+    const cluster = ['urn-1', 'urn-2', 'relay'].map((name) => compose.services[name]);
+    const settings = cluster.map((one) => [
+      one?.environment?.['URN_STORE'],
+      one?.environment?.['URN_SIGNING_KEY'],
+      one?.volumes?.find((volume) => volume.endsWith(':/key')),
+    ]);
+    expect(new Set(settings.map((one) => JSON.stringify(one))).size).toBe(1);
+    const folders = cluster.map((one) => one?.volumes?.find((volume) => volume.endsWith(':/data')));
+    expect(new Set(folders).size).toBe(3);
+    expect(folders).not.toContain(undefined);
+  });
+});
+
+describe('the Dockerfile', () => {
+  it('copies files that exist', () => {
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
+      from.split(' '),
+    );
+    expect(copied.length).toBeGreaterThan(5);
+    for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
+  });
+});

@@ -1,0 +1,243 @@
+/**
+ * Services on several machines, as far as one machine can show it: separate data folders, one EventStoreDB, one signing
+ * key. On the server of EVENTSTOREDB_URL, or on the one of the tests that speaks its protocol.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { seededChoices } from '../../support/choices.ts';
+import { ask, clientOf, within } from '../../support/client.ts';
+import { type ServerEvent, ServerLog } from '../../support/eventstoredb-log.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
+import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
+import { issueKeys, launch, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+/** How soon an instance shows what another one wrote, in ms. Single times may be longer on a machine that is busy. */
+const FOLLOWED_WITHIN_MS = 1000;
+const FOLLOWED_AT_LAST_MS = 15_000;
+const KEYS = { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] } as const;
+
+const given = process.env['EVENTSTOREDB_URL'];
+const server = given === undefined ? await new EventStoreDbServer().start() : undefined;
+const temporaryFolder = temporaryFolders();
+const running: Service[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.kill();
+  server?.appends.clear();
+});
+afterAll(() => server?.stop());
+
+let logs = 0;
+
+/** A new log in the store; each instance has a folder of its own. */
+function newLog(store = given ?? server?.connectionString() ?? '') {
+  const folder = temporaryFolder();
+  const prefix = `instances-${process.pid}-${Date.now()}-${++logs}`;
+  const signingKey = join(folder, 'signing-key');
+  const where = ['--store', store, '--stream-prefix', prefix, '--signing-key', signingKey];
+  const data = (name: string) => join(folder, name);
+  const start = async (name: string, ...args: string[]) => {
+    const service = await serve({ data: data(name), studies: STUDIES, args: [...where, ...args] });
+    running.push(service);
+    return service;
+  };
+  const keysOf = () =>
+    issueKeys(data('cli'), { work: [...KEYS.work, ...where], audit: [...KEYS.audit, ...where] });
+  const cli = (...args: string[]) => urnOk([...args, '--data', data('cli'), ...where]);
+  return { folder, prefix, store, where, data, start, keysOf, cli };
+}
+
+const listOf = async ({ url }: Service, key: string, study: string) =>
+  (await clientOf(url, key).list(study)).results;
+
+async function expectVerified({ store, prefix }: ReturnType<typeof newLog>): Promise<void> {
+  const verified = await urn(['verify', '--store', store, '--stream-prefix', prefix, '--json']);
+  expect(JSON.parse(verified.stdout)).toMatchObject({ ok: true });
+  expect(verified.code).toBe(0);
+}
+
+describe('services on one EventStoreDB', () => {
+  it('begin one log and register each study once, whichever is first', async () => {
+    const log = newLog();
+    const both = await Promise.all([log.start('a'), log.start('b')]);
+    const identities = both.map(({ output }) => /"logId":"[^"]+"/.exec(output.stderr)?.[0]);
+    expect(identities[0]).toBeDefined();
+    expect(identities[0]).toBe(identities[1]);
+    expect(both.map(({ output }) => output.stderr.includes('suspended'))).toEqual([false, false]);
+    const registered = both.flatMap(({ output }) => output.stderr.match(/"msg":"study registered"/g) ?? []);
+    expect(registered).toHaveLength(STUDY_NAMES.length);
+    for (const service of both) await service.stop();
+    await expectVerified(log);
+  });
+
+  it('are refused with another signing key, and told what to do', async () => {
+    const log = newLog();
+    await log.start('a');
+    const elsewhere = ['--store', log.store, '--stream-prefix', log.prefix];
+    const other = launch({ data: log.data('b'), args: elsewhere });
+    expect(await other.exited).toBe(2);
+    expect(other.output.stderr).toMatch(/signing key .*is missing \(hint: .*--signing-key/);
+  });
+
+  it('serve one study by four processes, strictly one after another', async () => {
+    const log = newLog();
+    const keys = await log.keysOf();
+    const choices = seededChoices();
+    const account = new Account(choices);
+    const instances = await Promise.all(['a', 'b', 'c', 'd'].map((name) => log.start(name)));
+    const targets = instances.map(({ url }) => ({ url, key: keys.work }));
+    const clients = startClients(account, choices, targets, 32, { studies: ['One'] });
+    await delay(1500);
+    clients.stop();
+    expect(await clients.done).toEqual([]);
+    expect(account.open).toEqual([]);
+    const { length } = await listOf(instances[0] as Service, keys.audit, 'One');
+    expect(length).toBe(account.acknowledged);
+    for (const service of instances) {
+      await within(
+        FOLLOWED_AT_LAST_MS,
+        async () => (await listOf(service, keys.work, 'One')).length === length,
+      );
+      account.agreesWithList('One', await listOf(service, keys.work, 'One'));
+    }
+    for (const service of instances) await service.stop();
+    await expectVerified(log);
+  });
+
+  it('follow each other: participants, keys, pauses, and at once with urn.min_revision', async () => {
+    const log = newLog();
+    const keys = await log.keysOf();
+    const [a, b] = await Promise.all([log.start('a'), log.start('b')]);
+    const tookMs: number[] = [];
+    const soon = async (isSo: () => Promise<boolean>) => tookMs.push(await within(FOLLOWED_AT_LAST_MS, isSo));
+    const at = ({ url }: Service) => clientOf(url, keys.work);
+
+    const written = await at(a).randomize('One', '1', { sex: 'F' });
+    const revision = written.headers.get('urn-revision') ?? '';
+    expect((await at(b).list('One', { 'urn.min_revision': revision })).results).toEqual(written.results);
+    expect((await at(b).randomize('One', '1', { sex: 'F' })).message).toContain('already assigned');
+    await at(a).randomize('One', '1b', { sex: 'M' });
+    await soon(async () => (await at(b).list('One')).results.length === 2);
+
+    const key = (await log.cli('keys', 'add', 'visitor')).trimEnd();
+    const keyId = /^(\S+).*visitor/m.exec(await log.cli('keys', 'list'))?.[1] ?? '';
+    const status = (service: Service) => async () =>
+      (await ask(service.url, '/study_config', { key, parameters: { study: 'One' } })).status;
+    for (const service of [a, b]) await soon(async () => (await status(service)()) === 200);
+    await log.cli('keys', 'revoke', keyId);
+    for (const service of [a, b]) await soon(async () => (await status(service)()) === 401);
+
+    await log.cli('studies', 'pause', 'One', '--reason', 'audit');
+    for (const service of [a, b])
+      await soon(async () => (await at(service).randomize('One', '2', { sex: 'F' })).status === 409);
+    await log.cli('studies', 'resume', 'One', '--reason', 'done');
+    await soon(async () => (await at(b).randomize('One', '2', { sex: 'F' })).status === 200);
+    expect(tookMs.toSorted((x, y) => x - y)[tookMs.length >> 1]).toBeLessThan(FOLLOWED_WITHIN_MS);
+    await Promise.all([a.stop(), b.stop()]);
+    await expectVerified(log);
+  });
+
+  it('answer every command that a log answers: list, show, explain, bundle, operations', async () => {
+    const log = newLog();
+    const keys = await log.keysOf();
+    const service = await log.start('a');
+    const { results } = await clientOf(service.url, keys.work).randomize('One', '1', { sex: 'F' });
+    await service.stop();
+    expect(await log.cli('studies', 'list')).toContain('One');
+    expect(await log.cli('studies', 'show', 'One')).toMatch(/participants +1 participants/);
+    expect(await log.cli('explain', '--study', 'One', '--id', '1')).toContain(results[0].trt);
+    const bundle = join(log.folder, 'one.zip');
+    await log.cli('bundle', '--study', 'One', '--content', 'blinded', '--out', bundle);
+    expect((await urn(['verify', '--bundle', bundle])).code).toBe(0);
+    const operations = await urnOk(['operations', '--store', log.store, '--stream-prefix', log.prefix]);
+    expect(operations).toMatch(/started.*\n(.*\n)*.*stopped/);
+    const elsewhere = await urn(['verify', '--store', log.store, '--stream-prefix', 'nobody']);
+    expect(elsewhere.code).toBe(2);
+    expect(elsewhere.stderr).toMatch(/no log with the stream prefix "nobody".*--stream-prefix/);
+  });
+
+  it('never show the password of the store', async () => {
+    const refused = await urn(['studies', 'list', '--store', 'esdb://admin:changeit7@127.0.0.1:1?tls=true']);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr + refused.stdout).not.toContain('changeit7');
+  });
+});
+
+describe.skipIf(!server)('services on a server that fails', () => {
+  const { appends } = server ?? new EventStoreDbServer();
+
+  it('lose and double nothing when it crashes under load and comes back', async () => {
+    const log = newLog();
+    const keys = await log.keysOf();
+    const choices = seededChoices();
+    const account = new Account(choices);
+    const instances = await Promise.all([log.start('a'), log.start('b')]);
+    const targets = instances.map(({ url }) => ({ url, key: keys.work }));
+    const clients = startClients(account, choices, targets, 16);
+    await delay(700);
+    for (let crash = 0; crash < 3; crash++) {
+      await server?.stop();
+      await delay(300);
+      await server?.start();
+      appends.next('writes-and-drops', 'none', 'times-out', 'drops', { lateMs: 200 });
+      await delay(1200);
+    }
+    clients.stop();
+    const failures = await clients.done;
+    expect(failures.filter((error) => !isConnectionError(error))).toEqual([]);
+    const [a] = targets;
+    if (a) await account.settle(a.url, a.key);
+    for (const study of STUDY_NAMES) {
+      const counts = async () =>
+        Promise.all(instances.map(async (one) => (await listOf(one, keys.audit, study)).length));
+      await within(FOLLOWED_AT_LAST_MS, async () => new Set(await counts()).size === 1);
+      for (const one of instances) account.agreesWithList(study, await listOf(one, keys.audit, study));
+    }
+    for (const service of instances) await service.stop();
+    await expectVerified(log);
+    // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
+    console.info('a server that fails', { acknowledged: account.acknowledged, repeats: account.repeats });
+  });
+
+  it('notice that it was restored from a backup, and go on once the loss is declared', async () => {
+    const own = await new EventStoreDbServer().start();
+    const log = newLog(own.connectionString());
+    const keys = await log.keysOf();
+    const first = await log.start('a');
+    await clientOf(first.url, keys.work).randomize('One', '1', { sex: 'F' });
+    const backup = own.log.all.slice();
+    await clientOf(first.url, keys.work).randomize('One', '2', { sex: 'M' });
+    await within(5000, async () =>
+      /study-\S+\n3\n/.test(readFileSync(join(log.data('a'), 'last-checkpoints'), 'utf8')),
+    );
+    await first.kill();
+    await own.stop();
+    const restored = await new EventStoreDbServer({ log: logOf(backup), port: own.port }).start();
+    try {
+      const again = await log.start('a');
+      expect((await clientOf(again.url, keys.work).randomize('One', '3', { sex: 'F' })).status).toBe(503);
+      await again.stop();
+      const recover = (...args: string[]) =>
+        urn(['recover', '--reason', 'a test', '--data', log.data('a'), ...log.where, ...args]);
+      const careful = await recover();
+      expect(careful.code).toBe(2);
+      expect(careful.stderr).toContain('--stopped');
+      expect((await recover('--stopped')).stdout).toMatch(/study-\S+ +2 +3 +at least 1 +One/);
+      const after = await log.start('a');
+      expect((await clientOf(after.url, keys.work).randomize('One', '3', { sex: 'F' })).status).toBe(200);
+      await after.stop();
+      await expectVerified(log);
+    } finally {
+      await restored.stop();
+    }
+  });
+});
+
+/** A server's log with nothing but these events in it. */
+function logOf(events: readonly ServerEvent[]): ServerLog {
+  const log = new ServerLog();
+  for (const event of events) log.append(event.stream, event.revision - 1, [event]);
+  return log;
+}

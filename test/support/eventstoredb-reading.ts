@@ -1,0 +1,164 @@
+/** The reading half of the EventStoreDB server of the tests: streams, `$all`, and subscriptions to `$all`. */
+import type streams from '@eventstore/db-client/generated/streams_pb.js';
+import { type ServerWritableStream, status } from '@grpc/grpc-js';
+import type { SubscriptionFault } from './eventstoredb-faults.ts';
+import type { ServerEvent, ServerLog } from './eventstoredb-log.ts';
+import {
+  caughtUp,
+  checkpoint,
+  confirmation,
+  eventMessage,
+  failure,
+  noSuchStream,
+  streamName,
+} from './eventstoredb-messages.ts';
+
+export type ReadCall = ServerWritableStream<
+  InstanceType<typeof streams.ReadReq>,
+  InstanceType<typeof streams.ReadResp>
+>;
+type Options = InstanceType<typeof streams.ReadReq.Options>;
+
+/** Events that one step of a search looks at before other calls get their turn. */
+const SEARCH_STEP = 200;
+
+/** A read that ends. @param searchMs how long the server takes to look at each event that the filter leaves out */
+export async function answerRead(
+  call: ReadCall,
+  options: Options,
+  log: ServerLog,
+  searchMs: number,
+): Promise<void> {
+  const count = Number(options.getCount());
+  const backwards = options.getReadDirection() === 1;
+  const ofStream = options.getStream();
+  if (ofStream) {
+    const name = streamName(ofStream.getStreamIdentifier());
+    const events = log.visible(name);
+    const from = ofStream.hasRevision() ? Number(ofStream.getRevision()) : 0;
+    if (!events) call.write(noSuchStream(name));
+    else
+      for (const event of backwards
+        ? events.slice(-count).reverse()
+        : events.filter(({ revision }) => revision >= from).slice(0, count))
+        call.write(eventMessage(event));
+    call.end();
+    return;
+  }
+  if (backwards) {
+    for (const event of log.all.slice(-count).reverse()) call.write(eventMessage(event));
+    call.end();
+    return;
+  }
+  const matches = filterOf(options);
+  let given = 0;
+  for (
+    let at = firstAt(log, startOf(options));
+    at < log.all.length && given < count && !call.cancelled;
+    at++
+  ) {
+    const event = log.all[at];
+    if (event && matches(event)) {
+      call.write(eventMessage(event));
+      given++;
+    } else if (searchMs > 0 && at % SEARCH_STEP === 0) {
+      await new Promise((resolve) => setTimeout(resolve, SEARCH_STEP * searchMs));
+    }
+  }
+  call.end();
+}
+
+/** A subscription: what stands there, `caughtUp`, and what comes. @returns how to end it from outside */
+export function subscribe(
+  call: ReadCall,
+  options: Options,
+  log: ServerLog,
+  fault: SubscriptionFault,
+  searchMs: number,
+): () => void {
+  let stop = () => undefined as unknown;
+  let working = false;
+  let saidCaughtUp = false;
+  let isOver = false;
+  let sent = 0;
+  const matches = filterOf(options);
+  const window =
+    (options.getFilter()?.getMax() ?? 32) * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 1);
+  const after = startOf(options);
+  // A subscription begins behind the position, where a read begins with it.
+  let at = after === undefined ? 0 : firstAt(log, after + 1n);
+  const finish = () => {
+    isOver = true;
+    stop();
+  };
+  const deliver = async () => {
+    if (working || isOver) return;
+    working = true;
+    for (let looked = 0; at < log.all.length && !isOver; at++) {
+      const event = log.all[at];
+      if (!event) break;
+      if (matches(event)) give(event);
+      if (++looked % window === 0) {
+        if (!isOver) call.write(checkpoint(event.position));
+        if (searchMs > 0) await new Promise((resolve) => setTimeout(resolve, window * searchMs));
+      }
+    }
+    working = false;
+    if (!saidCaughtUp && !isOver) call.write(caughtUp());
+    saidCaughtUp = true;
+  };
+  const give = (event: ServerEvent) => {
+    const plan = typeof fault === 'object' ? fault : undefined;
+    const before = sent++;
+    switch (plan && before >= plan.after ? plan.then : 'none') {
+      case 'silent':
+        finish();
+        return;
+      case 'skips':
+        if (before > (plan?.after ?? 0)) call.write(eventMessage(event));
+        return;
+      case 'ends':
+        finish();
+        call.end();
+        return;
+      case 'fails':
+        finish();
+        call.emit('error', failure(status.INTERNAL, 'Subscription dropped'));
+        return;
+      case 'twice':
+        call.write(eventMessage(event));
+    }
+    call.write(eventMessage(event));
+  };
+  if (fault !== 'never-answers') {
+    call.write(confirmation());
+    stop = log.listen(() => setImmediate(deliver));
+    void deliver();
+  }
+  call.on('cancelled', finish);
+  return finish;
+}
+
+function filterOf(options: Options): (event: ServerEvent) => boolean {
+  const expression = options.getFilter()?.getStreamIdentifier();
+  if (!expression) return () => true;
+  const prefixes = expression.getPrefixList();
+  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+}
+
+function startOf(options: Options): bigint | undefined {
+  const position = options.getAll()?.getPosition();
+  return position && BigInt(position.getCommitPosition());
+}
+
+/** Index of the first event at or behind a position, by halving. */
+function firstAt(log: ServerLog, position: bigint | undefined): number {
+  if (position === undefined) return 0;
+  let low = 0;
+  for (let high = log.all.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if ((log.all[middle]?.position ?? 0n) < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
