@@ -9,6 +9,8 @@ import { StoreError } from './store/event-store.ts';
 
 // Whatever is made from here on holds keys, seeds or treatments: for its owner alone.
 process.umask(0o077);
+// Libraries that it makes talkative print what passes through them: sealed sections, for example, and keys.
+delete process.env['DEBUG'];
 
 const program = new Command('urn')
   .description(

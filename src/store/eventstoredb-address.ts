@@ -7,6 +7,7 @@
  * prints the whole string, password included, when it meets an option that it does not know, and takes options
  * that would break what the adapter rests on. Here, what cannot be honoured is refused, and no message quotes the string.
  */
+import { readFileSync } from 'node:fs';
 import { StoreError } from './event-store.ts';
 
 export interface Host {
@@ -97,6 +98,28 @@ export function parseAddress(connectionString: string): EventStoreDbAddress {
   };
 }
 
+/** The certificates and keys that the address names, as the client takes them. @throws StoreError `foreign` */
+export function readFiles({ files }: EventStoreDbAddress): {
+  rootCertificate?: Buffer;
+  userCertFile?: Buffer;
+  userKeyFile?: Buffer;
+} {
+  const { tlsCAFile, userCertFile, userKeyFile } = files;
+  return {
+    ...(tlsCAFile === undefined ? {} : { rootCertificate: readPem('tlsCAFile', tlsCAFile) }),
+    ...(userCertFile === undefined ? {} : { userCertFile: readPem('userCertFile', userCertFile) }),
+    ...(userKeyFile === undefined ? {} : { userKeyFile: readPem('userKeyFile', userKeyFile) }),
+  };
+}
+
+function readPem(option: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw wrong(`cannot read ${option}: ${(error as Error).message}`, 'it names a file in PEM', error);
+  }
+}
+
 function parseOptions(text: string): Map<string, string> {
   const options = new Map<string, string>();
   for (const part of text === '' ? [] : text.split('&')) {
@@ -169,10 +192,15 @@ function flat(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
 }
 
-function wrong(why: string, hint = 'esdb://user:password@host:2113?tlsCAFile=/path/ca.crt'): StoreError {
+function wrong(
+  why: string,
+  hint = 'esdb://user:password@host:2113?tlsCAFile=/path/ca.crt',
+  cause?: unknown,
+): StoreError {
   return new StoreError(
     'foreign',
     'not-written',
     `the connection string of EventStoreDB is wrong: ${why} (hint: ${hint})`,
+    cause,
   );
 }

@@ -6,55 +6,14 @@
  * definitions, but not its reading functions: those cannot filter a read of `$all`, have no deadline, and take metadata
  * for JSON where they can.
  */
-import { readFileSync } from 'node:fs';
-import {
-  type ChannelCredentialOptions,
-  convertToCommandError,
-  ErrorType,
-  EventStoreDBClient,
-  isCommandError,
-  type SingleNodeOptions,
-  WrongExpectedVersionError,
-} from '@eventstore/db-client';
+import { convertToCommandError, EventStoreDBClient, type SingleNodeOptions } from '@eventstore/db-client';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import { StoreError } from './event-store.ts';
-import type { EventStoreDbAddress } from './eventstoredb-address.ts';
-import { CallError, type CallFailure } from './eventstoredb-errors.ts';
+import { type EventStoreDbAddress, readFiles } from './eventstoredb-address.ts';
+import { CallError, kindOf, withTimeout } from './eventstoredb-errors.ts';
 import type { LogEventData } from './eventstoredb-event.ts';
-
-/** A place in the transaction log of the server. */
-export interface LogPosition {
-  readonly commit: bigint;
-  readonly prepare: bigint;
-}
-
-export interface ReadEvent {
-  readonly stream: string;
-  readonly revision: number;
-  readonly position: LogPosition;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-}
-
-export type Message =
-  | { readonly type: 'event'; readonly event: ReadEvent }
-  /** All that matches up to here has been delivered. */
-  | { readonly type: 'checkpoint'; readonly position: LogPosition }
-  | { readonly type: 'no-such-stream' };
-
-/** What to read. `from` is inclusive for a read, and exclusive for a subscription. */
-export type Reading =
-  | { readonly of: 'stream'; readonly stream: string; readonly from: number; readonly count: number }
-  | { readonly of: 'last'; readonly stream?: string }
-  | {
-      readonly of: 'all';
-      readonly prefix: string;
-      readonly from: LogPosition | undefined;
-      readonly count: number;
-    }
-  | { readonly of: 'live'; readonly prefix: string; readonly from: LogPosition | undefined };
+import type { LogPosition, Message, Reading } from './eventstoredb-protocol.ts';
 
 /** Events of others that the server looks at between two signs of life. */
 const SEARCH_WINDOW = 500;
@@ -70,7 +29,7 @@ export class LogClient extends EventStoreDBClient {
 
   /** Connects when it is first needed. @throws StoreError when a file that the address names cannot be read */
   constructor(address: EventStoreDbAddress) {
-    super(settingsOf(address), credentialsOf(address), address.credentials);
+    super(settingsOf(address), { insecure: !address.tls, ...readFiles(address) }, address.credentials);
     // Without it the client would ask the server, without a deadline, whether it can append in batches, and would do
     // so: with all streams on one call, whose answers it looks up in one table for the whole process, and
     // throws where nobody can catch it when an answer comes after a failure.
@@ -212,29 +171,6 @@ function settingsOf(address: EventStoreDbAddress): SingleNodeOptions {
   };
 }
 
-function credentialsOf({ tls, files }: EventStoreDbAddress): ChannelCredentialOptions {
-  const { tlsCAFile, userCertFile, userKeyFile } = files;
-  return {
-    insecure: !tls,
-    ...(tlsCAFile === undefined ? {} : { rootCertificate: fileOf('tlsCAFile', tlsCAFile) }),
-    ...(userCertFile === undefined ? {} : { userCertFile: fileOf('userCertFile', userCertFile) }),
-    ...(userKeyFile === undefined ? {} : { userKeyFile: fileOf('userKeyFile', userKeyFile) }),
-  };
-}
-
-function fileOf(option: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new StoreError(
-      'foreign',
-      'not-written',
-      `cannot read ${option} of the connection string: ${(error as Error).message} (hint: it names a file in PEM)`,
-      error,
-    );
-  }
-}
-
 function requestFor(reading: Reading): InstanceType<typeof streams.ReadReq> {
   const { Options } = streams.ReadReq;
   const options = new Options();
@@ -279,47 +215,25 @@ function filterFor(prefix: string): InstanceType<typeof streams.ReadReq.Options.
 function messageOf(response: InstanceType<typeof streams.ReadResp>): Message | undefined {
   const event = response.getEvent()?.getEvent();
   if (event) {
-    const position = {
-      commit: BigInt(event.getCommitPosition()),
-      prepare: BigInt(event.getPreparePosition()),
-    };
     return {
       type: 'event',
       event: {
         stream: Buffer.from(event.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString(),
         revision: Number(event.getStreamRevision()),
-        position,
+        position: positionOf(event),
         data: event.getData_asU8(),
         metadata: event.getCustomMetadata_asU8(),
       },
     };
   }
   const checkpoint = response.getCheckpoint();
-  if (checkpoint)
-    return {
-      type: 'checkpoint',
-      position: {
-        commit: BigInt(checkpoint.getCommitPosition()),
-        prepare: BigInt(checkpoint.getPreparePosition()),
-      },
-    };
+  if (checkpoint) return { type: 'checkpoint', position: positionOf(checkpoint) };
   return response.hasStreamNotFound() ? { type: 'no-such-stream' } : undefined;
 }
 
-/** gRPC codes (https://grpc.github.io/grpc/core/md_doc_statuscodes.html) for which the client has no class. */
-const RESOURCE_EXHAUSTED = 8;
-const PERMISSION_DENIED = 7;
-const UNIMPLEMENTED = 12;
-
-const KINDS: Readonly<Partial<Record<ErrorType, CallFailure>>> = {
-  [ErrorType.WRONG_EXPECTED_VERSION]: 'wrong-revision',
-  [ErrorType.STREAM_DELETED]: 'deleted',
-  [ErrorType.ACCESS_DENIED]: 'denied',
-  [ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED]: 'too-large',
-  [ErrorType.NOT_LEADER]: 'not-leader',
-  [ErrorType.DEADLINE_EXCEEDED]: 'timeout',
-  [ErrorType.TIMEOUT]: 'timeout',
-};
+function positionOf(of: { getCommitPosition(): string; getPreparePosition(): string }): LogPosition {
+  return { commit: BigInt(of.getCommitPosition()), prepare: BigInt(of.getPreparePosition()) };
+}
 
 function callError(thrown: unknown): CallError {
   if (thrown instanceof CallError) return thrown;
@@ -331,33 +245,4 @@ function callError(thrown: unknown): CallError {
     return new CallError('lost', error.message, thrown);
   }
   return new CallError(kindOf(error), error.message, thrown);
-}
-
-function kindOf(error: Error): CallFailure {
-  if (error instanceof WrongExpectedVersionError) return 'wrong-revision';
-  // Said by grpc-js before a call begins, and by the client when it finds no node of a cluster.
-  if (/No connection established|Channel has been shut down|Failed to discover/.test(error.message))
-    return 'not-connected';
-  if (!isCommandError(error)) return 'lost';
-  switch (error.code) {
-    case PERMISSION_DENIED:
-      return 'denied';
-    case RESOURCE_EXHAUSTED:
-      return 'too-large';
-    case UNIMPLEMENTED:
-      return 'foreign';
-    default:
-      return KINDS[error.type] ?? 'lost';
-  }
-}
-
-/** What becomes of the promise after that is of no interest, its failure included. */
-function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new CallError('timeout', `no answer within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -17,6 +17,8 @@ export type CallFailure =
   | 'not-connected'
   /** The node said that it does not lead, before it did anything. The client turns to the leader. */
   | 'not-leader'
+  /** The node said that it starts, or has too much to do, before it did anything. */
+  | 'not-ready'
   | 'wrong-revision'
   /** The stream was deleted for good. */
   | 'deleted'
@@ -28,8 +30,40 @@ export type CallFailure =
   /** Anything else, a broken connection first of all. */
   | 'lost';
 
+/** What the client calls the errors that the server has told it of. */
+const KINDS: Readonly<Record<string, CallFailure>> = {
+  'wrong-expected-version': 'wrong-revision',
+  'stream-deleted': 'deleted',
+  'access-denied': 'denied',
+  'maximum-append-size-exceeded': 'too-large',
+  'not-leader': 'not-leader',
+  'deadline-exceeded': 'timeout',
+  timeout: 'timeout',
+};
+
+/** gRPC codes (https://grpc.github.io/grpc/core/md_doc_statuscodes.html) for which it has no name. */
+const CODES: Readonly<Record<number, CallFailure>> = { 7: 'denied', 8: 'too-large', 12: 'foreign' };
+
+/** Said by grpc-js before a call begins, and by the client when it finds no node of a cluster. */
+const NEVER_SENT =
+  /No connection established|Channel has been shut down|Failed to discover|waiting for name resolution|Waiting for LB pick/;
+
+/** Said by the server before it does anything. */
+const NOT_READY = /Server Is (Not Ready|Too Busy)/;
+
+/** @param error of the client */
+export function kindOf(error: Error & { readonly type?: string; readonly code?: number }): CallFailure {
+  if (NEVER_SENT.test(error.message)) return 'not-connected';
+  if (NOT_READY.test(error.message)) return 'not-ready';
+  return CODES[error.code ?? 0] ?? KINDS[error.type ?? ''] ?? 'lost';
+}
+
+const UNTAKEN: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
+
 /** How long before a call is made again that did not reach the leader, in ms. */
 const AGAIN_MS = 100;
+/** No call is made again in the last part of its time: it would end as a time-out, which says less. */
+const LAST_PART = 0.25;
 
 /**
  * Makes a call, and again while it is certain that no leader has taken it.
@@ -38,6 +72,7 @@ const AGAIN_MS = 100;
  */
 export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) => Promise<T>): Promise<T> {
   const deadline = performance.now() + timeoutMs;
+  const lastAgain = deadline - AGAIN_MS - LAST_PART * timeoutMs;
   let refusal: CallError | undefined;
   for (;;) {
     try {
@@ -47,8 +82,7 @@ export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) =>
       // The ms that were left say little. It stays a time-out: this call may have been taken.
       if (isCall && error.kind === 'timeout' && refusal)
         throw new CallError('timeout', `no answer in time; before that: ${refusal.message}`, error);
-      const untaken = isCall && (error.kind === 'not-connected' || error.kind === 'not-leader');
-      if (!untaken || performance.now() + AGAIN_MS >= deadline) throw error;
+      if (!isCall || !UNTAKEN.includes(error.kind) || performance.now() >= lastAgain) throw error;
       refusal = error;
       await delay(AGAIN_MS);
     }
@@ -91,6 +125,7 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
     hint: 'check that the server runs and the address is right; a server without TLS needs ?tls=false, a certificate of an authority of your own &tlsCAFile=FILE',
   },
   'not-leader': { failure: 'unavailable', hint: 'the cluster has no leader that can be reached' },
+  'not-ready': { failure: 'unavailable', hint: 'the server is starting, or has too much to do' },
   'wrong-revision': { failure: 'unavailable', hint: 'another process was first' },
   deleted: {
     failure: 'corrupt',
@@ -108,3 +143,14 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   timeout: { failure: 'unavailable', hint: 'the server or the network is too slow, or the server hangs' },
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
+
+/** What becomes of the promise after that is of no interest, its failure included. @throws CallError `timeout` */
+export function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new CallError('timeout', `no answer within ${Math.round(timeoutMs)} ms`)),
+      timeoutMs,
+    );
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

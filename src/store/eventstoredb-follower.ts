@@ -17,9 +17,10 @@ import {
   type Subscriber,
   type Subscription,
 } from './event-store.ts';
-import type { LogClient, LogPosition, Message } from './eventstoredb-client.ts';
+import type { LogClient } from './eventstoredb-client.ts';
 import { type CallError, readFailure } from './eventstoredb-errors.ts';
 import { Continuity, fromPosition, isBehind } from './eventstoredb-positions.ts';
+import type { LogPosition, Message } from './eventstoredb-protocol.ts';
 import { type LogReader, storedRecord } from './eventstoredb-reader.ts';
 
 /** Times in ms. */
@@ -99,7 +100,7 @@ export class Follower implements Subscription {
 
   /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
   async #readOnce(): Promise<boolean> {
-    const head = await this.#parts.reader.head();
+    const head = await this.#head();
     const page = await this.#parts.reader.pageAfter(this.#position);
     if (this.#isClosed) return true;
     this.#take(page);
@@ -120,7 +121,7 @@ export class Follower implements Subscription {
   /** @throws StoreError when the subscription has missed something; that is delivered before */
   async #probe(): Promise<void> {
     const { reader, server, times } = this.#parts;
-    const head = await reader.head();
+    const head = await this.#head();
     const page = await reader.pageAfter(this.#position);
     const last = page.at(-1);
     if (!last) {
@@ -143,6 +144,18 @@ export class Follower implements Subscription {
           `the subscription to EventStoreDB at ${server} fell silent; what it missed was read, and it is begun anew`,
         )
       );
+  }
+
+  /** @throws StoreError when the log ends before what was read from it already */
+  async #head(): Promise<LogPosition | undefined> {
+    const head = await this.#parts.reader.head();
+    if (this.#position && !(head && !isBehind(this.#position, head)))
+      throw new StoreError(
+        'corrupt',
+        'not-written',
+        `EventStoreDB at ${this.#parts.server} ends before what was read from it (hint: it was restored from a backup, or is another one now; stop all instances, see "Restoring a backup")`,
+      );
+    return head;
   }
 
   #startLive(): void {
@@ -196,12 +209,17 @@ export class Follower implements Subscription {
   /** Hands over what stands behind the last position. @throws StoreError when something is missing before it */
   #take(records: readonly StoredRecord[]): void {
     if (this.#isClosed) return;
-    const news = records.filter(({ position }) => isBehind(fromPosition(position), this.#position));
-    const last = news.at(-1);
-    if (!last) return;
-    for (const record of news) this.#continuity.check(record);
-    this.#position = fromPosition(last.position);
-    this.#subscriber.onRecords(news);
+    let last = this.#position;
+    const news: StoredRecord[] = [];
+    for (const record of records) {
+      const position = fromPosition(record.position);
+      if (!isBehind(position, last)) continue;
+      this.#continuity.check(record);
+      news.push(record);
+      last = position;
+    }
+    this.#position = last;
+    if (news.length > 0) this.#subscriber.onRecords(news);
   }
 
   /** @param head a position with nothing of ours before it: in a busy cluster nobody looks there again */

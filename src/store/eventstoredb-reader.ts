@@ -1,9 +1,10 @@
 /** Reading from EventStoreDB, page by page, each page with a time-out of its own. */
 import { PAGE_RECORDS, type StoredRecord, StoreError } from './event-store.ts';
-import type { LogClient, LogPosition, Message, ReadEvent } from './eventstoredb-client.ts';
+import type { LogClient } from './eventstoredb-client.ts';
 import { CallError, readFailure, untilTaken } from './eventstoredb-errors.ts';
 import { toRecord } from './eventstoredb-event.ts';
 import { Continuity, fromPosition, isBehind, missing, toPosition } from './eventstoredb-positions.ts';
+import type { LogPosition, Message, ReadEvent } from './eventstoredb-protocol.ts';
 
 export class LogReader {
   readonly #client: LogClient;
@@ -23,9 +24,9 @@ export class LogReader {
   async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
     for (let next = fromRevision; ; ) {
       const { records, isLast } = await this.#streamPage(stream, next, PAGE_RECORDS);
-      for (const { revision } of records) if (revision !== next++) throw missing(stream, next - 1, revision);
       if (records.length > 0) yield records;
       if (isLast) return;
+      next += records.length;
     }
   }
 
@@ -61,13 +62,14 @@ export class LogReader {
     for (let from = after; ; ) {
       try {
         // One more, since the read begins with the record at the position itself.
-        const { messages } = await this.#read({
+        const { messages, isWhole } = await this.#read({
           of: 'all',
           prefix: this.#prefix,
           from,
           count: PAGE_RECORDS + 1,
         });
         const events = eventsIn(messages).filter(({ position }) => isBehind(position, after));
+        if (events.length === 0 && !isWhole) throw new CallError('timeout', 'nothing came in time');
         return events.slice(0, PAGE_RECORDS).map((event) => this.#stored(event));
       } catch (error) {
         const isTimeout = error instanceof CallError && error.kind === 'timeout';
@@ -104,16 +106,19 @@ export class LogReader {
       if (messages.some(({ type }) => type === 'no-such-stream')) await this.#checkNeverThere(stream);
       // A stream that exists and has no first record has lost it.
       else if (from === 0 && records.length === 0) throw missing(stream, 0, 'the end');
+      for (const [i, { revision }] of records.entries())
+        if (revision !== from + i) throw missing(stream, from + i, revision);
       return { records, isLast: isWhole && records.length < count };
     } catch (error) {
       throw readFailure(error, this.#server);
     }
   }
 
-  /** A deleted stream reads like one that never was; its metadata stays. */
+  /** A deleted stream reads like one that never was; its metadata stays, and says from where on it is not deleted. */
   async #checkNeverThere(stream: string): Promise<void> {
     const { messages } = await this.#read({ of: 'last', stream: `$$${this.#prefix}${stream}` });
-    if (eventsIn(messages).length > 0) throw missing(stream, 0, 'the end');
+    const [metadata] = eventsIn(messages);
+    if (metadata && Buffer.from(metadata.data).includes('"$tb"')) throw missing(stream, 0, 'the end');
   }
 
   /**

@@ -36,7 +36,7 @@ const as = async (service: Service, name: Name, path: string, options: Ask = {})
 };
 
 async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
-  const service = await serve({ data, studies, args: ['--log-level', 'trace'] });
+  const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
   try {
     await use(service);
     for (const path of ['/metrics', '/openapi.json', '/docs', '/docs/start.js', '/readyz', '/healthz']) {

@@ -4,6 +4,8 @@ export type AppendFault =
   | 'none'
   /** An internal error, before anything was written. */
   | 'fails'
+  /** The node says that it is starting, before it did anything. */
+  | 'not-ready'
   /** The connection breaks before anything was written. */
   | 'drops'
   /** Written, and then the connection breaks. */
@@ -29,7 +31,7 @@ export type SubscriptionFault =
   | {
       readonly after: number;
       /** `silent` stays open and delivers nothing; `ends` says nothing either; `twice` gives each event twice. */
-      readonly then: 'silent' | 'ends' | 'fails' | 'twice' | 'skips';
+      readonly does: 'silent' | 'ends' | 'fails' | 'twice' | 'skips';
     };
 
 /** The faults of one kind of call: those for the next ones, and what all others meet. */

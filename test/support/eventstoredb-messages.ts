@@ -1,5 +1,6 @@
 /** Protobuf messages and gRPC errors of EventStoreDB's protocol, as its server makes them. */
 
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Metadata, type ServerErrorResponse, status } from '@grpc/grpc-js';
@@ -100,6 +101,46 @@ export const deletedFailure = (stream: string) =>
   failure(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', {
     'stream-name': stream,
   });
+
+/** Who gives wrong credentials is unknown, who gives none may do nothing. */
+export function accessFailure(
+  wanted: { readonly username: string; readonly password: string } | undefined,
+  metadata: Metadata,
+): ServerErrorResponse | undefined {
+  const [given] = metadata.get('authorization');
+  if (!wanted) return undefined;
+  if (given === undefined) return failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');
+  const basic = Buffer.from(`${wanted.username}:${wanted.password}`).toString('base64');
+  return given === `Basic ${basic}` ? undefined : failure(status.UNAUTHENTICATED, 'Bad gRPC response.');
+}
+
+/** A node that does not lead says who does, to whoever wants the leader. */
+export function leaderFailure(
+  leaderPort: number | undefined,
+  metadata: Metadata,
+): ServerErrorResponse | undefined {
+  if (leaderPort === undefined || !metadata.get('requires-leader').includes('true')) return undefined;
+  return failure(status.NOT_FOUND, 'Leader info available', 'not-leader', {
+    'leader-endpoint-host': '127.0.0.1',
+    'leader-endpoint-port': String(leaderPort),
+  });
+}
+
+/** @param nodes the last one leads */
+export function clusterInfo(
+  nodes: readonly { readonly port: number }[],
+): InstanceType<typeof gossip.ClusterInfo> {
+  const { LEADER, FOLLOWER } = gossip.MemberInfo.VNodeState;
+  return new gossip.ClusterInfo().setMembersList(
+    nodes.map(({ port }, i) =>
+      new gossip.MemberInfo()
+        .setState(i === nodes.length - 1 ? LEADER : FOLLOWER)
+        .setIsAlive(true)
+        .setTimeStamp('0')
+        .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(port)),
+    ),
+  );
+}
 
 function identifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
   return new shared.StreamIdentifier().setStreamName(Buffer.from(stream));

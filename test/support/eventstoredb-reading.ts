@@ -22,13 +22,17 @@ type Options = InstanceType<typeof streams.ReadReq.Options>;
 /** Events that one step of a search looks at before other calls get their turn. */
 const SEARCH_STEP = 200;
 
-/** A read that ends. @param searchMs how long the server takes to look at each event that the filter leaves out */
+/**
+ * A read that ends.
+ * @param searchMs how long the server takes to look at each event that the filter leaves out
+ * @returns how many events it has looked at
+ */
 export async function answerRead(
   call: ReadCall,
   options: Options,
   log: ServerLog,
   searchMs: number,
-): Promise<void> {
+): Promise<number> {
   const count = Number(options.getCount());
   const backwards = options.getReadDirection() === 1;
   const ofStream = options.getStream();
@@ -43,21 +47,23 @@ export async function answerRead(
         : events.filter(({ revision }) => revision >= from).slice(0, count))
         call.write(eventMessage(event));
     call.end();
-    return;
+    return 0;
   }
   if (backwards) {
     for (const event of log.all.slice(-count).reverse()) call.write(eventMessage(event));
     call.end();
-    return;
+    return 0;
   }
   const matches = filterOf(options);
   let given = 0;
+  let looked = 0;
   for (
     let at = firstAt(log, startOf(options));
     at < log.all.length && given < count && !call.cancelled;
     at++
   ) {
     const event = log.all[at];
+    looked++;
     if (event && matches(event)) {
       call.write(eventMessage(event));
       given++;
@@ -66,6 +72,7 @@ export async function answerRead(
     }
   }
   call.end();
+  return looked;
 }
 
 /** A subscription: what stands there, `caughtUp`, and what comes. @returns how to end it from outside */
@@ -110,7 +117,7 @@ export function subscribe(
   const give = (event: ServerEvent) => {
     const plan = typeof fault === 'object' ? fault : undefined;
     const before = sent++;
-    switch (plan && before >= plan.after ? plan.then : 'none') {
+    switch (plan && before >= plan.after ? plan.does : 'none') {
       case 'silent':
         finish();
         return;

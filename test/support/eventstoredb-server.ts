@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
-import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import type gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
@@ -19,7 +20,16 @@ import {
 } from '@grpc/grpc-js';
 import { type AppendFault, Faults, type ReadFault, type SubscriptionFault } from './eventstoredb-faults.ts';
 import { NO_STREAM, type ProposedEvent, ServerLog, StreamDeleted } from './eventstoredb-log.ts';
-import { appendResponse, deletedFailure, failure, proposed, streamName } from './eventstoredb-messages.ts';
+import {
+  accessFailure,
+  appendResponse,
+  clusterInfo,
+  deletedFailure,
+  failure,
+  leaderFailure,
+  proposed,
+  streamName,
+} from './eventstoredb-messages.ts';
 import { answerRead, type ReadCall, subscribe } from './eventstoredb-reading.ts';
 
 export interface EventStoreDbServerOptions {
@@ -54,6 +64,8 @@ export class EventStoreDbServer {
   readonly received: Append[] = [];
   /** How long it looks at an event that a filter leaves out, in ms. */
   searchMs = 0;
+  /** Events that filtered reads have looked at. */
+  lookedAt = 0;
   /** Set when another node leads. */
   leader: EventStoreDbServer | undefined;
   /** While it is set, connections are taken and nothing is ever said on them. */
@@ -80,9 +92,11 @@ export class EventStoreDbServer {
       append: (call: AppendCall, answer: AppendAnswer) => this.#append(call, answer),
       read: (call: ReadCall) => this.#read(call),
     });
+    // A real server would say that it takes appends in batches. The adapter must not even ask: see docs/adr/0009.
+    grpc.addService(featuresService.ServerFeaturesService, { getSupportedMethods: () => undefined });
     grpc.addService(gossipService.GossipService, {
       read: (_: unknown, answer: sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>) =>
-        answer(null, this.#members()),
+        answer(null, clusterInfo(this.leader ? [this, this.leader] : [this])),
     });
     const credentials = tls
       ? ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
@@ -109,6 +123,15 @@ export class EventStoreDbServer {
     this.#grpc?.forceShutdown();
     await closed;
     this.#net = undefined;
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Takes no new connections; those that are open stay. */
+  closeDoor(): void {
+    this.#net?.close();
   }
 
   dropConnections(): void {
@@ -138,7 +161,9 @@ export class EventStoreDbServer {
     const { tls, credentials } = this.#options;
     const user = credentials ? `${credentials.username}:${encodeURIComponent(credentials.password)}@` : '';
     const options = new URLSearchParams({ tls: String(tls !== undefined), ...query });
-    return `esdb://${user}127.0.0.1:${this.port}?${options}`;
+    // A certificate's names are compared with this one; it has to be one for TLS.
+    const host = tls ? 'localhost' : '127.0.0.1';
+    return `esdb://${user}${host}:${this.port}?${options}`;
   }
 
   #append(call: AppendCall, answer: AppendAnswer): void {
@@ -188,6 +213,9 @@ export class EventStoreDbServer {
       case 'fails':
         answer(failure(status.INTERNAL, 'something went wrong'));
         return;
+      case 'not-ready':
+        answer(failure(status.UNAVAILABLE, 'Server Is Not Ready'));
+        return;
       case 'times-out':
         write();
         answer(failure(status.ABORTED, 'Operation timed out: Commit phase timeout.'));
@@ -236,41 +264,17 @@ export class EventStoreDbServer {
     if (fault === 'fails') call.emit('error', failure(status.INTERNAL, 'something went wrong'));
     if (fault === 'drops' || fault === 'fails' || fault === 'never-answers') return;
     try {
-      await answerRead(call, options, this.log, this.searchMs);
+      this.lookedAt += await answerRead(call, options, this.log, this.searchMs);
     } catch (error) {
       if (!(error instanceof StreamDeleted)) throw error;
       call.emit('error', deletedFailure(error.stream));
     }
   }
 
-  /** Wrong credentials are unknown, none at all may do nothing; and a node that does not lead says who does. */
   #refusal(call: AppendCall | ReadCall): ReturnType<typeof failure> | undefined {
-    const { credentials } = this.#options;
-    const [given] = call.metadata.get('authorization');
-    if (credentials) {
-      if (given === undefined) return failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');
-      const wanted = Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64');
-      if (given !== `Basic ${wanted}`) return failure(status.UNAUTHENTICATED, 'Bad gRPC response.');
-    }
-    if (this.leader && call.metadata.get('requires-leader').includes('true'))
-      return failure(status.NOT_FOUND, `Leader info available`, 'not-leader', {
-        'leader-endpoint-host': '127.0.0.1',
-        'leader-endpoint-port': String(this.leader.port),
-      });
-    return undefined;
-  }
-
-  #members(): InstanceType<typeof gossip.ClusterInfo> {
-    const { LEADER, FOLLOWER } = gossip.MemberInfo.VNodeState;
-    const nodes = this.leader ? [this, this.leader] : [this];
-    return new gossip.ClusterInfo().setMembersList(
-      nodes.map((node) =>
-        new gossip.MemberInfo()
-          .setState(node.leader ? FOLLOWER : LEADER)
-          .setIsAlive(true)
-          .setTimeStamp('0')
-          .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(node.port)),
-      ),
+    return (
+      accessFailure(this.#options.credentials, call.metadata) ??
+      leaderFailure(this.leader?.port, call.metadata)
     );
   }
 }

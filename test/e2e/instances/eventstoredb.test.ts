@@ -1,6 +1,6 @@
 /**
  * Services on several machines, as far as one machine can show it: separate data folders, one EventStoreDB, one signing
- * key. On the server of EVENTSTOREDB_URL, or on the one of the tests that speaks its protocol.
+ * key. Which server that is, support/eventstoredb-target.ts says.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { type ServerEvent, ServerLog } from '../../support/eventstoredb-log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
+import { eventStoreDb } from '../../support/eventstoredb-target.ts';
 import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
 import { issueKeys, launch, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -19,20 +20,21 @@ const FOLLOWED_WITHIN_MS = 1000;
 const FOLLOWED_AT_LAST_MS = 15_000;
 const KEYS = { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] } as const;
 
-const given = process.env['EVENTSTOREDB_URL'];
-const server = given === undefined ? await new EventStoreDbServer().start() : undefined;
+const target = await eventStoreDb();
+/** Of the tests, since it can be made to fail. */
+const server = await new EventStoreDbServer().start();
 const temporaryFolder = temporaryFolders();
 const running: Service[] = [];
 afterEach(async () => {
   for (const service of running.splice(0)) await service.kill();
-  server?.appends.clear();
+  server.appends.clear();
 });
-afterAll(() => server?.stop());
+afterAll(() => Promise.all([server.stop(), target.stop()]));
 
 let logs = 0;
 
 /** A new log in the store; each instance has a folder of its own. */
-function newLog(store = given ?? server?.connectionString() ?? '') {
+function newLog(store = target.connectionString) {
   const folder = temporaryFolder();
   const prefix = `instances-${process.pid}-${Date.now()}-${++logs}`;
   const signingKey = join(folder, 'signing-key');
@@ -165,11 +167,9 @@ describe('services on one EventStoreDB', () => {
   });
 });
 
-describe.skipIf(!server)('services on a server that fails', () => {
-  const { appends } = server ?? new EventStoreDbServer();
-
+describe('services on a server that fails', () => {
   it('lose and double nothing when it crashes under load and comes back', async () => {
-    const log = newLog();
+    const log = newLog(server.connectionString());
     const keys = await log.keysOf();
     const choices = seededChoices();
     const account = new Account(choices);
@@ -178,10 +178,10 @@ describe.skipIf(!server)('services on a server that fails', () => {
     const clients = startClients(account, choices, targets, 16);
     await delay(700);
     for (let crash = 0; crash < 3; crash++) {
-      await server?.stop();
+      await server.stop();
       await delay(300);
-      await server?.start();
-      appends.next('writes-and-drops', 'none', 'times-out', 'drops', { lateMs: 200 });
+      await server.start();
+      server.appends.next('writes-and-drops', 'none', 'times-out', 'drops', { lateMs: 200 });
       await delay(1200);
     }
     clients.stop();

@@ -1,0 +1,131 @@
+/** Who may talk to whom: TLS, credentials, and connection strings that cannot be honoured. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
+import { eventStoreDbScene, failureOf } from '../../support/eventstoredb-scene.ts';
+import { readAll, records, texts } from '../../support/store-contract.ts';
+
+const scene = eventStoreDbScene();
+/** With what connection strings must escape, and a colon, at which the client would cut it. */
+const credentials = { username: 'urn', password: 'p@ss:w/rd?&%é' };
+const folder = mkdtempSync(join(tmpdir(), 'urn-esdb-tls-'));
+const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+
+beforeAll(() => {
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const made = ['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
+  execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=DNS:localhost'], {
+    stdio: 'ignore',
+  });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const secured = () =>
+  scene.server({ tls: { key: readFileSync(key), cert: readFileSync(cert) }, credentials });
+
+/** What a store at this address says when it appends and reads. */
+async function failuresAt(port: number, at: string): Promise<StoreError[]> {
+  const store = scene.store(await scene.server(), { at: at.replace('HOST', `localhost:${port}`) });
+  return [
+    await failureOf(store.append('study-a', NO_STREAM, records('a', 1))),
+    await failureOf(readAll(store)),
+  ];
+}
+
+describe('TLS and credentials of the connection string', () => {
+  it('open a server that wants both', async () => {
+    const server = await secured();
+    const store = scene.store(server, { at: server.connectionString({ tlsCAFile: cert }) });
+    const heard = scene.listen(store);
+    expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual({ type: 'written' });
+    expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
+    await heard.until(2);
+  });
+
+  it('that are wrong, or missing, are refused as that: nothing is written, and no password is quoted', async () => {
+    const server = await secured();
+    const ca = `tlsCAFile=${encodeURIComponent(cert)}`;
+    for (const at of [`esdb://urn:guessed-password@HOST?${ca}`, `esdb://HOST?${ca}`]) {
+      for (const error of await failuresAt(server.port, at)) {
+        expect([error.failure, error.outcome]).toEqual(['unavailable', 'not-written']);
+        expect(error.message).toMatch(/hint: user and password stand in the connection string/);
+        expect(JSON.stringify(error) + error.message).not.toContain('guessed');
+      }
+    }
+    expect(server.log.all).toEqual([]);
+  });
+
+  it('without the authority’s certificate, or without TLS, do not connect, and the message says what is missing', async () => {
+    const server = await secured();
+    for (const at of ['esdb://urn:p@HOST', 'esdb://HOST?tls=false']) {
+      for (const error of await failuresAt(server.port, at)) {
+        expect(error.failure).toBe('unavailable');
+        expect(error.message).toMatch(/tlsCAFile|see the log/);
+      }
+    }
+    const plain = await scene.server();
+    const [error] = await failuresAt(plain.port, 'esdb://HOST');
+    expect(error?.message).toContain('?tls=false');
+  });
+});
+
+describe('a connection string', () => {
+  const refused: [string, RegExp][] = [
+    ['esdb://admin:SECRET@host?tls=false', /a password and tls=false/],
+    ['esdb://host?tlsVerifyCert=false', /certificates are always verified/],
+    ['esdb://host?nodePreference=follower', /exact revisions need the leader/],
+    ['esdb://host?throwOnAppendFailure=false', /wrong revisions/],
+    ['esdb://host?defaultDeadline=1000', /not known here.*time-outs of its own/],
+    ['esdb://admin:SECRET@host?tsl=false', /not known here/],
+    ['esdb://host?tls', /not known here, or has no value/],
+    ['esdb://host?tls=yes', /tls is neither true nor false/],
+    ['esdb://host?tls=false&tlsCAFile=ca.pem', /names certificates and has tls=false/],
+    ['esdb://host?userCertFile=a.pem', /belong together/],
+    ['esdb://host?keepAliveInterval=50', /below 10000/],
+    ['esdb://host?gossipTimeout=soon', /no. a whole number|not a whole number/],
+    ['esdb://SECRET@host', /not user:password/],
+    ['esdb://admin:SEC%RET@host', /begins no percent-encoding/],
+    ['esdb://host:port', /no valid host/],
+    ['esdb://host:99999', /no valid host/],
+    ['esdb://', /no valid host/],
+    ['esdb+discover://a,b', /takes one host/],
+    ['kurrentdb://host', /does not begin with esdb/],
+    ['esdb://host?tlsCAFile=/nowhere/ca.pem', /cannot read tlsCAFile.*hint: it names a file in PEM/],
+  ];
+  it.each(refused)(
+    '%s is refused, with a hint and without its password, and nothing is printed',
+    (at, why) => {
+      const printed = (['log', 'warn', 'error'] as const).map((method) =>
+        vi.spyOn(console, method).mockImplementation(() => undefined),
+      );
+      const error = thrown(() => new EventStoreDbStore(at, 'urn'));
+      expect([error.failure, error.outcome]).toEqual(['foreign', 'not-written']);
+      expect(error.message).toMatch(why);
+      expect(error.message).toContain('(hint: ');
+      expect(error.message).not.toContain('SEC');
+      for (const spy of printed) {
+        expect(spy).not.toHaveBeenCalled();
+        spy.mockRestore();
+      }
+    },
+  );
+
+  it.each(['', 'a.b', 'ä', '$all', 'a b', 'a'.repeat(101)])('takes no prefix %j', (prefix) => {
+    const error = thrown(() => new EventStoreDbStore('esdb://host', prefix));
+    expect([error.failure, error.message]).toEqual(['foreign', expect.stringContaining('(hint: ')]);
+  });
+});
+
+function thrown(make: () => unknown): StoreError {
+  try {
+    make();
+  } catch (error) {
+    if (error instanceof StoreError) return error;
+    throw error;
+  }
+  throw new Error('it was taken');
+}

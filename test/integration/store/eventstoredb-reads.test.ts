@@ -1,0 +1,295 @@
+/** Reading and following an EventStoreDB that misbehaves, or whose streams were tampered with. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { NO_STREAM } from '../../../src/store/event-store.ts';
+import type { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
+import type { SubscriptionFault } from '../../support/eventstoredb-faults.ts';
+import { jsonEvent, type ServerLog } from '../../support/eventstoredb-log.ts';
+import { eventStoreDbScene, failureOf } from '../../support/eventstoredb-scene.ts';
+import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
+
+const scene = eventStoreDbScene();
+
+async function open() {
+  const server = await scene.server();
+  return { server, store: scene.store(server) };
+}
+
+/** Appends `count` records, one at a time. */
+async function appendTo(
+  store: EventStoreDbStore,
+  stream: string,
+  from: number,
+  count: number,
+): Promise<void> {
+  for (let i = from; i < from + count; i++) await store.append(stream, i - 1, records(`${stream}-${i}-`, 1));
+}
+
+/** Events of another program. */
+function crowd(log: ServerLog, count: number): void {
+  for (let i = 0; i < count; i++)
+    log.append(`other-${i % 7}`, Math.floor(i / 7) - 1, [jsonEvent('Other', '{}')]);
+}
+
+const CORRUPT = {
+  failure: 'corrupt',
+  message: expect.stringMatching(/study-a are missing .*hint: .*\$maxCount/),
+};
+
+describe('a stream whose first records were cut off', () => {
+  it.each<[string, (log: ServerLog) => void]>([
+    ['by $maxCount', (log) => log.setMetadata('urn.study-a', { $maxCount: 2 })],
+    ['by $tb', (log) => log.setMetadata('urn.study-a', { $tb: 3 })],
+    ['all of them', (log) => log.setMetadata('urn.study-a', { $tb: 5 })],
+    ['when it was deleted', (log) => log.softDelete('urn.study-a')],
+  ])('%s, is no younger stream', async (_, cutOff) => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 5);
+    await appendTo(store, 'study-b', 0, 2);
+    cutOff(server.log);
+    expect(await failureOf(readStream(store, 'study-a'))).toMatchObject(CORRUPT);
+    expect(await readStream(store, 'study-b')).toHaveLength(2);
+    expect(await readStream(store, 'study-c')).toEqual([]);
+  });
+
+  it('is not one that has rights of its own and no record yet', async () => {
+    const { server, store } = await open();
+    server.log.append('$$urn.study-a', NO_STREAM, [jsonEvent('$metadata', '{"$acl":{"$d":"$admins"}}')]);
+    expect(await readStream(store, 'study-a')).toEqual([]);
+    await appendTo(store, 'study-a', 0, 2);
+    expect(await readStream(store, 'study-a')).toHaveLength(2);
+  });
+
+  it('for good, is no stream that never was', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 2);
+    server.log.tombstone('urn.study-a');
+    const error = await failureOf(readStream(store, 'study-a'));
+    expect(error).toMatchObject({ failure: 'corrupt' });
+    expect(error.message).toMatch(/is deleted.*hint: .*restore a backup/);
+    expect((await failureOf(store.append('study-a', 1, records('c', 1)))).outcome).toBe('not-written');
+  });
+
+  it('and scavenged, is noticed when all is read or followed', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 5);
+    server.log.setMetadata('urn.study-a', { $tb: 3 });
+    server.log.scavenge();
+    expect(await failureOf(readAll(store))).toMatchObject(CORRUPT);
+    const heard = scene.listen(store);
+    await vi.waitFor(() => expect(heard.errors).not.toEqual([]), 5000);
+    expect(heard.errors[0]).toMatchObject(CORRUPT);
+    expect([heard.records, heard.caughtUp]).toEqual([[], 0]);
+  });
+
+  it('when it was deleted, is not begun anew without notice', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 3);
+    server.log.softDelete('urn.study-a');
+    const error = await failureOf(store.append('study-a', NO_STREAM, records('new', 1)));
+    expect(error).toMatchObject({ failure: 'corrupt', outcome: 'unclear' });
+    expect(error.message).toMatch(/study-a are missing .* from revision 0 to 3/);
+    expect(await failureOf(readStream(store, 'study-a'))).toMatchObject(CORRUPT);
+  });
+});
+
+describe('what others put into the cluster', () => {
+  it('never comes through: system streams, links, metadata, other programs', async () => {
+    const { server, store } = await open();
+    const { log } = server;
+    const heard = scene.listen(store);
+    log.append('$ce-urn.study', NO_STREAM, [jsonEvent('$>', '0@urn.study-a')]);
+    log.append('$stats-127.0.0.1:2113', NO_STREAM, [jsonEvent('$statsCollected', '{}')]);
+    log.append('urnx.study-a', NO_STREAM, [jsonEvent('Other', '{}')]);
+    log.append('urn', NO_STREAM, [jsonEvent('Other', '{}')]);
+    await appendTo(store, 'study-a', 0, 2);
+    log.setMetadata('urn.study-a', { $maxCount: 1000 });
+    expect((await readAll(store)).map(({ stream }) => stream)).toEqual(['study-a', 'study-a']);
+    await heard.until(2);
+    await heard.untilCaughtUp();
+    expect(heard.records).toEqual(await readAll(store));
+  });
+
+  it('into a stream of ours has no leaf: whoever checks records stops at this stream, and only there', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 1);
+    server.log.append('urn.study-a', 0, [jsonEvent('Other', '{"a":1}')]);
+    await appendTo(store, 'study-b', 0, 1);
+    const [, foreign, behind] = await readAll(store);
+    expect(foreign).toMatchObject({ stream: 'study-a', revision: 1, leaf: new Uint8Array(32) });
+    expect(behind).toMatchObject({ stream: 'study-b', revision: 0 });
+  });
+
+  it('is not looked through again and again once all of ours is known', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 1);
+    crowd(server.log, 3000);
+    const heard = scene.listen(store);
+    await heard.until(1);
+    await heard.untilCaughtUp();
+    server.lookedAt = 0;
+    for (let i = 0; i < 5; i++) await heard.untilCaughtUp();
+    expect(server.lookedAt).toBeLessThan(20);
+    await appendTo(store, 'study-a', 1, 1);
+    await heard.until(2);
+  });
+
+  it('is crossed however long it takes the server to look through it', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 1);
+    crowd(server.log, 4000);
+    await appendTo(store, 'study-a', 1, 1);
+    // 1.2 s for the whole stretch, three times what one page may take.
+    server.searchMs = 0.3;
+    expect(texts(await readAll(store))).toEqual(['study-a-0-0', 'study-a-1-0']);
+    const heard = scene.listen(store);
+    await heard.until(2);
+    await heard.untilCaughtUp();
+  });
+});
+
+describe('a read', () => {
+  it('that gets no answer ends in time', async () => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 1);
+    server.reads.always = 'never-answers';
+    const began = performance.now();
+    const error = await failureOf(readStream(store, 'study-a'));
+    expect(error).toMatchObject({ failure: 'unavailable', outcome: 'not-written' });
+    expect((await failureOf(readAll(store))).failure).toBe('unavailable');
+    expect(performance.now() - began).toBeLessThan(3000);
+  });
+
+  it('of a position of another kind of store says so', async () => {
+    const { store } = await open();
+    expect(() => store.readAll('17')).toThrow('a position of another kind of store');
+  });
+});
+
+describe('a subscription', () => {
+  const faults: SubscriptionFault[] = [
+    'never-answers',
+    { after: 0, does: 'silent' },
+    { after: 3, does: 'silent' },
+    { after: 3, does: 'ends' },
+    { after: 3, does: 'fails' },
+    { after: 2, does: 'twice' },
+    { after: 3, does: 'skips' },
+  ];
+  it.each(faults)('goes on when the server does %j: each record once, in order', async (fault) => {
+    const { server, store } = await open();
+    await appendTo(store, 'study-a', 0, 1);
+    server.subscriptions.next(fault, fault);
+    const heard = scene.listen(store);
+    await heard.until(1);
+    await appendTo(store, 'study-a', 1, 10);
+    await appendTo(store, 'study-b', 0, 10);
+    await heard.until(21);
+    await heard.untilCaughtUp();
+    expect(heard.records).toEqual(await readAll(store));
+    if (typeof fault === 'string' || fault.does !== 'twice') expect(heard.errors).not.toEqual([]);
+  });
+
+  it.each(['without-error', 'with-error', 'silently'] as const)(
+    'that the server ends %s again and again delivers each record once, in order',
+    async (how) => {
+      const { server, store } = await open();
+      const heard = scene.listen(store);
+      await heard.untilCaughtUp();
+      for (let round = 0; round < 5; round++) {
+        await appendTo(store, 'study-a', round * 5, 5);
+        server.endSubscriptions(how);
+        await heard.until((round + 1) * 5);
+      }
+      expect(heard.records).toEqual(await readAll(store));
+    },
+  );
+
+  it('is heard of within a second when another store appends, also after it fell silent', async () => {
+    const server = await scene.server();
+    // With the times that a service has.
+    const [here, there] = [scene.store(server, { limits: {} }), scene.store(server, { limits: {} })];
+    const heard = scene.listen(here);
+    await heard.untilCaughtUp();
+    for (const how of ['live', 'silent'] as const) {
+      await delay(200);
+      if (how === 'silent') server.endSubscriptions('silently');
+      const before = heard.records.length;
+      const began = performance.now();
+      await appendTo(there, 'study-a', before, 1);
+      await heard.until(before + 1);
+      expect(performance.now() - began).toBeLessThan(1000);
+    }
+  });
+
+  it('survives a restart of the server, and its errors name no caught-up', async () => {
+    const { server, store } = await open();
+    const heard = scene.listen(store);
+    await appendTo(store, 'study-a', 0, 3);
+    await heard.until(3);
+    await server.stop();
+    await vi.waitFor(() => expect(heard.errors.length).toBeGreaterThan(0), 5000);
+    const caughtUp = heard.caughtUp;
+    await delay(300);
+    expect(heard.caughtUp).toBe(caughtUp);
+    await server.start();
+    const began = performance.now();
+    await heard.untilCaughtUp();
+    expect(performance.now() - began).toBeLessThan(15_000);
+    await appendTo(store, 'study-a', 3, 2);
+    await heard.until(5);
+    expect(heard.records).toEqual(await readAll(store));
+  });
+
+  it('does not take a server that was restored from an old backup for the log that it followed', async () => {
+    const { server, store } = await open();
+    const heard = scene.listen(store);
+    await appendTo(store, 'study-a', 0, 3);
+    await heard.until(3);
+    await server.stop();
+    const backup = await scene.server();
+    const other = scene.store(backup);
+    await appendTo(other, 'study-a', 0, 2);
+    const [port, log] = [server.port, backup.log];
+    await backup.stop();
+    const restored = await scene.server({ port, log });
+    heard.errors.length = 0;
+    await vi.waitFor(() => expect(heard.errors.map(({ failure }) => failure)).toContain('corrupt'), 10_000);
+    const { message } = heard.errors.find(({ failure }) => failure === 'corrupt') ?? {};
+    expect(message).toMatch(/ends before what was read from it .*hint: it was restored/);
+    const caughtUp = heard.caughtUp;
+    await delay(300);
+    expect([heard.caughtUp, heard.records.length]).toEqual([caughtUp, 3]);
+    await restored.stop();
+  });
+
+  it('says that all has been delivered also while others append without a pause', async () => {
+    const server = await scene.server();
+    // With the times that a service has.
+    const [here, there] = [scene.store(server, { limits: {} }), scene.store(server, { limits: {} })];
+    const heard = scene.listen(here);
+    await heard.untilCaughtUp();
+    const before = heard.caughtUp;
+    const began = performance.now();
+    let count = 0;
+    while (performance.now() - began < 3000) await appendTo(there, 'study-a', count++, 1);
+    expect(heard.caughtUp - before).toBeGreaterThanOrEqual(3);
+    await heard.until(count);
+    expect(heard.errors).toEqual([]);
+    expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(count).keys()]);
+  });
+
+  it('survives connections that break while records are coming', async () => {
+    const { server, store } = await open();
+    const heard = scene.listen(store);
+    for (let i = 0; i < 40; i++) {
+      if (i % 8 === 7) server.dropConnections();
+      for (;;) {
+        const result = await store.append('study-a', i - 1, records(`r${i}-`, 1)).catch(() => undefined);
+        if (result?.type === 'written') break;
+      }
+    }
+    await heard.until(40);
+    expect(heard.texts).toEqual(Array.from({ length: 40 }, (_, i) => `r${i}-0`));
+  });
+});

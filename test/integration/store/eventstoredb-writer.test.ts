@@ -1,0 +1,106 @@
+/** The write path over an EventStoreDB that breaks at random: what was answered is written once, and stays serial. */
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import type { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import type { AppendFault, ReadFault } from '../../support/eventstoredb-faults.ts';
+import { eventStoreDbScene } from '../../support/eventstoredb-scene.ts';
+import type { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
+import { REGISTER, randomize, STREAM } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+import { eventsIn, factOf, type WritingProcess, writingProcess } from '../../support/writing-process.ts';
+
+const scene = eventStoreDbScene();
+/** Much shorter than a service's, so that an append that is never answered costs little. */
+const TIMES = {
+  appendTimeoutMs: 250,
+  readTimeoutMs: 1000,
+  probeMs: 50,
+  graceMs: 50,
+  pauseMs: [5, 20] as const,
+};
+const LIMITS = { batchCommands: 2, deadlineMs: 20_000, appendTimeoutMs: 600 };
+const RUNS = 12;
+
+const appendFaults = fc.array(
+  fc.constantFrom<AppendFault>(
+    'none',
+    'fails',
+    'drops',
+    'writes-and-drops',
+    'never-answers',
+    'writes-and-never-answers',
+    'lands-late',
+    'times-out',
+    { lateMs: 300 },
+  ),
+  { maxLength: 8 },
+);
+const readFaults = fc.array(fc.constantFrom<ReadFault>('none', 'fails', 'drops'), { maxLength: 6 });
+
+const participants = (count: number, series: string) =>
+  Array.from({ length: count }, (_, i) => `${series}-${String(i).padStart(3, '0')}`);
+
+/** A process that knows the study and follows the log. */
+async function processAt(store: EventStoreDbStore, series: number): Promise<WritingProcess> {
+  const process = writingProcess(store, { series, limits: LIMITS });
+  await process.runner.rebuild();
+  process.runner.follow();
+  return process;
+}
+
+/** As a site does it: what is not known to be recorded is sent again. */
+async function enrol(process: WritingProcess, participantId: string): Promise<string> {
+  for (;;) {
+    const answer = await process.submit(randomize(participantId));
+    if (answer !== 'unavailable') return answer;
+  }
+}
+
+/** The participants that a log holds, in its order, which is checked to be one that an undisturbed log could have. */
+async function allocatedIn(server: EventStoreDbServer): Promise<string[]> {
+  const events = await eventsIn(scene.store(server, { limits: {} }));
+  const ids = events.flatMap((event) =>
+    event.type === 'ParticipantRandomized' ? [event.data.participantId] : [],
+  );
+  const undisturbed = new MemoryStore();
+  const alone = writingProcess(undisturbed);
+  await alone.submit(REGISTER);
+  for (const id of ids) await alone.submit(randomize(id));
+  expect(events.map(factOf)).toEqual((await eventsIn(undisturbed)).map(factOf));
+  return ids;
+}
+
+describe('an EventStoreDB that breaks at random', () => {
+  it.each([1, 2])('takes from %d processes one event for each command, in one order', async (processes) => {
+    await check(
+      fc.asyncProperty(appendFaults, readFaults, async (met, metByReads) => {
+        const server = await scene.server();
+        const stores = Array.from({ length: processes }, () => scene.store(server, { limits: TIMES }));
+        const all = await Promise.all(stores.map((store, i) => processAt(store, i + 1)));
+        for (const process of all) expect(await process.submit(REGISTER)).toMatch(/registered/);
+        server.appends.next(...met);
+        server.reads.next(...metByReads);
+        const landing = setInterval(() => server.landLate(), 100);
+        const ids = all.map((_, i) => participants(10, String(i)));
+        const answers = await Promise.all(
+          all.flatMap((process, i) => (ids[i] ?? []).map((id) => enrol(process, id))),
+        );
+        clearInterval(landing);
+        server.landLate();
+        for (const faults of [server.appends, server.reads]) faults.clear();
+        // Sent again after it was recorded, an enrolment is answered as the duplicate that it is.
+        for (const answer of answers) expect(answer).toMatch(/^(randomized|duplicate)$/);
+        const written = await allocatedIn(server);
+        expect([...written].sort()).toEqual(ids.flat());
+        for (const process of all) {
+          const { runner } = process;
+          await vi.waitFor(() => expect(runner.revision(STREAM)).toBe(written.length), 10_000);
+          runner.stop();
+          expect(process.participants.inOrder.map(({ participantId }) => participantId)).toEqual(written);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

@@ -1,0 +1,87 @@
+/** Stores at the EventStoreDB server of the tests that must be closed, and what their subscriptions hear. */
+import { afterEach, expect, vi } from 'vitest';
+import type { Position, StoredRecord, StoreError } from '../../src/store/event-store.ts';
+import { type EventStoreDbLimits, EventStoreDbStore } from '../../src/store/eventstoredb.ts';
+import { EventStoreDbServer, type EventStoreDbServerOptions } from './eventstoredb-server.ts';
+import { texts } from './store-contract.ts';
+
+/** Times that a test can wait for. */
+export const QUICK: Partial<EventStoreDbLimits> = {
+  appendTimeoutMs: 400,
+  readTimeoutMs: 400,
+  probeMs: 100,
+  graceMs: 100,
+  pauseMs: [20, 100],
+};
+
+const DELIVERY_MS = 15_000;
+
+/** To be called once in a test file: what it opens is closed after each test. */
+export function eventStoreDbScene() {
+  const opened: { close(): unknown }[] = [];
+  afterEach(async () => {
+    for (const one of opened.splice(0).reverse()) await one.close();
+  });
+  return {
+    async server(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
+      const server = await new EventStoreDbServer(options).start();
+      opened.push({ close: () => server.stop() });
+      return server;
+    },
+    store(
+      server: EventStoreDbServer,
+      { prefix = 'urn', limits = QUICK, at = server.connectionString() } = {},
+    ): EventStoreDbStore {
+      const store = new EventStoreDbStore(at, prefix, limits);
+      opened.push(store);
+      return store;
+    },
+    listen(store: EventStoreDbStore, after?: Position): Heard {
+      const heard = new Heard();
+      opened.push({ close: store.subscribe(after, heard).close });
+      return heard;
+    },
+  };
+}
+
+export class Heard {
+  readonly records: StoredRecord[] = [];
+  readonly errors: StoreError[] = [];
+  caughtUp = 0;
+
+  onRecords(page: readonly StoredRecord[]): void {
+    this.records.push(...page);
+  }
+
+  onCaughtUp(): void {
+    this.caughtUp++;
+  }
+
+  onError(error: StoreError): void {
+    this.errors.push(error);
+  }
+
+  get texts(): string[] {
+    return texts(this.records);
+  }
+
+  async until(count: number): Promise<void> {
+    await vi.waitFor(() => expect(this.records.length).toBeGreaterThanOrEqual(count), DELIVERY_MS);
+  }
+
+  /** Until it was said again that all has been delivered. */
+  async untilCaughtUp(): Promise<void> {
+    const before = this.caughtUp;
+    await vi.waitFor(() => expect(this.caughtUp).toBeGreaterThan(before), DELIVERY_MS);
+  }
+}
+
+/** The error of a promise that must fail. */
+export async function failureOf(promise: Promise<unknown>): Promise<StoreError> {
+  const result = await promise.then(
+    (value) => ({ value }),
+    (error: StoreError) => ({ error }),
+  );
+  if (!('error' in result)) throw new Error(`it did not fail: ${JSON.stringify(result.value)}`);
+  return result.error;
+}
