@@ -63,7 +63,8 @@ export async function startService(
     operations: log.operations,
     actor,
     version: settings.version,
-    onFailure: (fact, by, error) => logger.error({ ...occurrence(fact, by), why: error.message }, UNRECORDED),
+    onFailure: (fact, by, error) =>
+      logger.error({ ...occurrence(fact, by), why: error.message }, unrecorded(error)),
   });
   const verifications = new Verifications(log.verify);
   try {
@@ -117,8 +118,11 @@ export async function startService(
   }
 }
 
-const UNRECORDED =
-  'what happened could not be recorded in the stream operations (hint: make room on the disk, or recover the log)';
+function unrecorded(error: Error): string {
+  const what = 'what happened could not be recorded in the stream operations';
+  const isMoved = error instanceof DomainError && error.code === 'moved';
+  return isMoved ? what : `${what} (hint: make room on the disk, or recover the log)`;
+}
 
 /** Who, and what of it a line of the log may say. */
 function occurrence({ type, data }: OperationsFact, actor: Actor) {

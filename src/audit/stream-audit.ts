@@ -110,6 +110,7 @@ export class StreamAudit<E extends DisclosedEvent> {
         'two-histories-signed',
         'the given checkpoints contradict one another: the signing key has signed two histories of this stream',
       );
+    this.#tellOfMove();
     const root = this.#tree.root();
     return {
       stream: this.#stream,
@@ -156,6 +157,18 @@ export class StreamAudit<E extends DisclosedEvent> {
       return [problem('data.move', `a move of which log has ${type}`, data.move, 'log says nothing of it')];
     this.#movement = movementAfter(this.#movement, event);
     return [];
+  }
+
+  /** Of `log`, which says it of all streams: what somebody reads here is not the last word. */
+  #tellOfMove(): void {
+    if (this.#moves || this.#movement.status === 'open' || this.#divergence) return;
+    this.#warnings.add(
+      'moved',
+      this.#movement.status === 'dead'
+        ? 'this copy of the log was given up: the log goes on where it was copied from'
+        : `the log was moved to ${this.#movement.to}: where that move has arrived, it goes on there`,
+      this.#records - 1,
+    );
   }
 
   #watchClock({ at, revision }: DisclosedEvent): void {

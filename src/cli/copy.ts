@@ -69,6 +69,7 @@ async function run({ from, to, reason, abort, dryRun, json, ...options }: Option
     const hint = abort ? 'a move that was begun nowhere needs no giving up' : 'without --dry-run it is made';
     throw new UsageError(`there is no store ${target.id} (hint: ${hint})`);
   }
+  if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
     const made = await store.open();
@@ -140,6 +141,20 @@ function tell(
       `stop those of ${source.id}, and keep it as it is; make a new backup.`,
     ].join('\n'),
   );
+}
+
+/** A log that lacks what it has signed must not be moved as if it were whole. Without its key nobody can tell. */
+async function refuseRolledBack(settings: LogSettings): Promise<void> {
+  const shown = progress('records read');
+  const log = await openLog(settings, cliActor());
+  try {
+    await log.rebuild(shown.show);
+    shown.end();
+    const rolledBack = log.rolledBack();
+    if (rolledBack) throw rolledBack;
+  } finally {
+    await log.close();
+  }
 }
 
 /** So that a backup of the source from before the move is recognized when it is served with this data folder. */

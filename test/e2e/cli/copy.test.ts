@@ -110,7 +110,10 @@ describe('a move that has begun', () => {
     expect([late.code, late.stderr]).toEqual([2, expect.stringContaining('has arrived in the target')]);
     expect((await copy('away')).code, 'done is done').toBe(0);
     await target.stop();
-    for (const data of ['home', 'away']) await urnOk(['verify', '--data', place(data)]);
+    for (const data of ['home', 'away']) {
+      const verified = await urnOk(['verify', '--data', place(data)]);
+      expect(verified.includes('the log was moved to sqlite:')).toBe(data === 'home');
+    }
     expect([...new LogCheck(place('away')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
   });
 
@@ -184,6 +187,11 @@ it('is not opened again by a backup from before the move', async () => {
   expect(restored.output.stderr).toContain('this log takes no participants');
   expect((await randomize(restored, 'c')).status).toBe(503);
   await restored.stop();
+  const again = await urn(['copy', '--data', place('home'), '--to', `sqlite:${database('elsewhere')}`]);
+  expect([again.code, again.stderr]).toEqual([
+    2,
+    expect.stringContaining('declare the loss with urn recover'),
+  ]);
   const { code, stderr } = await urn(['recover', '--data', place('home'), '--reason', 'x']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('that the log was moved to another store')]);
 });

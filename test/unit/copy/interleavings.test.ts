@@ -314,7 +314,7 @@ it('never gives a participant an arm in each store, whoever is interrupted when'
   timeout: 120_000,
 }, async () => {
   await check(fc.asyncProperty(fc.noShrink(fc.integer()), history), {
-    numRuns: Number(process.env['FC_RUNS'] ?? 100),
+    numRuns: Number(process.env['FC_RUNS'] ?? 60),
   });
   // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
   console.info('moves of a log', seen);
