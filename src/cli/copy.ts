@@ -42,13 +42,19 @@ Exit codes: 0 done, 1 the two stores do not hold the same, 2 not done for anothe
 Examples:
   urn copy --to sqlite:/srv/urn/urn.sqlite --dry-run
   urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --reason "new server"
-  urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --abort`;
+  urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --abort
+  urn copy --to esdb://10.0.0.5:2113 --stream-prefix urn --reason "several instances"`;
 
 export function copyCommand(): Command {
   return logCommand('copy')
     .description('move the log to another store, with its proofs; or give that up')
-    .addOption(option('--from <url>', 'the log to move: sqlite:<file> (default: that of --data and --store)'))
-    .addOption(option('--to <url>', 'where to: sqlite:<file>').makeOptionMandatory())
+    .addOption(
+      option(
+        '--from <url>',
+        'the log to move: sqlite:<file> or esdb://… (default: that of --data and --store)',
+      ),
+    )
+    .addOption(option('--to <url>', 'where to: sqlite:<file> or esdb://…').makeOptionMandatory())
     .addOption(option('--reason <text>', 'recorded with the move'))
     .addOption(option('--abort', 'give up a move that has not arrived, and open the log again where it was'))
     .addOption(option('--dry-run', 'only read both stores, compare them, and tell what would be copied'))

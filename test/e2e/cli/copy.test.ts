@@ -8,11 +8,14 @@ import { moveLog } from '../../../src/copy/move-log.ts';
 import type { Position } from '../../../src/store/event-store.ts';
 import { SqliteStore } from '../../../src/store/sqlite.ts';
 import { Database } from '../../../src/store/sqlite-library.ts';
+import { plainStore } from '../../../src/stores.ts';
 import { systemTools } from '../../../src/write/tools.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { type Finished, issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { type StoredText, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { altered, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
@@ -194,6 +197,33 @@ it('is not opened again by a backup from before the move', async () => {
   ]);
   const { code, stderr } = await urn(['recover', '--data', place('home'), '--reason', 'x']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('that the log was moved to another store')]);
+});
+
+it('goes to EventStoreDB, of whose credentials nothing is recorded', async () => {
+  const server = await new EventStoreDbServer().start();
+  try {
+    const [source] = running as [Service];
+    await source.stop();
+    const url = server.connectionString();
+    const moved = await urn(['copy', '--data', place('home'), '--to', url, '--stream-prefix', 'trials']);
+    expect(moved.code, moved.stderr).toBe(0);
+    const [{ record }] = storedLog(place('home')).filter((one) => one.record.type === 'LogMoved') as [
+      StoredText,
+    ];
+    expect(record.data.to).toMatch(/^esdb:\/\/[^/?@]+:\d+\/?, stream prefix trials$/);
+    const secret = { data: '', store: 'esdb://somebody:a%2Fsecret@db:2113?tls=true', streamPrefix: 'trials' };
+    expect(plainStore(secret).description).toBe('esdb://db:2113, stream prefix trials');
+    takeKey('away');
+    const args = ['--store', url, '--stream-prefix', 'trials'];
+    const target = await serve({ data: place('away'), studies: TRIALS, args });
+    running.push(target);
+    expect((await randomize(target, 'c')).status).toBe(200);
+    expect((await clientOf(target.url, key).list('Sleep')).results).toHaveLength(3);
+    await target.stop();
+    await urnOk(['verify', '--data', place('away'), ...args]);
+  } finally {
+    await server.stop();
+  }
 });
 
 it('says what is wrong with what it is asked for', async () => {
