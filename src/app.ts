@@ -94,7 +94,10 @@ export async function openLog(
     const ledger = new Ledger(identity, () => lastRecovery(history()), refusal);
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
-      onFolded: (stream, leaf) => ledger.append(stream, leaf),
+      onFolded: (stream, leaf) => {
+        ledger.append(stream, leaf);
+        hooks.onFolded?.(stream, leaf);
+      },
     });
     const lastCheckpoints =
       lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);

@@ -14,8 +14,10 @@ import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
 import { appendTo, Collector } from './ledger/collector.ts';
 import type { Logger } from './logger.ts';
-import { makeMetrics } from './metrics.ts';
+import { makeMetrics, registerRelay } from './metrics.ts';
 import { Recorder } from './operations/recorder.ts';
+import type { Relay } from './relay/relay.ts';
+import type { RelaySettings } from './relay/settings.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
@@ -24,6 +26,8 @@ export interface ServiceSettings extends LogSettings, Listening {
   readonly version: string;
   /** Where the checkpoints are collected. */
   readonly witness: string | undefined;
+  /** Publishes the log into Kafka besides. */
+  readonly relay: RelaySettings | undefined;
 }
 
 export interface Service {
@@ -42,8 +46,10 @@ export async function startService(
 ): Promise<Service> {
   let notReady: string | undefined = 'The service is starting and reads its log';
   const metrics = makeMetrics(() => log.runner.lagSeconds());
+  let relay: Relay | undefined;
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
+    onFolded: (stream) => relay?.noticed(stream),
     onClockSetBack: (stream, before, now) =>
       logger.warn(
         { stream, before, now },
@@ -96,6 +102,11 @@ export async function startService(
       if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
       else await prepareStudies(log, settings.studies, actor, logger);
       await recorder.start();
+      if (settings.relay) {
+        const started = await startRelay(log, settings.relay, actor, logger);
+        relay = started;
+        registerRelay(metrics.registry, () => started.status());
+      }
     } catch (error) {
       await server.drain();
       throw error;
@@ -108,6 +119,7 @@ export async function startService(
       await verifications.stop();
       await server.drain();
       await recorder.stop();
+      await relay?.stop();
       for (const collector of collectors) await collector.stop();
       await log.close();
     };
@@ -129,6 +141,22 @@ function occurrence({ type, data }: OperationsFact, actor: Actor) {
   const { user } = actor;
   const keyId = 'keyId' in actor ? actor.keyId : undefined;
   return { type, user, keyId, ...data };
+}
+
+/** Whatever becomes of the feed, the service goes on: what is not published lags. */
+async function startRelay(
+  log: OpenLog,
+  settings: RelaySettings,
+  actor: Actor,
+  logger: Logger,
+): Promise<Relay> {
+  // The Kafka client is loaded by whom needs it.
+  const { makeRelay } = await import('./relay/start.ts');
+  const relay = makeRelay(log, settings, actor, logger);
+  relay
+    .run(log.rolledBack())
+    .catch((error: Error) => logger.error({ why: error.message }, 'the feed has stopped'));
+  return relay;
 }
 
 function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {

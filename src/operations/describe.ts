@@ -77,7 +77,9 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
     case 'generator-states':
       return `states of the generator${of}${at}`;
     case 'records':
-      return `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`;
+      return content === undefined
+        ? `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`
+        : `a feed of the records from ${fromRevision ?? 0} on (${content})`;
     case 'seed':
       return 'the seed';
     case 'verification':

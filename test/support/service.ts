@@ -32,7 +32,7 @@ export interface Surroundings {
 
 /** Runs a command that ends by itself, such as `urn('keys', ['list'])`. */
 export async function urn(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
-  const { output, exited } = startProgram(args, surroundings);
+  const { output, exited } = start(args, surroundings);
   const code = await exited;
   return { code, ...output };
 }
@@ -107,7 +107,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
 export function launch({ data, studies, args = [], ...surroundings }: ServeOptions) {
   const all = ['serve', '--data', data, '--port', '0', ...args];
   if (studies !== undefined) all.push('--studies', studiesFile(data, studies));
-  return startProgram(all, surroundings);
+  return start(all, surroundings);
 }
 
 let studiesFiles = 0;
@@ -119,11 +119,8 @@ function studiesFile(data: string, text: string): string {
   return file;
 }
 
-/** Starts a command without waiting for anything. */
-export function startProgram(
-  args: readonly string[],
-  { env = {}, cwd = tmpdir(), ...identity }: Surroundings = {},
-) {
+/** A command that runs until it is told to end. */
+export function start(args: readonly string[], { env = {}, cwd = tmpdir(), ...identity }: Surroundings = {}) {
   // The settings of whoever runs the tests are not those of the program under test.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('URN_'));
   const child = spawn(process.execPath, [PROGRAM, ...args], {

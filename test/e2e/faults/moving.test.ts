@@ -8,7 +8,7 @@ import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { Account, isConnectionError, STUDIES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKey, type Service, serve, startProgram, urn } from '../../support/service.ts';
+import { issueKey, type Service, serve, start as startProgram, urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 5);
