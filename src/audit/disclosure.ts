@@ -47,6 +47,10 @@ function withStandIns(event: DisclosedEvent): LogEvent {
       return { ...event, sections: { studies: { streams: [] } } };
     case 'LogCreated':
     case 'SigningKeyRotated':
+    case 'LogMoved':
+    case 'LogReopened':
+    case 'LogArrived':
+    case 'CopyAborted':
     case 'ApiKeyRevoked':
       return { ...event, sections: {} };
     default:

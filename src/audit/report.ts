@@ -32,6 +32,7 @@ export type WarningCode =
   | 'expired-key-used'
   | 'weak-seed'
   | 'recovered'
+  | 'moved'
   | 'two-histories-signed';
 
 export interface Warning {

@@ -5,6 +5,7 @@
  */
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
+import { isMoveEvent } from '../../projections/movement.ts';
 import type { Content } from '../content.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
@@ -115,7 +116,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
       path: 'records/access.txt',
       parts: () =>
         lines('access', (stored, event) =>
-          concernsKey(event, keyIds)
+          concernsKey(event, keyIds) || isMoveEvent(event)
             ? { text: otherLine(stored) }
             : { text: withheldLine(stored), isWithheld: true },
         ),

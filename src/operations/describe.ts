@@ -33,6 +33,12 @@ function what(event: LogEvent): string {
     }
     case 'EvidenceDisclosed':
       return `was shown ${shown(event)} of ${event.data.study}${often(event)}`;
+    case 'LogMoved':
+      return `moved the log to ${event.data.to}`;
+    case 'LogReopened':
+      return 'gave the move of the log up';
+    case 'LogArrived':
+      return `brought the log here from ${event.data.from}`;
     default:
       throw new Error(`${event.type} does not belong into the stream ${OPERATIONS}`);
   }
