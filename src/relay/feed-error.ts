@@ -1,7 +1,7 @@
 /** Why the feed cannot go on. */
 export type FeedFailure =
   | 'unreachable' // no broker answers
-  | 'busy' // Kafka asks to come again, as when a partition has no leader just now
+  | 'busy' // Kafka asks to come again, as when a partition has no leader just now, or a topic is new
   | 'rejected' // credentials, certificates or permissions
   | 'unusable-topic' // missing, or configured so that the feed would lose records
   | 'contradiction' // what was published is not of this log as it stands

@@ -102,7 +102,8 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
       error,
     );
   if (has(({ type }) => type === 'UNKNOWN_TOPIC_OR_PARTITION'))
-    return new FeedError('unusable-topic', `a topic of the feed is gone: ${message}`, error);
+    // That it is there was seen before. One that has just been made is not known everywhere at once.
+    return new FeedError('busy', `a topic of the feed is gone: ${message}`, error);
   if (has(({ name, type }) => name === 'KafkaJSConnectionError' || CANNOT_CONNECT.has(type ?? '')))
     return new FeedError(
       'unreachable',

@@ -89,7 +89,7 @@ async function feedHasAll(topic: string, data: string): Promise<FeedReader> {
   return reader;
 }
 
-async function eventually(isSo: () => Promise<boolean>, withinMs = 30_000): Promise<void> {
+async function eventually(isSo: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
   for (const deadline = Date.now() + withinMs; !(await isSo()); await delay(50))
     if (Date.now() > deadline) throw new Error('it is not so, still');
 }
