@@ -10,6 +10,7 @@ import { measureInstances } from './instances.ts';
 import { measurePosts } from './posts.ts';
 import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
+import { measureRelaying } from './relaying.ts';
 import { measureVerifying } from './verifying.ts';
 
 const { values: options } = parseArgs({
@@ -53,6 +54,11 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
     }),
   verifying: ({ folder }) =>
     measureVerifying(folder, { participants: toVerify, rounds: quick || toVerify > 200_000 ? 2 : 5 }),
+  relaying: (processes) =>
+    measureRelaying(
+      processes,
+      quick ? { records: 5_000, rounds: 2, posts: 150 } : { records: 20_000, rounds: 5, posts: 500 },
+    ),
 };
 
 const unknown = options.only?.find((name) => !(name in PARTS));

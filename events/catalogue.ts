@@ -9,6 +9,7 @@
 import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
 import type { EventDefinition, StreamKind } from './define.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
+import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
 import {
   EvidenceDisclosed,
   type OperationsFact,
@@ -25,7 +26,7 @@ import {
   StudyResumed,
 } from './study.ts';
 
-export type Fact = LogFact | AccessFact | StudyFact | OperationsFact;
+export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
 
 /** What an upcaster takes and gives: version N in, version N + 1 out. */
 export interface Said {
@@ -83,6 +84,10 @@ export const catalogue = new Catalogue([
   LogCreated,
   LogRecovered,
   SigningKeyRotated,
+  LogMoved,
+  LogReopened,
+  LogArrived,
+  CopyAborted,
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered,

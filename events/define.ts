@@ -4,6 +4,8 @@ import { compiled } from './compiled.ts';
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study' | 'operations';
+/** Where an event may stand: in streams of one kind, or in every stream. */
+export type EventStreams = StreamKind | 'every';
 
 type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
@@ -25,7 +27,7 @@ export interface EventDefinition<
 > {
   readonly type: T;
   readonly version: number;
-  readonly stream: StreamKind;
+  readonly stream: EventStreams;
   readonly data: D;
   /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
   readonly sealed: z.ZodType;
@@ -52,10 +54,15 @@ export type FactOf<E> =
     : never;
 
 export interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
-  stream: StreamKind;
+  stream: EventStreams;
   data: D;
   sections: S;
   optionalSections: O;
+}
+
+/** @param kind of a stream; undefined: of one that this build does not know */
+export function mayStandIn(streams: EventStreams, kind: StreamKind | undefined): boolean {
+  return kind !== undefined && (streams === 'every' || streams === kind);
 }
 
 export function defineEvent<T extends string, D extends z.ZodType, S extends Shape, O extends Shape>(

@@ -13,7 +13,7 @@ import {
   type Pattern,
 } from './canonical-pattern.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { EventDefinition, StreamKind } from './define.ts';
+import { type EventDefinition, type EventStreams, mayStandIn, type StreamKind } from './define.ts';
 
 /** In characters. Longer texts go the long way: a regular expression may need memory in proportion. */
 const LONGEST = 1 << 18;
@@ -21,7 +21,7 @@ const LONGEST = 1 << 18;
 const SEAL: Pattern = '"([0-9a-f]{64})"';
 
 interface RecordPattern {
-  readonly streams: StreamKind;
+  readonly streams: EventStreams;
   /** Groups: revision, a seal for each section, stream. */
   readonly record: RegExp;
   /** Groups: each section. */
@@ -57,7 +57,7 @@ export class RecordPatterns {
   ): boolean {
     if (record.length > LONGEST || sealed.length > LONGEST) return false;
     const pattern = this.#patternFor(record);
-    if (!pattern || pattern.streams !== kind) return false;
+    if (!pattern || !mayStandIn(pattern.streams, kind)) return false;
     const said = pattern.record.exec(record);
     if (!said || said[1] !== String(revision) || said.at(-1) !== `"${stream}"`) return false;
     const sections = pattern.sealed.exec(sealed);

@@ -15,7 +15,7 @@ import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 import { compiled } from './compiled.ts';
-import type { EventDefinition } from './define.ts';
+import { type EventDefinition, mayStandIn } from './define.ts';
 import { RecordPatterns } from './record-pattern.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person on the command line (the operating system's user). */
@@ -240,7 +240,7 @@ function examine(
       'unknown-type',
       `${type}@${version} is unknown to this build (hint: a newer version wrote it; run that one)`,
     );
-  if (definition.stream !== streamKind(stored.stream))
+  if (!mayStandIn(definition.stream, streamKind(stored.stream)))
     fail('misplaced', `${type} does not belong into this stream`);
 
   const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');

@@ -1,20 +1,31 @@
 /** Taking a stream's next event: what every fold of the log checks, whether it follows live or looks back. */
 import { type LogEvent, RecordError } from '../events/record.ts';
+import { type Movement, movementAfter, outOfPlace } from './movement.ts';
+
+/** How far a stream is folded. */
+export interface Place {
+  /** Of the last event; -1 before the first. */
+  readonly revision: number;
+  readonly movement: Movement;
+}
 
 /**
- * Decodes the record that must follow revision `last` of its stream, -1 before the first.
- * @throws RecordError when records are missing before it, when it belongs to another log, and as `decode` does
+ * Decodes the record that must follow in its stream.
+ * @throws RecordError when records are missing before it, when it belongs to another log, when the stream was moved to
+ *   another store before it, and as `decode` does
  */
 export function nextEvent(
   logId: string,
-  last: number,
+  last: Place,
   { stream, revision }: { readonly stream: string; readonly revision: number },
   decode: () => LogEvent,
-): LogEvent {
+): { readonly event: LogEvent; readonly movement: Movement } {
   const where = `${stream}/${revision}`;
-  if (revision !== last + 1)
-    throw new RecordError('misplaced', where, `follows revision ${last}: records are missing`);
+  if (revision !== last.revision + 1)
+    throw new RecordError('misplaced', where, `follows revision ${last.revision}: records are missing`);
   const event = decode();
   if (event.log !== logId) throw new RecordError('misplaced', where, 'belongs to another log');
-  return event;
+  const wrong = outOfPlace(last.movement, event);
+  if (wrong) throw new RecordError('misplaced', where, `${wrong.found} has no place here: ${wrong.why}`);
+  return { event, movement: movementAfter(last.movement, event) };
 }

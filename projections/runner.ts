@@ -13,6 +13,7 @@ import type {
   StoreError,
   Subscription,
 } from '../src/store/event-store.ts';
+import { isMoveEvent, type Movement, NEVER_MOVED } from './movement.ts';
 import { nextEvent } from './next-event.ts';
 import type { Projection } from './projection.ts';
 
@@ -24,6 +25,7 @@ interface Stream {
   revision: number;
   /** When that was, as the event says. */
   lastAt: string | undefined;
+  movement: Movement;
   readonly states: Map<AnyProjection, unknown>;
   /** Why this stream is not folded any further: an event that cannot be understood is never skipped. */
   halted: Error | undefined;
@@ -35,6 +37,8 @@ export interface RunnerHooks {
   /** A stream cannot be folded further; the others go on. */
   onHalted?(stream: string, error: Error): void;
   onStoreError?(error: StoreError): void;
+  /** `rebuild` has folded these records. It reads the next when the promise resolves. */
+  onPage?(records: readonly StoredRecord[]): Promise<void>;
 }
 
 export class Runner {
@@ -61,7 +65,7 @@ export class Runner {
   }
 
   /**
-   * Folds all that stands in the log.
+   * Folds all that stands in the log; called again, what has come since.
    * @param onProgress gets the number of records folded so far
    * @param isChecked whether the record at a position was checked already, and need only be read
    */
@@ -74,6 +78,7 @@ export class Runner {
       this.#takeNext(page, isChecked);
       records += page.length;
       onProgress?.(records);
+      await this.#hooks.onPage?.(page);
       // Let requests such as /healthz in between the pages.
       await new Promise(setImmediate);
     }
@@ -153,6 +158,11 @@ export class Runner {
     return this.#streams.get(stream)?.revision ?? -1;
   }
 
+  /** Whether the stream goes on here, or was moved to another store. */
+  movement(stream: string): Movement {
+    return this.#streams.get(stream)?.movement ?? NEVER_MOVED;
+  }
+
   /** `at` of the last event folded. */
   lastAt(stream: string): string | undefined {
     return this.#streams.get(stream)?.lastAt;
@@ -193,9 +203,12 @@ export class Runner {
     const stream = this.#streams.get(name) ?? this.#newStream(name);
     if (revision <= stream.revision || stream.halted) return;
     try {
-      const event = nextEvent(this.#logId, stream.revision, { stream: name, revision }, decode);
-      for (const projection of stream.states.keys())
-        stream.states.set(projection, projection.apply(stream.states.get(projection), event));
+      const { event, movement } = nextEvent(this.#logId, stream, { stream: name, revision }, decode);
+      // What a move is to a stream is folded here, once for all projections.
+      if (!isMoveEvent(event))
+        for (const projection of stream.states.keys())
+          stream.states.set(projection, projection.apply(stream.states.get(projection), event));
+      stream.movement = movement;
       stream.revision = revision;
       stream.lastAt = event.at;
       this.#hooks.onFolded?.(name, leaf);
@@ -211,7 +224,13 @@ export class Runner {
     const states = new Map<AnyProjection, unknown>();
     for (const projection of this.#projections)
       if (projection.stream === kind) states.set(projection, projection.initial());
-    const stream: Stream = { revision: -1, lastAt: undefined, states, halted: undefined };
+    const stream: Stream = {
+      revision: -1,
+      lastAt: undefined,
+      movement: NEVER_MOVED,
+      states,
+      halted: undefined,
+    };
     this.#streams.set(name, stream);
     return stream;
   }

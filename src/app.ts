@@ -14,6 +14,7 @@ import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-
 import { Ledger } from './ledger/ledger.ts';
 import type { SignedState } from './ledger/loss.ts';
 import { LOG_STREAM, logWriter } from './log/log-writer.ts';
+import { movedError } from './log/moved.ts';
 import { declareLoss, findLoss, type Loss } from './log/recovery.ts';
 import { rotateSigningKey } from './log/rotation.ts';
 import { Operations } from './operations/operations.ts';
@@ -45,6 +46,8 @@ export interface OpenLog {
    * nothing.
    */
   rolledBack(stream?: string): DomainError | undefined;
+  /** Why the log takes nothing in this store, if it was moved to another one. This process signs and reads on. */
+  moved(): DomainError | undefined;
   /**
    * What is missing of a log that is folded, by what it signed last.
    * @param kept what is known to have been signed besides
@@ -83,16 +86,24 @@ export async function openLog(
     let rollback: DomainError | undefined;
     let keyLoss: DomainError | undefined;
     const refusal = () => keyLoss ?? rollback;
+    const moved = () => movedError(runner.movement(LOG_STREAM));
+    // Whoever cannot read on there cannot know whether it was moved.
+    const unread = () =>
+      runner.halted(LOG_STREAM) &&
+      new DomainError('halted', 'the stream log cannot be read completely; see the log of the service');
     const ledger = new Ledger(identity, () => lastRecovery(history()), refusal);
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
-      onFolded: (stream, leaf) => ledger.append(stream, leaf),
+      onFolded: (stream, leaf) => {
+        ledger.append(stream, leaf);
+        hooks.onFolded?.(stream, leaf);
+      },
     });
     const lastCheckpoints =
       lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
     // What the log says of itself is needed to understand each other stream.
     await runner.catchUp(LOG_STREAM);
-    const writerHooks = { ...hooks, refusal };
+    const writerHooks = { ...hooks, refusal: () => refusal() ?? moved() ?? unread() };
     const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
     const keys = new Keys(parts);
     const studies = new Studies(parts);
@@ -153,6 +164,7 @@ export async function openLog(
       operations,
       rebuild,
       rolledBack,
+      moved,
       verify,
       lastCheckpoints,
       recover,

@@ -3,6 +3,7 @@ export type DomainErrorCode =
   | 'overloaded' // more is waiting than may wait
   | 'unavailable' // the log does not answer, or has no room
   | 'halted' // a stream holds something this build cannot understand
+  | 'moved' // the log goes on in another store
   | 'rolled-back' // the log does not extend what it has signed
   | 'identity'; // the log, its key and what was asked for do not belong together
 

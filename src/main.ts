@@ -39,8 +39,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
+  relay: async () => (await import('./cli/relay.ts')).relayCommand(),
   operations: async () => (await import('./cli/operations.ts')).operationsCommand(),
   recover: async () => (await import('./cli/recover.ts')).recoverCommand(),
+  copy: async () => (await import('./cli/copy.ts')).copyCommand(),
   'signing-key': async () => {
     const { signingKeyCommand } = await import('./cli/signing-key.ts');
     return group('signing-key', 'the key that signs checkpoints: show, rotate', signingKeyCommand());

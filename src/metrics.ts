@@ -1,5 +1,6 @@
 /** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { RelayStatus } from './relay/relay.ts';
 import type { WriterHooks } from './write/writer.ts';
 
 export interface Metrics {
@@ -77,4 +78,49 @@ export function makeMetrics(lagSeconds: () => number): Metrics {
       histogram.observe(seconds);
     },
   };
+}
+
+/** Of a relay that runs by itself. */
+export function makeRelayMetrics(status: () => RelayStatus): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  registerRelay(registry, status);
+  return registry;
+}
+
+export function registerRelay(registry: Registry, status: () => RelayStatus): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'urn_relay_up',
+    help: '1: the relay is connected to Kafka; 0: it tries to connect; -1: it has stopped, and its log says why',
+    registers,
+    collect() {
+      this.set(status().up);
+    },
+  });
+  new Gauge({
+    name: 'urn_relay_lag_records',
+    help: 'Records of the log that are not known to be published; all of them until Kafka has told',
+    registers,
+    collect() {
+      this.set(status().lagRecords);
+    },
+  });
+  new Gauge({
+    name: 'urn_relay_lag_seconds',
+    help: 'Time since all of the log was last published; 0 while it is',
+    registers,
+    collect() {
+      this.set(status().lagSeconds);
+    },
+  });
+  new Counter({
+    name: 'urn_relay_published_total',
+    help: 'Records published by this process, without checkpoints',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(status().published);
+    },
+  });
 }

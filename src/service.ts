@@ -6,6 +6,7 @@ import { History } from './audit/history.ts';
 import { Verifications } from './audit/verifications.ts';
 import { configurationDifferences, describeDifferences } from './configuration/differences.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
+import { DomainError } from './errors.ts';
 import { httpApp } from './http/app.ts';
 import { Authentication } from './http/credentials.ts';
 import { HttpServer, type Listening } from './http/server.ts';
@@ -13,8 +14,10 @@ import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
 import { appendTo, Collector } from './ledger/collector.ts';
 import type { Logger } from './logger.ts';
-import { makeMetrics } from './metrics.ts';
+import { makeMetrics, registerRelay } from './metrics.ts';
 import { Recorder } from './operations/recorder.ts';
+import type { Relay } from './relay/relay.ts';
+import type { RelaySettings } from './relay/settings.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
@@ -23,6 +26,8 @@ export interface ServiceSettings extends LogSettings, Listening {
   readonly version: string;
   /** Where the checkpoints are collected. */
   readonly witness: string | undefined;
+  /** Publishes the log into Kafka besides. */
+  readonly relay: RelaySettings | undefined;
 }
 
 export interface Service {
@@ -41,8 +46,10 @@ export async function startService(
 ): Promise<Service> {
   let notReady: string | undefined = 'The service is starting and reads its log';
   const metrics = makeMetrics(() => log.runner.lagSeconds());
+  let relay: Relay | undefined;
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
+    onFolded: (stream) => relay?.noticed(stream),
     onClockSetBack: (stream, before, now) =>
       logger.warn(
         { stream, before, now },
@@ -62,7 +69,8 @@ export async function startService(
     operations: log.operations,
     actor,
     version: settings.version,
-    onFailure: (fact, by, error) => logger.error({ ...occurrence(fact, by), why: error.message }, UNRECORDED),
+    onFailure: (fact, by, error) =>
+      logger.error({ ...occurrence(fact, by), why: error.message }, unrecorded(error)),
   });
   const verifications = new Verifications(log.verify);
   try {
@@ -79,6 +87,7 @@ export async function startService(
       logger,
       metrics,
       notReady: () => notReady,
+      moved: () => log.moved()?.message,
       trustProxy: settings.trustProxy,
       version: settings.version,
     });
@@ -91,13 +100,13 @@ export async function startService(
       log.runner.follow();
       const rolledBack = log.rolledBack();
       if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
-      else {
-        await registerStudies(log, settings.studies, actor, logger);
-        // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
-        for (const study of await log.studies.renewGenerators(actor))
-          logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
-      }
+      else await prepareStudies(log, settings.studies, actor, logger);
       await recorder.start();
+      if (settings.relay) {
+        const started = await startRelay(log, settings.relay, actor, logger);
+        relay = started;
+        registerRelay(metrics.registry, () => started.status());
+      }
     } catch (error) {
       await server.drain();
       throw error;
@@ -110,6 +119,7 @@ export async function startService(
       await verifications.stop();
       await server.drain();
       await recorder.stop();
+      await relay?.stop();
       for (const collector of collectors) await collector.stop();
       await log.close();
     };
@@ -120,14 +130,33 @@ export async function startService(
   }
 }
 
-const UNRECORDED =
-  'what happened could not be recorded in the stream operations (hint: make room on the disk, or recover the log)';
+function unrecorded(error: Error): string {
+  const what = 'what happened could not be recorded in the stream operations';
+  const isMoved = error instanceof DomainError && error.code === 'moved';
+  return isMoved ? what : `${what} (hint: make room on the disk, or recover the log)`;
+}
 
 /** Who, and what of it a line of the log may say. */
 function occurrence({ type, data }: OperationsFact, actor: Actor) {
   const { user } = actor;
   const keyId = 'keyId' in actor ? actor.keyId : undefined;
   return { type, user, keyId, ...data };
+}
+
+/** Whatever becomes of the feed, the service goes on: what is not published lags. */
+async function startRelay(
+  log: OpenLog,
+  settings: RelaySettings,
+  actor: Actor,
+  logger: Logger,
+): Promise<Relay> {
+  // The Kafka client is loaded by whom needs it.
+  const { makeRelay } = await import('./relay/start.ts');
+  const relay = makeRelay(log, settings, actor, logger);
+  relay
+    .run(log.rolledBack())
+    .catch((error: Error) => logger.error({ why: error.message }, 'the feed has stopped'));
+  return relay;
 }
 
 function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {
@@ -156,6 +185,25 @@ function tellFirstCheckpoints({ studies, ledger }: OpenLog, logger: Logger): voi
       );
 }
 
+/** A log that was moved, be it just now, takes none of this; that it is opened again, this process hears. */
+async function prepareStudies(
+  log: OpenLog,
+  configured: readonly ConfiguredStudy[],
+  actor: Actor,
+  logger: Logger,
+): Promise<void> {
+  try {
+    await registerStudies(log, configured, actor, logger);
+    // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
+    for (const study of await log.studies.renewGenerators(actor))
+      logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.code !== 'moved') throw error;
+  }
+  const moved = log.moved();
+  if (moved) logger.error({ why: moved.message }, 'this log takes no participants');
+}
+
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */
 async function registerStudies(
   { studies, runner }: OpenLog,
@@ -163,11 +211,15 @@ async function registerStudies(
   actor: Actor,
   logger: Logger,
 ): Promise<void> {
-  for (const { configuration, seed } of configured) {
+  // First those that are there already: what their file says otherwise holds also when a log that was moved is opened again.
+  const isNew = ({ configuration }: ConfiguredStudy) => !studies.find(configuration.name);
+  for (const { configuration, seed } of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
     const { name, mode } = configuration;
     // Reported when it was read; the other studies do not suffer.
     if (runner.halted(studies.streamOf(name))) continue;
-    const outcome = await studies.register(configuration, seed, actor);
+    const outcome = studies.find(name)
+      ? 'already-registered'
+      : await studies.register(configuration, seed, actor);
     const study = studies.find(name);
     if (!study) throw new Error('a study that was registered is not in the projection');
     const differences = configurationDifferences(study.registered, { configuration, seed });

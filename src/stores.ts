@@ -1,5 +1,6 @@
 /** Which store a log is in, and what belongs to it outside the store: its key, what it signed last. The only file that knows every adapter. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { storeSource, type Verify, verifyInStore } from './audit/verifications.ts';
 import { DomainError } from './errors.ts';
@@ -15,7 +16,7 @@ import { verifyDatabase } from './store/sqlite-verification.ts';
 export interface StoreSettings {
   /** Folder of the embedded store, of the signing key, and of what was signed last. */
   readonly data: string;
-  /** `sqlite:<file>`, `esdb://…`, `esdb+discover://…`, the same with `kurrentdb` or `kdb`, `memory:`; undefined: SQLite in the data folder. */
+  /** `sqlite:<file>`, `esdb://…`, `esdb+discover://…` (also with `kurrentdb` or `kdb`), `memory:`; undefined: SQLite in the data folder. */
   readonly store?: string | undefined;
   /** File of the signing key; undefined: `signing-key` in the data folder. */
   readonly signingKey?: string | undefined;
@@ -116,6 +117,57 @@ export async function openForVerification(settings: StoreSettings): Promise<Open
   }
 }
 
+/** A store by itself, as a log is copied from or to: none is begun there, and no signing key is needed. */
+export interface PlainStore {
+  /** One text for one store, however it was named. */
+  readonly id: string;
+  /** For people, in records: no credentials. */
+  readonly description: string;
+  readonly exists: boolean;
+  /** Makes the store where there is none. @throws StoreError */
+  open(): Promise<EventStore>;
+}
+
+/**
+ * @param settings `store` must be given; the data folder and the signing key are not looked at
+ * @throws DomainError `identity` for a store that cannot be copied from or to
+ */
+export function plainStore(settings: StoreSettings): PlainStore {
+  const { store = '' } = settings;
+  const file = /^sqlite:(.+)$/.exec(store)?.[1];
+  if (file !== undefined) {
+    const path = resolve(file);
+    const exists = existsSync(path);
+    return {
+      id: `sqlite:${exists ? realpathSync(path) : path}`,
+      description: `sqlite:${path} on ${hostname()}`,
+      exists,
+      open: async () => new SqliteStore(path),
+    };
+  }
+  if (!isEventStoreDb(store))
+    throw new DomainError(
+      'identity',
+      `a log cannot be copied from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
+    );
+  // Nothing of who connects, and how: this stands in records.
+  const cluster = store.replace(/\/\/.*@/s, '//').replace(/\?.*$/s, '');
+  const description = `${cluster}, stream prefix ${prefixOf(settings)}`;
+  return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
+}
+
+/** The store of a log, as `plainStore` takes it. @throws DomainError as `openStore` */
+export function storeUrl(settings: StoreSettings): string {
+  const location = locate(settings);
+  if (location.kind === 'memory') return 'memory:';
+  return location.kind === 'sqlite' ? `sqlite:${location.file}` : location.url;
+}
+
+/** Whether the key that signs for the log of these settings is here. */
+export function hasSigningKey(settings: StoreSettings): boolean {
+  return existsSync(signingKeyFile(settings));
+}
+
 type Location =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly file: string }
@@ -125,7 +177,7 @@ type Location =
 function locate(settings: StoreSettings): Location {
   const { store = 'sqlite:', data } = settings;
   if (store === 'memory:') return { kind: 'memory' };
-  if (/^(?:esdb|kurrentdb|kdb)(?:\+discover)?:\/\//.test(store)) return { kind: 'eventstoredb', url: store };
+  if (isEventStoreDb(store)) return { kind: 'eventstoredb', url: store };
   if (!store.startsWith('sqlite:'))
     throw new DomainError(
       'identity',
@@ -141,6 +193,10 @@ function locate(settings: StoreSettings): Location {
       `${keyFile} belongs to a log, but its database ${file} is missing (hint: restore the database; to begin a new log, use another --data folder)`,
     );
   return { kind: 'sqlite', file };
+}
+
+function isEventStoreDb(url: string): boolean {
+  return /^(?:esdb|kurrentdb|kdb)(?:\+discover)?:\/\//.test(url);
 }
 
 async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {

@@ -32,8 +32,7 @@ def read_checkpoints(data, where, kept, log_name):
     text = re.sub("^[A-Za-z0-9+/]{120,}={0,2}$", lambda line: base64.b64decode(line[0]).decode("utf-8"),
                   data.decode("utf-8"), flags=re.MULTILINE)
     note = re.compile(r"([^\n\r]+\n(?:0|[1-9][0-9]{0,15})\n(?:[^\n\r]+\n)+)\n((?:— [^ \n\r]+ [^ \n\r]+\n)+)")
-    if note.sub("", text).strip():
-        raise ValueError(f"{where} holds something else than signed checkpoints")
+    expect(f"{where}, besides signed checkpoints", "", note.sub("", text).strip())
     for number, (body, signatures) in enumerate(note.findall(text), 1):
         origin, size, root = body.split("\n")[:3]
         place = re.fullmatch(re.escape(log_name) + "/([^/]+)(?:/([1-9][0-9]*))?", origin) or (None, None, None)
@@ -41,8 +40,7 @@ def read_checkpoints(data, where, kept, log_name):
             where=clean(f"{where} number {number}, {origin}"), kept=kept, stream=place[1], recovery=int(place[2] or 0),
             size=int(size), root=root, body=body.encode("utf-8"),
             signatures=[line.split(" ")[1:] for line in signatures.split("\n")[:-1]])
-def signature_of(checkpoint, keys):
-    """Ed25519 over the note's text. A verifier key is name+key id+base64(0x01 and the 32 bytes of the key)."""
+def signature_of(checkpoint, keys):  # Ed25519 over the note's text; a verifier key: name+key id+base64(0x01, 32 bytes)
     signed = [(base64.b64decode(key[2])[1:], base64.b64decode(code)[4:]) for name, code in checkpoint.signatures
               for key in keys if (name, base64.b64decode(code)[:4].hex()) == (key[0], key[1])]
     try:
@@ -52,24 +50,35 @@ def signature_of(checkpoint, keys):
         return "good" if signed else "NOT SIGNED BY A TRUSTED KEY"
     except Exception as fault:  # the library has several for a signature that is wrong
         return "NOT CHECKED" if isinstance(fault, ImportError) else "FORGED"
-# ---- The method: docs/method.md
-# From left to right, rounding after each term. Not sum(), which compensates for rounding since Python 3.12.
+# ---- The method (docs/method.md). From left to right, rounding after each term; sum() compensates since Python 3.12.
 add_up = lambda terms: functools.reduce(lambda total, term: total + term, terms, 0.0)
-def imbalance(measure, balls):
-    """The order of operations is part of the method: urns tie only if they are equal to the last bit."""
+def imbalance(measure, balls):  # the order of operations is part of the method: urns tie if equal to the last bit
     if measure == "range":
         return (max(balls) - min(balls)) / sum(balls)
     shares = [held / sum(balls) for held in balls]
     mean = add_up(shares) / len(shares)
     squares = [(share - mean) * (share - mean) for share in shares]
     return add_up(d / mean for d in squares) if measure == "chisquare" else add_up(squares) / (len(shares) - 1)
-def state_of(generator):
-    return {**(state := generator.bit_generator.state), "state": {name: str(n) for name, n in state["state"].items()}}
-class Study:
-    """What a study's records must say: every allocation is drawn again, if the content of the bundle is full."""
+state_of = lambda draws: {**(now := draws.bit_generator.state), "state": {name: str(n) for name, n in now["state"].items()}}
+class Study:  # what its records must say: every allocation is drawn again, if the content of the bundle is full
     def __init__(self, content):
         self.content, self.configuration, self.next, self.drawn = content, None, ["StudyRegistered"], 0
         self.keys, self.seen, self.log_keys, self.recoveries = {}, set(), [], {"log": []}  # by stream: what was kept
+        self.moves, self.closed = set(), {}  # what streams say of moves of the log; by stream: the move that closed it
+    def take_move(self, record, kinds=("LogMoved", "LogReopened", "LogArrived", "CopyAborted")):
+        """Whether a record is of a move of the log to another store: behind LogMoved nothing may follow but its end."""
+        stream, kind, move = record["stream"], record["type"], record["data"].get("move")
+        if (closed := self.closed.get(stream)) is None and kind not in kinds:
+            return False
+        begun = kinds[:1] if record["revision"] > 0 or stream == "access" else ()  # no other stream begins with it
+        wanted = begun if closed is None else kinds[1:3 + (stream == "log")] if closed else ()
+        expect(f"type: one of {wanted}", True, kind in wanted)
+        expect("data.move", closed or move, move)
+        is_of_log = stream == "log" or ("log", kind, move) in self.moves
+        expect("data.move: new, and in log as here", True, is_of_log and (stream, kind, move) not in self.moves)
+        self.moves.add((stream, kind, move))
+        self.closed[stream] = {"LogMoved": move, "CopyAborted": ""}.get(kind)  # the latter for good
+        return True
     def take_log(self, record, _):
         kind, data, known = record["type"], record["data"], ("LogRecovered", "SigningKeyRotated")
         expect("type", "LogCreated" if record["revision"] == 0 else kind if kind in known else " or ".join(known), kind)
@@ -77,11 +86,10 @@ class Study:
         for each in data.get("streams", []):  # no study: what is said of those is sealed, and stands in StudyRecovered
             self.recoveries.setdefault(each["stream"], []).append({**each, "recovery": data["recovery"]})
     def take_key(self, record, _):
-        if record["type"] == "ApiKeyIssued":
-            self.keys[record["data"]["keyId"]] = {**record["data"], "issued": record["revision"]}
-        else:
-            expect("type", "ApiKeyRevoked", record["type"])
-            self.keys[record["data"]["keyId"]].setdefault("revoked", record["revision"])
+        kind, data = record["type"], record["data"]
+        expect("type", kind if kind == "ApiKeyIssued" else "ApiKeyRevoked", kind)
+        since = {**data, "issued": record["revision"]} if kind == "ApiKeyIssued" else {"revoked": record["revision"]}
+        self.keys[data["keyId"]] = {**since, **({} if kind == "ApiKeyIssued" else self.keys[data["keyId"]])}
     def take(self, record, sections):
         kind, data = record["type"], record["data"]
         if kind == "StudyRecovered" and self.configuration:  # the log lost records, so the generator begins anew
@@ -92,16 +100,14 @@ class Study:
             return self.begin(sections)
         expect(f"type: one of {self.next}", kind if kind in self.next else self.next[0], kind)
         self.next = ["StudyResumed"] if kind == "StudyPaused" else ["ParticipantRandomized", "StudyPaused"]
-        if kind == "ParticipantRandomized":
-            self.randomize(record, data, sections)
-        if kind == "StudyRegistered":
-            self.configuration = configuration = data["configuration"]
-            stream = f"study-{uuid.uuid5(uuid.UUID(record['log']), configuration['name'])}"
-            expect("stream, which follows from the study's name", stream, record["stream"])
-            expect("data.algorithm", {"name": "wei-urn-method1-pcg64", "version": 1}, data["algorithm"])
-            self.counts = {factor["name"]: {level: [0] * len(configuration["treatments"]) for level in factor["levels"]}
-                           for factor in configuration["factors"]}
-            self.begin(sections)
+        {"StudyRegistered": self.register, "ParticipantRandomized": self.randomize}.get(kind, lambda *_: 0)(record, data, sections)
+    def register(self, record, data, sections):
+        self.configuration, arms = data["configuration"], len(data["configuration"]["treatments"])
+        study_id = uuid.uuid5(uuid.UUID(record["log"]), self.configuration["name"])
+        expect("stream, which follows from the study's name", f"study-{study_id}", record["stream"])
+        expect("data.algorithm", {"name": "wei-urn-method1-pcg64", "version": 1}, data["algorithm"])
+        self.counts = {factor["name"]: {level: [0] * arms for level in factor["levels"]} for factor in self.configuration["factors"]}
+        self.begin(sections)
     def begin(self, sections):
         if self.content == "full":  # the generator begins with this state, and runs on from one allocation to the next
             self.generator = numpy.random.Generator(numpy.random.PCG64(int(sections["generator"]["seed"])))
@@ -133,16 +139,14 @@ class Study:
         sums = [add_up(held / sum(urn) for held in urn[:k + 1]) for k in range(len(urn))]
         drawn = next(k for k, bound in enumerate(sums) if bound / sums[-1] > uniform)
         redrawn = {"bgStateBefore": before, "candidates": candidates, "selectedFactor": selected, "balls": urn,
-                   "counts": counts[selected], "uniform53": int(uniform * 2 ** 53)}
+                   "counts": counts[selected], "uniform53": int(uniform * 2 ** 53), "bgStateAfter": state_of(self.generator)}
         for field, expected in redrawn.items():
             expect(f"draw.{field}", expected, recorded[field])
         expect("allocation.treatment", configuration["treatments"][drawn], sections["allocation"]["treatment"])
-        expect("draw.bgStateAfter", state_of(self.generator), recorded["bgStateAfter"])
         for row in counts.values():
             row[drawn] += 1
         self.drawn += 1
-def check_record(stream, revision, log_id, content, line):
-    """What every record must be, whatever it says. Returns it, and the sections that the bundle has of it."""
+def check_record(stream, revision, log_id, content, line):  # what each must be, whatever it says; and its sections here
     leaf, text, sealed = line[:-1].split(b"\t")
     expect("leaf", sha256(b"\x00" + text).hex(), leaf.decode())
     record, sections = parse("record", text), parse("sealed sections", sealed)
@@ -153,8 +157,7 @@ def check_record(stream, revision, log_id, content, line):
     for name, section in sections.items():
         expect(f"seals.{name}", sha256(canonical(section).encode("utf-8")).hex(), record["seals"][name])
     return record, sections
-def read_stream(archive, name, log_id, content, sizes, take):
-    """Checks one stream: its first divergence, if any, and its roots at the sizes of checkpoints."""
+def read_stream(archive, name, log_id, content, sizes, take):  # its first divergence, and its roots at these sizes
     peaks, roots = [], {0: base64.b64encode(sha256(b"")).decode()}
     stream = types.SimpleNamespace(name=name, size=0, withheld=0, divergence=None, roots=roots, kept=0, signed=0)
     for revision, line in enumerate(archive.open(f"records/{name}.txt")):
@@ -162,8 +165,7 @@ def read_stream(archive, name, log_id, content, sizes, take):
         is_withheld = name == "access" and text == b"" and re.fullmatch(b"[0-9a-f]{64}", leaf) is not None
         append(peaks, revision, bytes.fromhex(leaf.decode()) if is_withheld else sha256(b"\x00" + text))
         stream.size, stream.withheld = revision + 1, stream.withheld + is_withheld
-        if stream.size in sizes:
-            stream.roots[stream.size] = base64.b64encode(root_of(peaks)).decode()
+        roots.update({stream.size: base64.b64encode(root_of(peaks)).decode()} if stream.size in sizes else {})
         try:  # after a divergence only the tree is worked out: it still tells whether this is what was signed
             if stream.divergence is None and not is_withheld:
                 take(*check_record(name, revision, log_id, content, line))
@@ -201,18 +203,18 @@ def main():
     listed = {each["path"]: each["sha256"] for each in manifest["files"]}
     for path in sorted({*listed, *archive.namelist()} - {"manifest.json"}):
         digest = hashlib.sha256()
-        for line in archive.open(path) if path in archive.namelist() else ():
-            digest.update(line)
+        [digest.update(line) for line in (archive.open(path) if path in archive.namelist() else ())]
         failures += [] if digest.hexdigest() == listed.get(path) else [f"{clean(path)} is not what manifest.json lists"]
     failures += [] if len(set(archive.namelist())) == len(archive.namelist()) else ["a file stands twice in the archive"]
     log, study = json.loads(archive.open("records/log.txt").readline().split(b"\t")[1])["data"], Study(content)
-    checkpoints = [*read_checkpoints(archive.read("checkpoints.txt"), "checkpoints.txt", False, log["logName"])]
-    for file in options.checkpoint:
-        checkpoints += read_checkpoints(open(file, "rb").read(), file, True, log["logName"])
+    notes = [("checkpoints.txt", archive.read("checkpoints.txt"), False)]
+    notes += [(file, open(file, "rb").read(), True) for file in options.checkpoint]
+    checkpoints = [each for name, data, kept in notes for each in read_checkpoints(data, name, kept, log["logName"])]
     takers = {"log": study.take_log, "access": study.take_key, manifest["study"]["stream"]: study.take}
     for name, take in takers.items():
         sizes = {each.size for each in checkpoints if each.stream == name}
-        streams[name] = read_stream(archive, name, log["logId"], content, sizes, take)
+        judge = lambda record, sections: study.take_move(record) or take(record, sections)
+        streams[name] = read_stream(archive, name, log["logId"], content, sizes, judge)
         failures += [streams[name].divergence] if streams[name].divergence else []
         study.keys = None if name == "access" and streams[name].divergence else study.keys  # nobody can be judged then
     keys = [key.strip().split("+", 2) for key in options.trust] or study.log_keys
@@ -230,8 +232,7 @@ def main():
         for since, until, what in ((0, kept, "as signed: by checkpoints that were kept elsewhere"),
                                    (kept, signed, "signed, but nothing kept elsewhere shows that they always were so"),
                                    (signed, stream.size, "covered by no checkpoint under a trusted key")):
-            if since < until:
-                print(f"    revisions {since} to {until - 1}: {what}")
+            since < until and print(f"    revisions {since} to {until - 1}: {what}")
     print(f"  {study.drawn} allocations, drawn again with numpy {numpy.__version__}, are as recorded" if content == "full"
           else "  The draws were NOT REPLAYED: that needs generator states, which this bundle does not hold")
     unchecked = sum(signature_of(each, keys) == "NOT CHECKED" for each in checkpoints)
@@ -246,5 +247,4 @@ if __name__ == "__main__":
         getattr(sys, "set_int_max_str_digits", id)(0)  # seeds can have any length
         sys.exit(main())
     except Exception as fault:
-        print(f"nothing was verified: {fault!r}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(print(f"nothing was verified: {fault!r}", file=sys.stderr) or 2)

@@ -2,7 +2,8 @@
 import { canonicalJson } from '../../events/record.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
 import type { BundleFiles } from '../bundle/bundle-files.ts';
-import { type Content, parseLine } from '../bundle/record-lines.ts';
+import { parseLine } from '../bundle/record-lines.ts';
+import type { Content } from '../content.ts';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import type { FileProblem } from './report.ts';
 import type { RecordSource, SourceRecord } from './source.ts';

@@ -3,7 +3,7 @@
  * says of its content. Nothing else in the verification knows which sections a bundle discloses.
  */
 import type { DisclosedEvent, LogEvent } from '../../events/record.ts';
-import type { Content } from '../bundle/record-lines.ts';
+import type { Content } from '../content.ts';
 import { type Decode, type Decoded, decode, decodePart } from './decoding.ts';
 
 /** How the records of a source are read. */
@@ -47,6 +47,10 @@ function withStandIns(event: DisclosedEvent): LogEvent {
       return { ...event, sections: { studies: { streams: [] } } };
     case 'LogCreated':
     case 'SigningKeyRotated':
+    case 'LogMoved':
+    case 'LogReopened':
+    case 'LogArrived':
+    case 'CopyAborted':
     case 'ApiKeyRevoked':
       return { ...event, sections: {} };
     default:

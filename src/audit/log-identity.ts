@@ -7,17 +7,21 @@ import { streamKind } from '../../events/catalogue.ts';
 import type { RecoveredStream } from '../../events/log.ts';
 import type { LogEvent } from '../../events/record.ts';
 import { type LogHistory, logHistory } from '../../projections/log.ts';
+import { isMoveEvent } from '../../projections/movement.ts';
 import { isEndorsed, keyOfLog } from '../ledger/endorsement.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { decode } from './decoding.ts';
 import type { Reading } from './disclosure.ts';
 import type { RecordSource } from './source.ts';
+import { moveName } from './stream-audit.ts';
 
 type Created = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 
 export interface ClaimedIdentity extends Created, LogHistory {
   /** The first key and those after it, as far as each was endorsed by the one before. */
   readonly keys: readonly VerifierKey[];
+  /** By `moveName`. */
+  readonly moves: ReadonlySet<string>;
 }
 
 /** Undefined when the log does not begin with LogCreated. */
@@ -28,6 +32,7 @@ export async function readIdentity(
   let history = logHistory.initial();
   let created: Created | undefined;
   const keys: VerifierKey[] = [];
+  const moves = new Set<string>();
   for await (const page of source.read('log'))
     for (const record of page) {
       const decoded = reading.others(record);
@@ -42,13 +47,14 @@ export async function readIdentity(
         created = event.data;
       }
       history = logHistory.apply(history, event);
+      if (isMoveEvent(event)) moves.add(moveName(event));
       const key = nextKey(event, created, keys.at(-1));
       if (key) keys.push(key);
     }
   if (!created) return undefined;
   const isTold = history.recoveries.length === 0 || !reading.hidesRecoveredStudies;
   const told = isTold ? history : withRecoveredStudies(history, await recoveredStudies(source, reading));
-  return { ...created, ...told, keys };
+  return { ...created, ...told, keys, moves };
 }
 
 /** What StudyRecovered says, as LogRecovered of the same number does where it is not withheld. */

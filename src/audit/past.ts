@@ -3,7 +3,8 @@
  * present. Nothing is kept between two questions, so an answer costs as much as reading that part of the stream.
  */
 import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
-import { nextEvent } from '../../projections/next-event.ts';
+import { isMoveEvent, NEVER_MOVED } from '../../projections/movement.ts';
+import { nextEvent, type Place } from '../../projections/next-event.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 
@@ -45,7 +46,7 @@ export async function foldUntil<P extends Projections>(
   const states = new Map(
     Object.entries(projections).map(([name, projection]) => [name, projection.initial()]),
   );
-  let last: { revision: number; at?: string } = { revision: -1 };
+  let last: Place & { readonly at?: string } = { revision: -1, movement: NEVER_MOVED };
   const past = (next: LogEvent | undefined): Past<P> => ({
     revision: last.revision,
     at: last.at,
@@ -54,11 +55,12 @@ export async function foldUntil<P extends Projections>(
   });
   for await (const page of store.readStream(stream, 0)) {
     for (const stored of page) {
-      const event = nextEvent(logId, last.revision, stored, () => decodeRecord(stored));
+      const { event, movement } = nextEvent(logId, last, stored, () => decodeRecord(stored));
       if (isBeyond(event)) return past(event);
-      for (const [name, projection] of Object.entries(projections))
-        states.set(name, applied(projection, states.get(name), event, stored));
-      last = event;
+      if (!isMoveEvent(event))
+        for (const [name, projection] of Object.entries(projections))
+          states.set(name, applied(projection, states.get(name), event, stored));
+      last = { revision: event.revision, at: event.at, movement };
     }
     onProgress(last.revision + 1);
     await new Promise(setImmediate);

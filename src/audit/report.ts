@@ -1,6 +1,6 @@
 /** What a verification found. The report is for auditors: `expected` and `found` can name treatments and states. */
 
-import type { Content } from '../bundle/record-lines.ts';
+import type { Content } from '../content.ts';
 
 /** Why a record is not what it should be. */
 export interface Problem {
@@ -32,6 +32,7 @@ export type WarningCode =
   | 'expired-key-used'
   | 'weak-seed'
   | 'recovered'
+  | 'moved'
   | 'two-histories-signed';
 
 export interface Warning {

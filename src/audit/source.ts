@@ -1,6 +1,6 @@
 /** Where the records come from that are verified: a database, or anything else that can hand them over. */
 import type { RecordBytes } from '../../events/record.ts';
-import type { Content } from '../bundle/record-lines.ts';
+import type { Content } from '../content.ts';
 
 export interface SourceRecord extends RecordBytes {
   /** The stream that it was read from. */

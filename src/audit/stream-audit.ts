@@ -1,5 +1,13 @@
 /** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
+import type { MoveFact } from '../../events/move.ts';
 import type { DisclosedEvent } from '../../events/record.ts';
+import {
+  isMoveEvent,
+  type Movement,
+  movementAfter,
+  NEVER_MOVED,
+  outOfPlace,
+} from '../../projections/movement.ts';
 import { type Decode, nameOf } from './decoding.ts';
 import { problem } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
@@ -28,6 +36,8 @@ export class StreamAudit<E extends DisclosedEvent> {
   #withheld = 0;
   #divergence: Divergence | undefined;
   #lastAt: string | undefined;
+  #movement: Movement = NEVER_MOVED;
+  readonly #moves: ReadonlySet<string> | undefined;
 
   /** @param logId undefined when the log does not tell its id: then a record may name any */
   constructor(parts: {
@@ -38,6 +48,8 @@ export class StreamAudit<E extends DisclosedEvent> {
     warnings: Warnings;
     checkpoints: readonly SignedCheckpoint[];
     lost: readonly LostCheckpoint[];
+    /** What `log` says of moves, as `moveName` has it; undefined: of `log` itself. */
+    moves: ReadonlySet<string> | undefined;
   }) {
     this.#stream = parts.stream;
     this.#logId = parts.logId;
@@ -46,6 +58,7 @@ export class StreamAudit<E extends DisclosedEvent> {
     this.#warnings = parts.warnings;
     this.#tree = new StreamTree(parts.checkpoints);
     this.#lost = parts.lost;
+    this.#moves = parts.moves;
   }
 
   /** Revision of the first record that diverges. */
@@ -97,6 +110,7 @@ export class StreamAudit<E extends DisclosedEvent> {
         'two-histories-signed',
         'the given checkpoints contradict one another: the signing key has signed two histories of this stream',
       );
+    this.#tellOfMove();
     const root = this.#tree.root();
     return {
       stream: this.#stream,
@@ -121,7 +135,7 @@ export class StreamAudit<E extends DisclosedEvent> {
     this.#ids.add(event.id);
     let problems: readonly Problem[];
     try {
-      problems = this.#replay.take(event);
+      problems = this.#judgeMove(event) ?? this.#replay.take(event);
     } catch (error) {
       // A decider refuses what it was never meant to see: a state that no generator has, an urn without end.
       const why = `it cannot be decided again: ${(error as Error).message}`;
@@ -129,6 +143,32 @@ export class StreamAudit<E extends DisclosedEvent> {
     }
     if (problems.length === 0) this.#watchClock(event);
     return problems;
+  }
+
+  /** Undefined: the move of the log is not what this event is about, and it may stand here. */
+  #judgeMove(event: E): readonly Problem[] | undefined {
+    const wrong = outOfPlace(this.#movement, event);
+    if (wrong) return [problem(wrong.field, wrong.expected, wrong.found, wrong.why)];
+    if (!isMoveEvent(event)) return undefined;
+    const { actor, type, data } = event;
+    if (!('cli' in actor))
+      return [problem('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
+    if (this.#moves && !this.#moves.has(moveName(event)))
+      return [problem('data.move', `a move of which log has ${type}`, data.move, 'log says nothing of it')];
+    this.#movement = movementAfter(this.#movement, event);
+    return [];
+  }
+
+  /** Of `log`, which says it of all streams: what somebody reads here is not the last word. */
+  #tellOfMove(): void {
+    if (this.#moves || this.#movement.status === 'open' || this.#divergence) return;
+    this.#warnings.add(
+      'moved',
+      this.#movement.status === 'dead'
+        ? 'this copy of the log was given up: the log goes on where it was copied from'
+        : `the log was moved to ${this.#movement.to}: where that move has arrived, it goes on there`,
+      this.#records - 1,
+    );
   }
 
   #watchClock({ at, revision }: DisclosedEvent): void {
@@ -144,6 +184,11 @@ export class StreamAudit<E extends DisclosedEvent> {
     if (this.#divergence || !first) return;
     this.#divergence = { ...nameOf(stored), ...first, alsoDiffer: others.map(({ field }) => field) };
   }
+}
+
+/** Each stream is moved as `log` is, which is so first. */
+export function moveName({ type, data }: Extract<DisclosedEvent, MoveFact>): string {
+  return `${type} ${data.move}`;
 }
 
 function gap(expected: number, found: number): Problem {

@@ -1,6 +1,6 @@
 /** Verifying a bundle: its records as those of a database, as far as it tells them, and its files beside. */
 import { BundleFiles } from '../bundle/bundle-files.ts';
-import type { Content } from '../bundle/record-lines.ts';
+import type { Content } from '../content.ts';
 import { BundleSource } from './bundle-source.ts';
 import type { Report } from './report.ts';
 import { type Verification, verifyLog } from './verify.ts';

@@ -78,6 +78,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
       warnings,
       checkpoints: evidence.byStream.get(stream) ?? [],
       lost: evidence.lost.get(stream) ?? [],
+      moves: stream === 'log' ? undefined : (identity?.moves ?? new Set()),
     });
     for await (const page of source.read(stream)) {
       for (const record of page) records.take(record);

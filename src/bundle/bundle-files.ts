@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { CONTENTS } from '../content.ts';
 import { BundleError } from './bundle-error.ts';
-import { CONTENTS } from './record-lines.ts';
 import { ZipReader } from './zip-reader.ts';
 
 const FORMAT = 'urn-bundle@1';

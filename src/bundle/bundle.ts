@@ -5,13 +5,15 @@
  */
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
+import { isMoveEvent } from '../../projections/movement.ts';
+import type { Content } from '../content.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import { type ArchiveFile, type WrittenFile, writeArchive } from './archive.ts';
 import { readme } from './readme.ts';
-import { type Content, otherLine, studyLine, withheldLine } from './record-lines.ts';
+import { otherLine, studyLine, withheldLine } from './record-lines.ts';
 import { reportHtml } from './report-html.ts';
 import { type StreamSummary, StudySummary } from './study-summary.ts';
 import { readVerifier } from './verifier.ts';
@@ -114,7 +116,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
       path: 'records/access.txt',
       parts: () =>
         lines('access', (stored, event) =>
-          concernsKey(event, keyIds)
+          concernsKey(event, keyIds) || isMoveEvent(event)
             ? { text: otherLine(stored) }
             : { text: withheldLine(stored), isWithheld: true },
         ),

@@ -7,21 +7,14 @@
  * nor a line feed can stand in it. Of a withheld record only the leaf hash is there, which keeps the tree whole.
  */
 import type { RecordBytes } from '../../events/record.ts';
-
-/**
- * What a bundle discloses of a study's sealed sections. `full`: all, from which every allocation can be drawn again;
- * `open`: the treatments; `blinded`: none.
- */
-export const CONTENTS = ['full', 'open', 'blinded'] as const;
-export type Content = (typeof CONTENTS)[number];
+import { type Content, disclosedSections, NO_SECTIONS } from '../content.ts';
 
 const TAB = Buffer.from('\t');
 const LINE_FEED = Buffer.from('\n');
-const NO_SECTIONS = Buffer.from('{}');
 
 /** A record of a study. */
 export function studyLine(stored: RecordBytes, content: Content): Buffer {
-  return line(stored, disclosed(stored.sealed, content));
+  return line(stored, disclosedSections(stored.sealed, content));
 }
 
 /** A record of the streams `log` and `access`: a credential is nobody's business. */
@@ -36,14 +29,6 @@ export function withheldLine({ leaf }: RecordBytes): Buffer {
 
 function line({ leaf, record }: RecordBytes, sections: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(hex(leaf)), TAB, record, TAB, sections, LINE_FEED]);
-}
-
-function disclosed(sealed: Uint8Array, content: Content): Uint8Array {
-  if (content === 'full') return sealed;
-  if (content === 'blinded') return NO_SECTIONS;
-  const { allocation } = JSON.parse(Buffer.from(sealed).toString('utf8')) as { allocation?: unknown };
-  // JSON.stringify gives the canonical bytes back: they were parsed from sorted keys, none of them a number.
-  return allocation === undefined ? NO_SECTIONS : Buffer.from(JSON.stringify({ allocation }));
 }
 
 function hex(bytes: Uint8Array): string {

@@ -3,9 +3,9 @@
  * Of a blinded bundle it names no treatment, not even as configured.
  */
 import type { StudyConfiguration } from '../../events/study.ts';
+import type { Content } from '../content.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
-import type { Content } from './record-lines.ts';
 import { barsPicture, colourOf, enrolmentPicture } from './report-pictures.ts';
 import { STYLE } from './report-style.ts';
 import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';

@@ -75,6 +75,15 @@ export class StudySummary {
         this.#note({ revision, at, what });
         break;
       }
+      case 'LogMoved':
+        this.#note({ revision, at, what: `the log was moved to ${event.data.to}` });
+        break;
+      case 'LogArrived':
+        this.#note({ revision, at, what: `the log arrived from ${event.data.from}` });
+        break;
+      case 'LogReopened':
+        this.#note({ revision, at, what: 'the move of the log was given up' });
+        break;
       case 'StudyPaused':
       case 'StudyResumed': {
         const verb = event.type === 'StudyPaused' ? 'paused' : 'resumed';

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openLog } from '../app.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
-import { CONTENTS, type Content } from '../bundle/record-lines.ts';
+import { CONTENTS, type Content } from '../content.ts';
 import { parseOrigin } from '../ledger/checkpoint.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
 import { logExists } from '../stores.ts';

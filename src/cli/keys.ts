@@ -204,8 +204,8 @@ async function withKeys(options: LogOptions, use: (log: OpenLog) => Promise<void
     await log.runner.catchUp('access');
     const halted = log.runner.halted('access');
     if (halted) throw halted;
-    const rolledBack = log.rolledBack('access');
-    if (rolledBack) note(`warning: ${rolledBack.message}`);
+    const warning = log.rolledBack('access') ?? log.moved();
+    if (warning) note(`warning: ${warning.message}`);
     await use(log);
   } finally {
     await log.close();

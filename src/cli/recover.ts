@@ -7,6 +7,7 @@ import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { SignedState } from '../ledger/loss.ts';
 import { parseVerifierKey } from '../ledger/verifier-key.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
 import { isLogInUse, logExists } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import {
@@ -26,6 +27,7 @@ interface Options extends LogOptions {
   readonly checkpoint?: string[];
   readonly dryRun?: boolean;
   readonly unproven?: boolean;
+  readonly notMoved?: boolean;
   readonly stopped?: boolean;
   readonly json?: boolean;
 }
@@ -47,6 +49,10 @@ Examples:
   urn recover --data ./data --dry-run --reason "disk of 21 November"
   urn recover --data ./data --reason "disk of 21 November" --checkpoint receipts.txt`;
 
+/** A log that was moved goes on elsewhere: to recover it here would make two of it. */
+const PERHAPS_MOVED =
+  'records of the stream log itself are lost, and one of them can be that the log was moved to another store (hint: look for that store; if there is none, because a recovery or a rotation of the signing key was lost, insist with --not-moved)';
+
 export function recoverCommand(): Command {
   return logCommand('recover')
     .description(
@@ -61,6 +67,12 @@ export function recoverCommand(): Command {
       option(
         '--unproven',
         'also when no checkpoint shows a loss: the backup was older, but nothing tells by how much',
+      ),
+    )
+    .addOption(
+      option(
+        '--not-moved',
+        'also when records of the stream log itself are lost: you know that the log was not moved to another store',
       ),
     )
     .addOption(
@@ -83,15 +95,8 @@ function refuseInUse(isInUse: boolean | undefined, stopped = false): void {
     );
 }
 
-async function run({
-  reason,
-  checkpoint = [],
-  dryRun,
-  unproven,
-  stopped,
-  json,
-  ...options
-}: Options): Promise<void> {
+async function run({ reason, checkpoint = [], ...given }: Options): Promise<void> {
+  const { dryRun, unproven, notMoved, stopped, json, ...options } = given;
   if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
   const kept = checkpoint.flatMap(checkpointsIn);
   const settings = logSettings(options);
@@ -104,10 +109,14 @@ async function run({
   try {
     await log.rebuild(shown.show);
     shown.end();
+    const moved = log.moved();
+    if (moved) throw moved;
     log.rolledBack();
     const loss = log.findLoss(kept.map((one) => signedState(log.identity, one)));
     if (loss.lost.length === 0 && !unproven) return await finish(log, dryRun, json);
     const { recovery, streams, lost } = loss;
+    if (!dryRun && !notMoved && lost.some(({ stream }) => stream === LOG_STREAM))
+      throw new UsageError(PERHAPS_MOVED);
     const renewed = dryRun ? [] : await log.recover(loss, reason, cliActor());
     if (json) return result(JSON.stringify({ recovery, declared: !dryRun, streams, lost, renewed }, null, 2));
     result(

@@ -8,10 +8,12 @@ import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
 import type { Service } from '../service.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
+import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { VERSION } from './version.ts';
 
-interface ServeOptions extends LogOptions {
+interface ServeOptions extends LogOptions, RelayOptions {
+  relay?: boolean;
   studies?: string;
   host: string;
   port: string;
@@ -25,7 +27,7 @@ interface ServeOptions extends LogOptions {
 }
 
 export function serveCommand(): Command {
-  return logCommand('serve')
+  const command = logCommand('serve')
     .description('serve the studies of the file and of the log over HTTP')
     .addOption(
       option('--studies <file>', `studies to register (default: ${DEFAULT_STUDIES_FILE}, if it exists)`),
@@ -65,7 +67,8 @@ export function serveCommand(): Command {
         .choices([...LOG_LEVELS])
         .default('info'),
     )
-    .action(serve);
+    .addOption(option('--relay', 'publish the log into Kafka, as urn relay does (with --kafka-brokers)'));
+  return withRelayOptions(command).action(serve);
 }
 
 async function serve(options: ServeOptions): Promise<void> {
@@ -76,6 +79,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const { studies, warnings } = readStudiesFile(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   checkWitness(options.witness);
+  const relay = options.relay ? relaySettings(options) : undefined;
   const out = logDestination();
   const logger = makeLogger(options.logLevel, out);
   const trustProxy = trustOf(options.trustProxy);
@@ -94,6 +98,7 @@ async function serve(options: ServeOptions): Promise<void> {
       datetimeFormat: options.datetimeFormat,
       version: VERSION,
       witness: options.witness,
+      relay,
     },
     cliActor(),
     logger,

@@ -37,8 +37,8 @@ export async function withStudies(
   try {
     await log.rebuild(shown.show);
     shown.end();
-    const rolledBack = log.rolledBack();
-    if (rolledBack) note(`warning: ${rolledBack.message}`);
+    const warning = log.rolledBack() ?? log.moved();
+    if (warning) note(`warning: ${warning.message}`);
     await use(log);
   } finally {
     await log.close();

@@ -25,6 +25,8 @@ export interface HttpParts extends StudyRoutes {
   /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
   readonly trustProxy: number | string | undefined;
   readonly version: string;
+  /** Why the log takes nothing in this store, if it was moved to another one. */
+  readonly moved: () => string | undefined;
 }
 
 type Handler = (request: Request, response: Response) => void | Promise<void>;
@@ -52,7 +54,8 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/healthz', '[]', { GET: ok });
   route(app, '/readyz', '[]', {
     GET: (request, response) => {
-      ready(parts.notReady);
+      // Reading goes on; but a proxy in front should ask the service at the other store.
+      ready(() => parts.notReady() ?? parts.moved());
       return ok(request, response);
     },
   });

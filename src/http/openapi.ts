@@ -82,7 +82,10 @@ export function openApiDocument(version: string): Json {
       ...EVIDENCE_PATHS,
       '/healthz': { get: operational('The process is alive', 'health') },
       '/readyz': {
-        get: operational('The service is ready: its projections have caught up with the log', 'readiness'),
+        get: operational(
+          'The service is ready: its projections have caught up with the log, which was not moved to another store',
+          'readiness',
+        ),
       },
     },
     components: {

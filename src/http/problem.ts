@@ -24,6 +24,7 @@ const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSe
   overloaded: { status: 503, retryAfterSeconds: '1' },
   unavailable: { status: 503, retryAfterSeconds: '5' },
   halted: { status: 503, retryAfterSeconds: '300' },
+  moved: { status: 503, retryAfterSeconds: '30' },
   'rolled-back': { status: 503, retryAfterSeconds: '300' },
   identity: { status: 503, retryAfterSeconds: '300' },
 };

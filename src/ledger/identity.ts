@@ -97,6 +97,18 @@ async function readIdentity(store: EventStore): Promise<Begun | undefined> {
   return created && { logId: created.logId, logName: created.logName, publicKeys: history.publicKeys };
 }
 
+/** The first record of every store is the log's LogCreated, but while a log is copied there: `log` comes last then. */
+async function expectEmpty(store: EventStore): Promise<void> {
+  for await (const [first] of store.readAll()) {
+    if (first && first.stream !== 'log')
+      throw new DomainError(
+        'identity',
+        'this store holds records, but no log yet: a log is being copied here (hint: urn copy has to finish first)',
+      );
+    return;
+  }
+}
+
 async function begin(
   store: EventStore,
   keys: Keyring,
@@ -104,6 +116,7 @@ async function begin(
   actor: Actor,
   { newId, newSalt, now }: WriterTools,
 ): Promise<Begun> {
+  await expectEmpty(store);
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
     throw new DomainError(
       'identity',

@@ -33,6 +33,12 @@ function what(event: LogEvent): string {
     }
     case 'EvidenceDisclosed':
       return `was shown ${shown(event)} of ${event.data.study}${often(event)}`;
+    case 'LogMoved':
+      return `moved the log to ${event.data.to}`;
+    case 'LogReopened':
+      return 'gave the move of the log up';
+    case 'LogArrived':
+      return `brought the log here from ${event.data.from}`;
     default:
       throw new Error(`${event.type} does not belong into the stream ${OPERATIONS}`);
   }
@@ -71,7 +77,9 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
     case 'generator-states':
       return `states of the generator${of}${at}`;
     case 'records':
-      return `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`;
+      return content === undefined
+        ? `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`
+        : `a feed of the records from ${fromRevision ?? 0} on (${content})`;
     case 'seed':
       return 'the seed';
     case 'verification':

@@ -61,6 +61,8 @@ export class Recorder {
   readonly #firsts = new Map<string, Promise<void>>();
   readonly #writing = new Set<Promise<void>>();
   #isStartRecorded = false;
+  /** Said once: a log that was moved to another store may be opened again after days. */
+  #isStartFailureTold = false;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -136,7 +138,9 @@ export class Recorder {
       await operations.record(fact, actor);
     } catch (error) {
       this.#isStartRecorded = isRolledBack(error);
-      this.#parts.onFailure(fact, actor, error as Error);
+      const isMoved = error instanceof DomainError && error.code === 'moved';
+      if (!isMoved || !this.#isStartFailureTold) this.#parts.onFailure(fact, actor, error as Error);
+      this.#isStartFailureTold ||= isMoved;
     }
   }
 

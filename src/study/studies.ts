@@ -7,10 +7,11 @@ import { logHistory, type Recovery } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import { DomainError } from '../errors.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { foldedStream } from '../write/folded-stream.ts';
 import { Writer, type WriterHooks, type WriterTools, type Written } from '../write/writer.ts';
-import type { StudyCommand, StudyOutcome } from './commands.ts';
+import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { studyDecider } from './decide.ts';
 import { type StudyState, studyState } from './state.ts';
 
@@ -36,6 +37,9 @@ export class Studies {
   readonly #streams = new Map<string, string>();
   /** Streams of studies that take no new participants here, because the studies file says something else. */
   readonly #suspended = new Set<string>();
+
+  /** Registrations under way or failed, by stream. */
+  readonly #registering = new Map<string, Promise<unknown>>();
 
   constructor(parts: {
     store: EventStore;
@@ -68,24 +72,37 @@ export class Studies {
       .flatMap((stream) => (stream.startsWith('study-') ? (this.#at(stream) ?? []) : []));
   }
 
-  /** Registers a study unless it is in the log already. Without a seed, 128 bits are drawn. */
+  /**
+   * Registers a study unless it is in the log already. Without a seed, 128 bits are drawn.
+   *
+   * Then the tail of `log` is read, before anything else is written of the study: whoever moves the log to another store
+   * closes `log` first, and lists the streams to close behind it. Of a study that is missing in that list, somebody
+   * here would go on otherwise.
+   * @throws DomainError as `submit`; StoreError
+   */
   async register(
     configuration: StudyConfiguration,
     seed: bigint | undefined,
     actor: Actor,
   ): Promise<StudyOutcome['type']> {
     const stream = this.streamOf(configuration.name);
-    const { outcome } = await this.submit(
-      stream,
-      {
-        type: 'register',
-        studyId: stream.slice('study-'.length),
-        configuration,
-        seed: seed ?? drawnSeed(),
-        seedSource: seed === undefined ? 'drawn' : 'configured',
-      },
-      actor,
-    );
+    const command = {
+      type: 'register',
+      studyId: stream.slice('study-'.length),
+      configuration,
+      seed: seed ?? drawnSeed(),
+      seedSource: seed === undefined ? 'drawn' : 'configured',
+    } as const;
+    const registering = this.#register(stream, command, actor);
+    this.#registering.set(stream, registering);
+    const outcome = await registering;
+    this.#registering.delete(stream);
+    return outcome;
+  }
+
+  async #register(stream: string, command: Register, actor: Actor): Promise<StudyOutcome['type']> {
+    const { outcome } = await this.submit(stream, command, actor);
+    await this.#parts.runner.catchUp(LOG_STREAM);
     return outcome.type;
   }
 
@@ -97,7 +114,7 @@ export class Studies {
     return this.#suspended.has(stream);
   }
 
-  /** @throws DomainError `overloaded`, `unavailable`, `halted`, `rolled-back` */
+  /** @throws DomainError `overloaded`, `unavailable`, `halted`, `rolled-back`, `moved` */
   submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
     const isFirst = command.type === 'register' || command.type === 'recover';
     const awaited = isFirst ? undefined : this.#awaitedRecovery(stream);
@@ -108,6 +125,8 @@ export class Studies {
           `recovery ${awaited.recovery} of the log was declared, but the generator of this study was not begun anew yet (hint: run urn recover again, or restart the service)`,
         ),
       );
+    const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
+    if (registering) return registering.then(() => this.submit(stream, command, actor));
     return this.#writer(stream).submit(command, actor);
   }
 
@@ -139,7 +158,7 @@ export class Studies {
   /** The last recovery that names this study, if its generator was not begun anew since. */
   #awaitedRecovery(stream: string): Recovery | undefined {
     const { runner } = this.#parts;
-    const { recoveries } = runner.state(logHistory, 'log');
+    const { recoveries } = runner.state(logHistory, LOG_STREAM);
     if (recoveries.length === 0) return undefined;
     const last = recoveries.findLast(({ streams }) => streams.has(stream));
     const state = runner.state(studyState, stream);

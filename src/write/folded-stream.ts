@@ -1,5 +1,6 @@
 import type { Projection } from '../../projections/projection.ts';
 import type { Runner } from '../../projections/runner.ts';
+import { movedError } from '../log/moved.ts';
 import type { FoldedStream } from './writer.ts';
 
 /** The stream that a writer decides against, as the runner folds it. */
@@ -20,6 +21,9 @@ export function foldedStream<State>(
     },
     get halted() {
       return runner.halted(stream);
+    },
+    get closed() {
+      return movedError(runner.movement(stream));
     },
     catchUp: () => runner.catchUp(stream),
     accept: (events, records) => runner.accept(events, records),

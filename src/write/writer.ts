@@ -28,6 +28,8 @@ export interface FoldedStream<State> {
   readonly lastAt: string | undefined;
   /** Set when the stream cannot be understood: nothing may be decided then. */
   readonly halted: Error | undefined;
+  /** Set when the stream goes on in another store: nothing may be written here then. */
+  readonly closed: Error | undefined;
   catchUp(): Promise<void>;
   accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
   listen(listener: (event: LogEvent) => void): () => void;
@@ -145,7 +147,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   /**
    * Decides a command, and answers once its fact is durable.
-   * @throws DomainError `overloaded` or `rolled-back` (not taken), `unavailable` (not known to be written) or `halted`
+   * @throws DomainError `overloaded` (not taken), `unavailable` (not known to be written), `halted`, and what refuses
+   *   every command: `rolled-back`, `moved`
    */
   submit(command: Command, actor: Actor): Promise<Written<Outcome>> {
     const refusal = this.#hooks.refusal?.();
@@ -201,6 +204,9 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       if (items.length === 0) return [];
       if (this.#folded.halted)
         throw new DomainError('halted', 'this stream cannot be read completely; see the log of the service');
+      // By now a command may have waited, or another process been first with it.
+      const refusal = this.#folded.closed ?? this.#hooks.refusal?.();
+      if (refusal) throw refusal;
       const batch = this.#decide(items);
       const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);
       if (type === 'written') {

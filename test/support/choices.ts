@@ -13,6 +13,11 @@ export function seededChoices(): Choices {
   const seed = Number(process.env['FAULT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   // biome-ignore lint/suspicious/noConsole: a random test without a printed seed cannot be repeated
   console.info(`random moments from FAULT_SEED=${seed}`);
+  return choicesOf(seed);
+}
+
+/** Those of a seed that somebody else prints. */
+export function choicesOf(seed: number): Choices {
   const next = mulberry32(seed);
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
   return {

@@ -119,7 +119,8 @@ function studiesFile(data: string, text: string): string {
   return file;
 }
 
-function start(args: readonly string[], { env = {}, cwd = tmpdir(), ...identity }: Surroundings) {
+/** A command that runs until it is told to end. */
+export function start(args: readonly string[], { env = {}, cwd = tmpdir(), ...identity }: Surroundings = {}) {
   // The settings of whoever runs the tests are not those of the program under test.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('URN_'));
   const child = spawn(process.execPath, [PROGRAM, ...args], {

@@ -12,6 +12,7 @@ const COMMANDS = [
   ['bundle'],
   ['explain'],
   ['operations'],
+  ['relay'],
   ['studies'],
   ['studies', 'check'],
   ['studies', 'list'],
@@ -71,6 +72,19 @@ describe.concurrent('urn', () => {
     ['a certificate without its key', ['serve', '--tls-cert', 'cert.pem']],
     ['a key without its certificate', ['serve', '--tls-key', 'key.pem']],
     ['a proxy that is no address', ['serve', '--trust-proxy', 'nginx']],
+    ['a relay without brokers', ['serve', '--relay']],
+    ['a broker that is a URL', ['relay', '--kafka-brokers', 'kafka://localhost:9092']],
+    ['a broker without a port', ['relay', '--kafka-brokers', 'localhost']],
+    ['certificates without TLS', ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-ca', 'ca.pem']],
+    [
+      'a file of certificates that is not there',
+      ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-tls', '--kafka-ca', 'none.pem'],
+    ],
+    [
+      'a password without a user',
+      ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-password-file', 'p'],
+    ],
+    ['a port of metrics that is none', ['relay', '--kafka-brokers', 'localhost:9092', '--metrics-port', 'x']],
   ])('wrong usage exits with 2, and speaks on stderr alone: %s', async (_, args) => {
     const { code, stdout, stderr } = await urn(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

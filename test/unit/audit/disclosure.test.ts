@@ -3,14 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { GivenCheckpoint } from '../../../src/audit/evidence.ts';
 import { reportText } from '../../../src/audit/report-text.ts';
 import type { RecordSource, SourceRecord } from '../../../src/audit/source.ts';
-import {
-  CONTENTS,
-  type Content,
-  otherLine,
-  parseLine,
-  studyLine,
-  withheldLine,
-} from '../../../src/bundle/record-lines.ts';
+import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/bundle/record-lines.ts';
+import { CONTENTS, type Content } from '../../../src/content.ts';
 import { logDecider } from '../../../src/log/decide.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import {

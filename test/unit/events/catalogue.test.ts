@@ -46,7 +46,7 @@ describe('the catalogue', () => {
 
   it('knows for each of its events a stream that can hold it', () => {
     for (const { stream } of catalogue.all())
-      expect(['log', 'access', 'study', 'operations']).toContain(stream);
+      expect(['log', 'access', 'study', 'operations', 'every']).toContain(stream);
     expect(['log', 'access', 'study-x', 'operations', 'study', 'logs'].map(streamKind)).toEqual([
       'log',
       'access',

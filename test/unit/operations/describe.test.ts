@@ -19,6 +19,7 @@ describe('an operation in words', () => {
   it.each([
     [{ what: 'balance', toRevision: 7 }, 'the balance up to revision 7 of A'],
     [{ what: 'records', fromRevision: 0, toRevision: 249 }, 'the records 0 to 249 of A'],
+    [{ what: 'records', fromRevision: 3, content: 'open' }, 'a feed of the records from 3 on (open) of A'],
     [{ what: 'seed' }, 'the seed of A'],
     [{ what: 'generator-states', toRevision: 9 }, 'states of the generator up to revision 9 of A'],
     [

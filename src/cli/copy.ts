@@ -1,0 +1,176 @@
+/** urn copy: takes a log to another store, or gives that up. */
+import type { Command } from 'commander';
+import { type LogSettings, openLog } from '../app.ts';
+import { abortMove } from '../copy/abort-move.ts';
+import { CopyError } from '../copy/copy-error.ts';
+import { logIdIn } from '../copy/log-stream.ts';
+import { type Moved, moveLog } from '../copy/move-log.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { hasSigningKey, type PlainStore, plainStore, storeUrl } from '../stores.ts';
+import { systemTools } from '../write/tools.ts';
+import {
+  cliActor,
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  logSettings,
+  option,
+  UsageError,
+} from './options.ts';
+import { note, progress, result, table } from './output.ts';
+
+interface Options extends LogOptions {
+  readonly from?: string;
+  readonly to: string;
+  readonly reason?: string;
+  readonly abort?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+const HELP = `
+Takes all records to the other store as they are: ids, bytes, order and proofs stay. It copies while the service runs. Then
+it closes the log where it is (LogMoved: every service that uses it answers POST with 503 from then on), copies what is
+left, compares every record and every stream's root, and opens the log in the other store (LogArrived). Until then nothing
+is lost by ending it: the same command again goes on where it ended, and --abort gives the move up and opens the log
+again where it was.
+
+The signing key is not copied. Take it to the services of the other store, with the file last-checkpoints.
+
+Exit codes: 0 done, 1 the two stores do not hold the same, 2 not done for another reason.
+
+Examples:
+  urn copy --to sqlite:/srv/urn/urn.sqlite --dry-run
+  urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --reason "new server"
+  urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --abort
+  urn copy --to esdb://10.0.0.5:2113 --stream-prefix urn --reason "several instances"`;
+
+export function copyCommand(): Command {
+  return logCommand('copy')
+    .description('move the log to another store, with its proofs; or give that up')
+    .addOption(
+      option(
+        '--from <url>',
+        'the log to move: sqlite:<file> or esdb://… (default: that of --data and --store)',
+      ),
+    )
+    .addOption(option('--to <url>', 'where to: sqlite:<file> or esdb://…').makeOptionMandatory())
+    .addOption(option('--reason <text>', 'recorded with the move'))
+    .addOption(option('--abort', 'give up a move that has not arrived, and open the log again where it was'))
+    .addOption(option('--dry-run', 'only read both stores, compare them, and tell what would be copied'))
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run({ from, to, reason, abort, dryRun, json, ...options }: Options): Promise<void> {
+  if (reason?.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the move');
+  if (abort && dryRun) throw new UsageError('--abort and --dry-run do not go together');
+  const settings = logSettings(options);
+  const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
+  const target = plainStore({ ...settings, store: to });
+  if (source.id === target.id) throw new UsageError('--from and --to name the same store');
+  if (!source.exists) throw new UsageError(`there is no log to move: ${source.id} (hint: --from, or --data)`);
+  if ((abort || dryRun) && !target.exists) {
+    const hint = abort ? 'a move that was begun nowhere needs no giving up' : 'without --dry-run it is made';
+    throw new UsageError(`there is no store ${target.id} (hint: ${hint})`);
+  }
+  if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
+  const opened: EventStore[] = [];
+  const open = async (store: PlainStore) => {
+    const made = await store.open();
+    opened.push(made);
+    return made;
+  };
+  try {
+    const here = await open(source);
+    const there = await open(target);
+    const logId = await logIdIn(here);
+    if (logId === undefined)
+      throw new UsageError(`there is no log in ${source.id} (hint: --from, or --data)`);
+    const foreign = await logIdIn(there);
+    if (foreign !== undefined && foreign !== logId)
+      throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
+    const parts = { source: here, target: there, logId, reason, actor: cliActor(), tools: systemTools() };
+    if (abort) {
+      const { move, reopened } = await abortMove(parts);
+      if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
+      result(`move ${move} is given up: ${reopened.length} streams are open again in ${source.id}`);
+      note(
+        'the target holds what was copied, and can take no move any more (hint: remove it, or keep it as it is)',
+      );
+      return;
+    }
+    const shown = progress('records read');
+    const { description } = source;
+    const moved = await moveLog({
+      ...parts,
+      from: description,
+      to: target.description,
+      onProgress: shown.show,
+      isDry: dryRun === true,
+    });
+    shown.end();
+    tell(moved, source, target, json === true);
+    if (moved.move !== undefined && from === undefined && hasSigningKey(settings))
+      await noteWhatIsSigned(settings);
+  } catch (error) {
+    if (!(error instanceof CopyError)) throw error;
+    note(`urn: ${error.message}`);
+    process.exitCode = error.kind === 'differs' ? 1 : 2;
+  } finally {
+    for (const store of opened) await store.close();
+  }
+}
+
+function tell(
+  { move, streams, copied, closedSeconds }: Moved,
+  source: PlainStore,
+  target: PlainStore,
+  json: boolean,
+) {
+  const records = streams.reduce((sum, stream) => sum + stream.records, 0);
+  if (json)
+    return result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
+  if (move === undefined)
+    return result(
+      `${copied} of ${records} records would be copied; what the target holds is as in the source`,
+    );
+  result(
+    table([['stream', 'records', 'root'], ...streams.map((s) => [s.stream, String(s.records), s.root])]),
+  );
+  note(
+    [
+      `move ${move} has arrived: ${records} records in ${streams.length} streams are the same in both stores, ${copied} were copied by this run.`,
+      `Neither store took anything for ${closedSeconds.toFixed(1)} s.`,
+      `What is left to do: take signing-key and last-checkpoints to the services of ${target.id}, and start them;`,
+      `stop those of ${source.id}, and keep it as it is; make a new backup.`,
+    ].join('\n'),
+  );
+}
+
+/** A log that lacks what it has signed must not be moved as if it were whole. Without its key nobody can tell. */
+async function refuseRolledBack(settings: LogSettings): Promise<void> {
+  const shown = progress('records read');
+  const log = await openLog(settings, cliActor());
+  try {
+    await log.rebuild(shown.show);
+    shown.end();
+    const rolledBack = log.rolledBack();
+    if (rolledBack) throw rolledBack;
+  } finally {
+    await log.close();
+  }
+}
+
+/** So that a backup of the source from before the move is recognized when it is served with this data folder. */
+async function noteWhatIsSigned(settings: LogSettings): Promise<void> {
+  const log = await openLog(settings, cliActor());
+  try {
+    await log.rebuild();
+    if (log.rolledBack()) return;
+    await log.lastCheckpoints?.keep(log.ledger.streams().map((stream) => log.ledger.checkpoint(stream)));
+  } finally {
+    await log.close();
+  }
+}

@@ -1,0 +1,94 @@
+/** The options of the feed, of `urn relay` and of `urn serve --relay`. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { CONTENTS, type Content } from '../content.ts';
+import { type RelaySettings, SASL_MECHANISMS, type SaslMechanism } from '../relay/settings.ts';
+import { option, UsageError } from './options.ts';
+
+export interface RelayOptions {
+  readonly kafkaBrokers?: string;
+  readonly kafkaTopic?: string;
+  readonly kafkaContent: Content;
+  readonly kafkaTls?: boolean;
+  readonly kafkaCa?: string;
+  readonly kafkaUsername?: string;
+  readonly kafkaPasswordFile?: string;
+  readonly kafkaMechanism: SaslMechanism;
+  readonly createTopics?: boolean;
+}
+
+/** The only place of the password itself: the arguments of a process are there for all to read. */
+const PASSWORD = 'URN_KAFKA_PASSWORD';
+
+export function withRelayOptions(command: Command): Command {
+  return command
+    .addOption(option('--kafka-brokers <list>', 'brokers of Kafka to begin with: host:port,…'))
+    .addOption(option('--kafka-topic <name>', 'topic of the feed (default: urn-<log name>)'))
+    .addOption(
+      option(
+        '--kafka-content <what>',
+        'what the feed discloses of the sealed sections; anything but blinded is unblinding material',
+      )
+        .choices(CONTENTS)
+        .default('blinded'),
+    )
+    .addOption(option('--kafka-tls', 'connect with TLS'))
+    .addOption(option('--kafka-ca <file>', 'certificates to trust (PEM), instead of those of the system'))
+    .addOption(option('--kafka-username <name>', `user for SASL; the password is taken from ${PASSWORD}`))
+    .addOption(option('--kafka-password-file <file>', `the password for SASL, instead of ${PASSWORD}`))
+    .addOption(
+      option('--kafka-mechanism <name>', 'of SASL').choices(SASL_MECHANISMS).default('scram-sha-512'),
+    )
+    .addOption(option('--create-topics', 'make the topics that are missing'));
+}
+
+/** @throws UsageError */
+export function relaySettings(options: RelayOptions): RelaySettings {
+  const { kafkaCa: ca, kafkaTopic: topic, kafkaContent: content } = options;
+  if (ca !== undefined && !options.kafkaTls) throw new UsageError('--kafka-ca goes with --kafka-tls');
+  return {
+    brokers: brokersOf(options.kafkaBrokers),
+    topic,
+    content,
+    tls: options.kafkaTls ? { ca: ca === undefined ? undefined : read('--kafka-ca', ca) } : undefined,
+    sasl: saslOf(options),
+    createTopics: options.createTopics ?? false,
+  };
+}
+
+function brokersOf(list: string | undefined): string[] {
+  if (list === undefined)
+    throw new UsageError('there are no brokers to connect to (hint: --kafka-brokers host:port,…)');
+  const brokers = list.split(',').map((broker) => broker.trim());
+  for (const broker of brokers) {
+    const [, port = ''] = /^(?:\[[0-9a-fA-F:]+\]|[^\s:/]+):(\d{1,5})$/.exec(broker) ?? [];
+    if (port === '' || Number(port) > 65535)
+      throw new UsageError(
+        `--kafka-brokers: "${broker}" is no host:port (hint: kafka1:9092,kafka2:9092, without a scheme)`,
+      );
+  }
+  return brokers;
+}
+
+function saslOf(options: RelayOptions): RelaySettings['sasl'] {
+  const { kafkaUsername: username, kafkaPasswordFile: file, kafkaMechanism: mechanism } = options;
+  const given = process.env[PASSWORD];
+  const password = file === undefined ? given : read('--kafka-password-file', file).replace(/\r?\n$/, '');
+  if (username === undefined) {
+    if (file !== undefined) throw new UsageError('--kafka-password-file goes with --kafka-username');
+    return undefined;
+  }
+  if (password === undefined || password === '')
+    throw new UsageError(
+      `--kafka-username needs a password (hint: in the environment as ${PASSWORD}, or --kafka-password-file)`,
+    );
+  return { mechanism, username, password };
+}
+
+function read(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${name} ${file} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,113 @@
+/** urn relay */
+import type { Command } from 'commander';
+import { openLog } from '../app.ts';
+import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
+import { makeRelayMetrics } from '../metrics.ts';
+import { FeedError } from '../relay/feed-error.ts';
+import { type MetricsServer, serveMetrics } from '../relay/metrics-server.ts';
+import type { Relay } from '../relay/relay.ts';
+import { logExists } from '../stores.ts';
+import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
+import { note, progress } from './output.ts';
+import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
+
+interface Options extends LogOptions, RelayOptions {
+  readonly metricsPort?: string;
+  readonly metricsHost: string;
+  readonly logLevel: string;
+}
+
+const HELP = `
+Publishes every record of the log, as CloudEvents, in the order of each stream, and signed checkpoints between them. Who
+reads committed records alone sees each record once, whatever breaks down (docs/feed.md). The service may run meanwhile,
+or does it itself: urn serve --relay. Of several relays of one log into one topic, the newest stays.
+
+Runs until SIGTERM. Exit codes: 0 stopped, 2 wrong usage or configuration, 3 another relay has taken over.`;
+
+/** For a supervisor, which must not start it again. */
+const FENCED_CODE = 3;
+
+export function relayCommand(): Command {
+  return withRelayOptions(logCommand('relay').description('publish the log into Kafka'))
+    .addOption(
+      option('--metrics-port <number>', 'serve /metrics and /healthz on this port; 0 takes a free one'),
+    )
+    .addOption(option('--metrics-host <address>', 'address of that port').default('127.0.0.1'))
+    .addOption(
+      option('--log-level <level>', 'least important lines to log')
+        .choices([...LOG_LEVELS])
+        .default('info'),
+    )
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const settings = relaySettings(options);
+  const metricsPort = portOf(options.metricsPort);
+  const log = logSettings(options);
+  if (!(await logExists(log)))
+    throw new UsageError('there is no log to publish (hint: name it with --data or --store)');
+  const out = logDestination();
+  const logger = makeLogger(options.logLevel, out);
+  let relay: Relay | undefined;
+  const opened = await openLog(log, cliActor(), {
+    onFolded: (stream) => relay?.noticed(stream),
+    onHalted: (stream, error) =>
+      logger.error(
+        { stream, why: error.message },
+        'a stream cannot be read, and is not published, any further',
+      ),
+    onKeyLost: (error) => logger.error({ why: error.message }, 'nothing can be signed, nor published'),
+    onStoreError: (error) =>
+      logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
+  });
+  let server: MetricsServer | undefined;
+  try {
+    const shown = progress('records read');
+    await opened.rebuild(shown.show);
+    shown.end();
+    const broken = opened.runner.halted('log') ?? opened.rolledBack();
+    if (broken) throw broken;
+    opened.runner.follow();
+    const { makeRelay } = await import('../relay/start.ts');
+    const made = makeRelay(opened, settings, cliActor(), logger);
+    relay = made;
+    if (metricsPort !== undefined) {
+      server = await serveMetrics(
+        makeRelayMetrics(() => made.status()),
+        options.metricsHost,
+        metricsPort,
+      );
+      logger.info({ address: server.address }, 'serving metrics');
+    }
+    const signalled = new Promise<void>((resolve) => {
+      const stop = (signal: string) => {
+        logger.info({ signal }, 'shutting down: finishing the transaction');
+        made.stop().then(resolve);
+      };
+      process.once('SIGTERM', stop);
+      process.once('SIGINT', stop);
+    });
+    // While it connects, there is no transaction to wait for.
+    await Promise.race([made.open().then(() => made.run()), signalled]);
+    await endLog(logger, out, 'stopped');
+  } catch (error) {
+    if (!(error instanceof FeedError)) throw error;
+    note(`urn: ${error.message}`);
+    process.exitCode = error.failure === 'fenced' ? FENCED_CODE : 2;
+  } finally {
+    await server?.close();
+    await opened.close();
+  }
+  // A broker that hangs must not keep the process.
+  process.exit();
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65535)
+    throw new UsageError(`--metrics-port ${text} is not a port (0 to 65535)`);
+  return port;
+}

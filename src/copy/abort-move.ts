@@ -1,0 +1,85 @@
+/**
+ * Giving a move up. CopyAborted in the target's `log`, at the exact revision behind LogMoved, bars LogArrived for good;
+ * only then the source is opened again. It can be cut off at any point, and done again.
+ */
+import type { Actor } from '../../events/record.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
+import type { EventStore, StoredRecord } from '../store/event-store.ts';
+import type { WriterTools } from '../write/writer.ts';
+import { CopyError } from './copy-error.ts';
+import { commonLength, ends, logRecords, moveIn } from './log-stream.ts';
+import { inGroups } from './move-log.ts';
+import { Side } from './side.ts';
+
+export interface AbortParts {
+  readonly source: EventStore;
+  readonly target: EventStore;
+  readonly logId: string;
+  readonly reason?: string | undefined;
+  readonly actor: Actor;
+  readonly tools: WriterTools;
+}
+
+export interface Aborted {
+  readonly move: string;
+  /** Streams of the source that this run has opened again. */
+  readonly reopened: readonly string[];
+}
+
+/** @throws CopyError when there is nothing to give up here, or the move is done; StoreError, DomainError */
+export async function abortMove(parts: AbortParts): Promise<Aborted> {
+  const { actor, tools, logId, reason } = parts;
+  const there = await logRecords(parts.target);
+  const move = moveToAbort(await logRecords(parts.source), there);
+  const target = new Side({ name: 'target', store: parts.target, logId, actor, tools });
+  const source = new Side({ name: 'source', store: parts.source, logId, actor, tools });
+  await target.read();
+  if ((await target.submit(LOG_STREAM, { type: 'abort', move, reason })) !== 'done') throw done();
+
+  const reopened = new Set<string>();
+  for (;;) {
+    await source.read();
+    const closed = source.streams().filter((stream) => {
+      const movement = source.movement(stream);
+      return movement.status === 'closed' && movement.move === move;
+    });
+    if (closed.length === 0) return { move, reopened: [...reopened] };
+    // The log first: it says what has become of the move.
+    const [first, others] = [
+      closed.filter((name) => name === LOG_STREAM),
+      closed.filter((name) => name !== LOG_STREAM),
+    ];
+    for (const streams of [first, others])
+      await inGroups(streams, async (stream) => {
+        await source.submit(stream, { type: 'reopen', move });
+        reopened.add(stream);
+      });
+  }
+}
+
+/** @throws CopyError unless the target's last move began with this source, and has not arrived */
+function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord[]): string {
+  const common = commonLength(here, there);
+  const last = there.findLastIndex((stored) => moveIn(stored) !== undefined);
+  const begun = moveIn(there[last]);
+  const elsewhere = moveIn(here.at(-1));
+  if (!begun || last < common - 1 || last > common) {
+    const hint =
+      elsewhere && common < here.length
+        ? `the log is moved to another store: ${elsewhere.to}; give it up there`
+        : 'nothing was closed';
+    throw new CopyError('refused', `no move of this source was begun in this target (hint: ${hint})`);
+  }
+  if (ends(there[last + 1], 'LogArrived')) throw done();
+  const wasTaken = common === last + 1;
+  const next = here[last + 1];
+  if (wasTaken && next && !ends(next, 'LogReopened')) throw done();
+  return begun.move;
+}
+
+function done(): CopyError {
+  return new CopyError(
+    'refused',
+    'the log has arrived in the target, and goes on there: this move cannot be given up any more (hint: to come back, move it again to a fresh store)',
+  );
+}

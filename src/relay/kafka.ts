@@ -1,0 +1,137 @@
+/** The connection to Kafka, and what its errors mean. */
+import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from 'kafkajs';
+import { DomainError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { StoreError } from '../store/event-store.ts';
+import { FeedError } from './feed-error.ts';
+import type { RelaySettings } from './settings.ts';
+
+/**
+ * A transaction begun right after another one is refused at first, for some milliseconds, and the client waits for
+ * `initialRetryTime` before it asks again: with its own 300 ms there would be five transactions a second. All tries
+ * together take about two seconds; then it is the relay's turn to begin anew.
+ */
+const RETRY: RetryOptions = {
+  initialRetryTime: 5,
+  multiplier: 2,
+  factor: 0.2,
+  maxRetryTime: 1000,
+  retries: 9,
+};
+const CONNECTION_TIMEOUT_MS = 5000;
+const REQUEST_TIMEOUT_MS = 20_000;
+/** A relay that hangs in a transaction keeps readers of committed records waiting for so long, at the most. */
+const TRANSACTION_TIMEOUT_MS = 30_000;
+
+export function connectKafka({ brokers, tls, sasl }: RelaySettings, logger: Logger): Kafka {
+  return new Kafka({
+    clientId: 'urn-relay',
+    brokers: [...brokers],
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    authenticationTimeout: CONNECTION_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    retry: RETRY,
+    ...(tls ? { ssl: tls.ca === undefined ? true : { ca: [tls.ca] } } : {}),
+    ...(sasl ? { sasl: sasl as SASLOptions } : {}),
+    // Its lines of debugging hold what is sent.
+    logLevel: logLevel.INFO,
+    logCreator: () => (entry) => logLine(logger, entry),
+  });
+}
+
+export type Producer = ReturnType<typeof sessionProducer>;
+
+/** A producer for one session: what failed once in it is never tried again in it. */
+export function sessionProducer(kafka: Kafka, transactionalId: string) {
+  return kafka.producer({
+    transactionalId,
+    transactionTimeout: TRANSACTION_TIMEOUT_MS,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+    retry: RETRY,
+    // Messages name their partition.
+    createPartitioner:
+      () =>
+      ({ message }) =>
+        message.partition ?? 0,
+  });
+}
+
+export function throwawayConsumer(kafka: Kafka, groupId: string, readUncommitted: boolean) {
+  return kafka.consumer({
+    groupId,
+    readUncommitted,
+    allowAutoTopicCreation: false,
+    maxWaitTimeInMs: 100,
+    retry: { ...RETRY, restartOnFailure: async () => false },
+  });
+}
+
+/** The client tries again what it calls errors; ours is the line that says what became of it. */
+function logLine(logger: Logger, { level, log }: LogEntry): void {
+  const { message, broker, error, retryCount } = log;
+  const line = { kafka: message, broker, why: error, retryCount };
+  if (level === logLevel.ERROR || level === logLevel.WARN) logger.debug(line, 'the Kafka client says');
+  else logger.trace(line, 'the Kafka client says');
+}
+
+const FENCED = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']);
+
+/** The broker refuses this producer for good: a newer one has its id, or its transaction took too long. */
+export function isFencing(error: unknown): boolean {
+  return causes(error).some(({ type }) => FENCED.has(type ?? ''));
+}
+
+/** What an error of the client means to the operator. */
+export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error {
+  if (error instanceof FeedError || error instanceof DomainError || error instanceof StoreError) return error;
+  const all = causes(error);
+  const message = all.at(-1)?.message ?? String(error);
+  const has = (test: (one: KafkaCause) => boolean) => all.some(test);
+  const where = brokers.join(',');
+  if (has(({ name }) => name === 'KafkaJSSASLAuthenticationError'))
+    return new FeedError(
+      'rejected',
+      `Kafka at ${where} refuses the user "${sasl?.username ?? ''}": ${message} (hint: check --kafka-username, --kafka-mechanism and the password in URN_KAFKA_PASSWORD or --kafka-password-file)`,
+      error,
+    );
+  if (has(({ type }) => type?.endsWith('AUTHORIZATION_FAILED') ?? false))
+    return new FeedError(
+      'rejected',
+      `Kafka does not permit it: ${message} (hint: docs/feed.md lists what the relay's user must be allowed to do)`,
+      error,
+    );
+  if (has(({ type }) => type === 'UNKNOWN_TOPIC_OR_PARTITION'))
+    // That it is there was seen before. One that has just been made is not known everywhere at once.
+    return new FeedError('busy', `a topic of the feed is gone: ${message}`, error);
+  if (has(({ name, type }) => name === 'KafkaJSConnectionError' || CANNOT_CONNECT.has(type ?? '')))
+    return new FeedError(
+      'unreachable',
+      `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls with --kafka-ca)`,
+      error,
+    );
+  const isBusy = has(({ type, retriable }) => type !== undefined && retriable === true);
+  return new FeedError(
+    isBusy ? 'busy' : 'unreachable',
+    `Kafka at ${where} failed: ${message} (hint: the log of the broker may say more)`,
+    error,
+  );
+}
+
+const CANNOT_CONNECT = new Set(['ILLEGAL_SASL_STATE', 'UNSUPPORTED_SASL_MECHANISM']);
+
+interface KafkaCause {
+  readonly name?: string;
+  readonly message?: string;
+  /** The protocol's name of the error. */
+  readonly type?: string;
+  readonly retriable?: boolean;
+}
+
+/** The client wraps errors in errors. */
+function causes(error: unknown): KafkaCause[] {
+  const all: KafkaCause[] = [];
+  for (let one = error; one instanceof Error && all.length < 10; one = one.cause)
+    all.push(one as KafkaCause & Error);
+  return all;
+}

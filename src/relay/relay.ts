@@ -1,0 +1,244 @@
+/**
+ * The relay: publishes the log into Kafka, record by record in the order of each stream, and signed checkpoints between
+ * them (docs/feed.md). It reads what it publishes from the store, so that a Kafka that is down costs no memory and no
+ * append: the feed lags, and catches up.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RecordError } from '../../events/record.ts';
+import type { Logger } from '../logger.ts';
+import { nextBatch, type StreamPart } from './batch.ts';
+import { FeedError } from './feed-error.ts';
+import { isFencing } from './kafka.ts';
+import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
+import { checkpointMessage, recordMessage } from './messages.ts';
+import { type Publication, Session } from './session.ts';
+import type { RelaySettings, Topics } from './settings.ts';
+
+export interface RelayParts {
+  readonly log: RelayLog;
+  readonly settings: RelaySettings;
+  readonly topics: Topics;
+  readonly logger: Logger;
+  /** Awaited before a record of a stream is published for the first time. @throws when it cannot be recorded */
+  beforeDisclosing(stream: string, fromRevision: number): Promise<void>;
+}
+
+/** For metrics. */
+export interface RelayStatus {
+  /** 1: connected; 0: trying to; -1: stopped for good, or not to be started. */
+  readonly up: -1 | 0 | 1;
+  readonly lagRecords: number;
+  readonly lagSeconds: number;
+  readonly published: number;
+}
+
+const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
+const FENCED_WAIT_MS = 1000;
+/** When the topics have just been made, or a broker has just started. */
+const [BUSY_TRIES, BUSY_WAIT_MS] = [20, 250];
+/** How long the transaction that is under way may take at the end. */
+const LAST_TRANSACTION_MS = 10_000;
+
+export class Relay {
+  readonly #parts: RelayParts;
+  readonly #relayId = randomUUID();
+  readonly #stopped = new AbortController();
+  /** Streams that may have more than was published. */
+  readonly #behind = new Set<string>();
+  /** Records that are not what was folded: their streams are published no further. */
+  readonly #broken = new Set<string>();
+  /** Revision of the last record of each stream that is known to be published. */
+  readonly #published = new Map<string, number>();
+  #session: Session | undefined;
+  #hadSession = false;
+  #recovery = 0;
+  #running: Promise<void> | undefined;
+  #wake: () => void = () => undefined;
+  #publishedRecords = 0;
+  #behindSince: number | undefined = performance.now();
+  #isOver = false;
+
+  /** @param parts a log that is folded */
+  constructor(parts: RelayParts) {
+    this.#parts = parts;
+    for (const stream of parts.log.runner.streams()) this.#behind.add(stream);
+  }
+
+  /** A record of the stream was folded. */
+  noticed(stream: string): void {
+    if (this.#broken.has(stream)) return;
+    this.#behindSince ??= performance.now();
+    this.#behind.add(stream);
+    this.#wake();
+  }
+
+  /**
+   * Connects, and finds out from where to publish.
+   * @throws FeedError; DomainError, StoreError
+   */
+  async open(): Promise<void> {
+    const { log, settings, topics, logger } = this.#parts;
+    const session = await this.#openSession();
+    this.#hadSession = true;
+    this.#recovery = recoveryOf(log);
+    this.#session = session;
+    for (const stream of log.runner.streams()) {
+      this.#published.set(stream, session.published(stream));
+      if (!this.#broken.has(stream)) this.#behind.add(stream);
+    }
+    logger.info({ topic: topics.records, content: settings.content, lagRecords: this.#lag() }, 'publishing');
+  }
+
+  /**
+   * Publishes until `stop`, and connects again for ever when Kafka or the store fails.
+   * @param refusal why nothing may be published
+   * @throws FeedError when it must not go on; the refusal
+   */
+  run(refusal?: Error): Promise<void> {
+    this.#running ??= (refusal ? Promise.reject(refusal) : this.#run()).finally(() => {
+      this.#isOver = true;
+    });
+    return this.#running;
+  }
+
+  /** Resolves when the transaction that is under way is done, or has taken too long. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#wake();
+    const late = delay(LAST_TRANSACTION_MS, undefined, { ref: false });
+    await Promise.race([this.#running?.catch(() => undefined), late]);
+  }
+
+  status(): RelayStatus {
+    const up = this.#isOver ? -1 : this.#session ? 1 : 0;
+    const lagSeconds = this.#behindSince === undefined ? 0 : (performance.now() - this.#behindSince) / 1000;
+    return { up, lagRecords: this.#lag(), lagSeconds, published: this.#publishedRecords };
+  }
+
+  async #openSession(): Promise<Session> {
+    const { log, settings, topics, logger } = this.#parts;
+    for (let tries = 1; ; tries++)
+      try {
+        return await Session.open({
+          settings,
+          topics,
+          logger,
+          logId: log.identity.logId,
+          relayId: this.#relayId,
+          isReopening: this.#hadSession,
+          stateOfLog: (positions) => stateOfLog(log, positions),
+        });
+      } catch (error) {
+        const isBusy = error instanceof FeedError && error.failure === 'busy';
+        if (!isBusy || tries === BUSY_TRIES) throw error;
+        await delay(BUSY_WAIT_MS, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
+      }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+      try {
+        if (!this.#session) await this.open();
+        await this.#publishAll(() => {
+          waitMs = FIRST_WAIT_MS;
+        });
+      } catch (error) {
+        if (error instanceof FeedError && error.isFinal) throw error;
+        // Whoever fenced this one says so at once; then opening fails for good.
+        if (isFencing(error)) waitMs = Math.max(waitMs, FENCED_WAIT_MS);
+        if (!signal.aborted)
+          this.#parts.logger.error(
+            { why: (error as Error).message, againInMs: waitMs },
+            'the feed lags: it cannot be published just now',
+          );
+      } finally {
+        await this.#session?.close();
+        this.#session = undefined;
+      }
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #publishAll(onPublished: () => void): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      const session = this.#session;
+      if (!session) return;
+      const { log, settings } = this.#parts;
+      const parts = await nextBatch(
+        log,
+        this.#behind,
+        (stream) => session.published(stream),
+        settings.content,
+        (stream, error) => this.#onBroken(stream, error),
+      );
+      if (parts.length > 0) {
+        await this.#publish(session, parts);
+        onPublished();
+      } else if (this.#behind.size === 0) {
+        this.#behindSince = undefined;
+        await this.#growth();
+      }
+    }
+  }
+
+  /** Waits until there is more to publish, or nothing any more. */
+  #growth(): Promise<void> {
+    if (this.#stopped.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  async #publish(session: Session, parts: readonly StreamPart[]): Promise<void> {
+    const { content } = this.#parts.settings;
+    // The next session holds the positions against that, and stops.
+    if (recoveryOf(this.#parts.log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
+    if (content !== 'blinded')
+      for (const { stream, records } of parts)
+        await this.#parts.beforeDisclosing(stream, records[0]?.revision ?? 0);
+    await session.publish(parts.map((part) => this.#publication(part)));
+    for (const { stream, records } of parts) {
+      this.#published.set(stream, session.published(stream));
+      this.#publishedRecords += records.length;
+    }
+  }
+
+  #publication({ stream, records }: StreamPart): Publication {
+    const { log, settings } = this.#parts;
+    const { logId } = log.identity;
+    const last = records.at(-1);
+    if (!last) throw new RangeError('a part without a record');
+    const signed = log.ledger.checkpoint(stream, last.revision + 1);
+    return {
+      stream,
+      messages: [
+        ...records.map((stored) => recordMessage(stored, settings.content)),
+        checkpointMessage(signed, logId, new Date().toISOString()),
+      ],
+      position: {
+        log: logId,
+        stream,
+        revision: last.revision,
+        leaf: Buffer.from(last.leaf).toString('hex'),
+        recovery: this.#recovery,
+      },
+    };
+  }
+
+  #onBroken(stream: string, error: RecordError): void {
+    this.#broken.add(stream);
+    this.#parts.logger.error(
+      { stream, why: error.message },
+      'a stream is not published any further: its records are not what was read first',
+    );
+  }
+
+  #lag(): number {
+    const { runner } = this.#parts.log;
+    return runner
+      .streams()
+      .reduce((sum, stream) => sum + runner.revision(stream) - (this.#published.get(stream) ?? -1), 0);
+  }
+}

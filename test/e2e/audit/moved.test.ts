@@ -1,0 +1,161 @@
+/** A log that was moved, before both verifiers: what may not stand around a move is told by both, at the same place. */
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Fact } from '../../../events/catalogue.ts';
+import { canonicalJson, encodeRecord, leafHash } from '../../../events/record.ts';
+import { systemTools } from '../../../src/write/tools.ts';
+import { clientOf } from '../../support/client.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { requiredPython } from '../../support/numpy.ts';
+import { firstDivergence, verifyOurselves } from '../../support/own-verifier.ts';
+import { issueKey, serve, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+import { forkingVerifier } from '../../support/verifier.ts';
+import { BundleFiles } from './bundle-file.ts';
+import { altered, type Row, streamOfStudy } from './database.ts';
+
+const found = requiredPython('numpy, cryptography');
+const python = found ?? '';
+const newFolder = temporaryFolders();
+const folder = newFolder();
+const place = (name: string) => join(folder, name);
+const bundles = { full: place('full.zip'), blinded: place('blinded.zip') };
+const OTHER = '0193a8e0-0000-7000-8000-0000000000ff';
+let study: string;
+
+/** LogMoved and LogArrived stand at these revisions of the study: behind its registration and two participants. */
+const MOVED = 3;
+const ARRIVED = 4;
+
+describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
+  beforeAll(async () => {
+    const key = await issueKey(place('home'), 'edc');
+    const run = async (data: string, ids: readonly string[]) => {
+      const service = await serve({ data: place(data), studies: TRIALS });
+      for (const id of ids)
+        expect((await clientOf(service.url, key).randomize('Sleep', id, COOK)).status).toBe(200);
+      await service.stop();
+    };
+    await run('home', ['a', 'b']);
+    await urnOk(['copy', '--data', place('home'), '--to', `sqlite:${place('away')}/urn.sqlite`]);
+    copyFileSync(join(place('home'), 'signing-key'), join(place('away'), 'signing-key'));
+    await run('away', ['c', 'd']);
+    for (const [content, out] of Object.entries(bundles))
+      await urnOk([
+        'bundle',
+        '--study',
+        'Sleep',
+        '--data',
+        place('away'),
+        '--content',
+        content,
+        '--out',
+        out,
+      ]);
+    study = streamOfStudy(place('away'), 'Sleep');
+  });
+
+  const verifyInPython = forkingVerifier(python);
+  /** Where both find the first thing that is wrong; undefined: nothing is. Signatures are none of it. */
+  async function divergence(content: keyof typeof bundles, change: (bundle: BundleFiles) => void) {
+    const bundle = BundleFiles.unpack(python, bundles[content]);
+    change(bundle);
+    bundle.set('checkpoints.txt', '');
+    const file = await bundle.pack(join(newFolder(), 'tampered.zip'));
+    const { code, stdout } = await verifyInPython([file]);
+    const own = await verifyOurselves(file, []);
+    expect(own.code, `${stdout}\n${own.text}`).toBe(code);
+    const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(stdout) ?? [];
+    const ours = firstDivergence(own);
+    expect(ours && [ours.stream, ours.revision], stdout).toEqual(stream && [stream, Number(revision)]);
+    return ours;
+  }
+  /** The rows of a stream, changed, each under the revision where it comes to stand. */
+  const changed =
+    (stream: string, change: (rows: Row[]) => Row[]) =>
+    (bundle: BundleFiles): void =>
+      bundle.setRows(stream, change(bundle.rows(stream)).map(renumbered));
+  const renumbered = (row: Row, revision: number): Row => {
+    const record = Buffer.from(canonicalJson({ ...JSON.parse(`${row.record}`), revision }));
+    return { ...row, record, leaf: leafHash(record) };
+  };
+
+  it.each(['full', 'blinded'] as const)('is sound when it is %s', async (content) => {
+    expect(await divergence(content, () => undefined)).toBeUndefined();
+  });
+
+  const { newId, newSalt, now } = systemTools();
+  const fact = (like: Row, said: Fact): Row => {
+    const { log } = JSON.parse(`${like.record}`);
+    const header = {
+      id: newId(),
+      log,
+      stream: like.stream,
+      revision: 0,
+      at: now().toISOString(),
+      actor: OPERATOR,
+    };
+    return { ...like, ...encodeRecord(header, said, newSalt) } as Row;
+  };
+  const paused: Fact = { type: 'StudyPaused', data: { reason: 'x' }, sections: {} };
+  const reopened = (move: string): Fact => ({ type: 'LogReopened', data: { move }, sections: {} });
+  const moveOf = (rows: Row[], at: number) => JSON.parse(`${rows[at]?.record}`).data.move as string;
+  const withMove = (row: Row | undefined, move: string) =>
+    altered(row as Row, (record) => {
+      record.data.move = move;
+    });
+
+  const CASES: [string, number, (rows: Row[]) => Row[]][] = [
+    [
+      'an event between the move and its end',
+      ARRIVED,
+      (rows) => rows.toSpliced(ARRIVED, 0, fact(rows[ARRIVED] as Row, paused)),
+    ],
+    ['no end of the move', ARRIVED, (rows) => rows.toSpliced(ARRIVED, 1)],
+    ['an end of no move', MOVED, (rows) => rows.toSpliced(MOVED, 1)],
+    ['an end of another move', ARRIVED, (rows) => rows.with(ARRIVED, withMove(rows[ARRIVED], OTHER))],
+    [
+      'a move that log does not have',
+      MOVED,
+      (rows) => rows.with(MOVED, withMove(rows[MOVED], OTHER)).with(ARRIVED, withMove(rows[ARRIVED], OTHER)),
+    ],
+    [
+      'an end that log does not have',
+      ARRIVED,
+      (rows) => rows.with(ARRIVED, fact(rows[ARRIVED] as Row, reopened(moveOf(rows, MOVED)))),
+    ],
+    ['the move twice', ARRIVED, (rows) => rows.toSpliced(ARRIVED, 0, rows[MOVED] as Row)],
+    ['the same move again', 5, (rows) => rows.toSpliced(5, 0, rows[MOVED] as Row, rows[ARRIVED] as Row)],
+    ['the move before the registration', 0, (rows) => [rows[MOVED] as Row, rows[ARRIVED] as Row, ...rows]],
+  ];
+  it.each(CASES)('is not with %s', async (_, revision, change) => {
+    expect(await divergence('full', changed(study, change))).toMatchObject({ stream: study, revision });
+  });
+
+  it('is not when the stream log says otherwise, or goes on behind it', async () => {
+    const rotation: Fact = {
+      type: 'SigningKeyRotated',
+      data: { publicKey: 'x', endorsement: 'x', reason: 'x' },
+      sections: {},
+    };
+    const aborted: Fact = { type: 'CopyAborted', data: { move: OTHER }, sections: {} };
+    const cases: [number, (rows: Row[]) => Row[]][] = [
+      [2, (rows) => rows.toSpliced(2, 1, fact(rows[2] as Row, rotation))],
+      [2, (rows) => rows.with(2, withMove(rows[2], OTHER))],
+      [2, (rows) => rows.with(2, fact(rows[2] as Row, aborted))],
+      [1, (rows) => rows.toSpliced(1, 1)],
+    ];
+    for (const [revision, change] of cases)
+      expect(await divergence('full', changed('log', change))).toMatchObject({ stream: 'log', revision });
+    const dead = await divergence(
+      'full',
+      changed('log', (rows) => {
+        const data = { move: moveOf(rows, 1) };
+        return rows.toSpliced(2, 0, fact(rows[2] as Row, { type: 'CopyAborted', data, sections: {} }));
+      }),
+    );
+    expect(dead).toMatchObject({ stream: 'log', revision: 3 });
+  });
+});

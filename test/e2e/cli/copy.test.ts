@@ -1,0 +1,253 @@
+/** urn copy with the real program: what it refuses, giving a move up, and what else must not open a log that was moved. */
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RecordBytes } from '../../../events/record.ts';
+import { logIdIn } from '../../../src/copy/log-stream.ts';
+import { moveLog } from '../../../src/copy/move-log.ts';
+import type { Position } from '../../../src/store/event-store.ts';
+import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { Database } from '../../../src/store/sqlite-library.ts';
+import { plainStore } from '../../../src/stores.ts';
+import { systemTools } from '../../../src/write/tools.ts';
+import { ask, clientOf, within } from '../../support/client.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { type Finished, issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { type StoredText, storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+import { altered, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
+
+const HEARD_WITHIN_MS = 15_000;
+const newFolder = temporaryFolders();
+let folder: string;
+let key: string;
+const running: Service[] = [];
+
+const place = (name: string) => join(folder, name);
+const database = (name: string) => join(folder, name, 'urn.sqlite');
+const copy = (to: string, ...args: string[]): Promise<Finished> =>
+  urn(['copy', '--from', `sqlite:${database('home')}`, '--to', `sqlite:${database(to)}`, ...args]);
+async function start(data: string): Promise<Service> {
+  const service = await serve({ data: place(data), studies: TRIALS });
+  running.push(service);
+  return service;
+}
+const randomize = ({ url }: Service, id: string) => clientOf(url, key).randomize('Sleep', id, COOK);
+const takeKey = (to: string) => {
+  mkdirSync(place(to), { recursive: true });
+  copyFileSync(join(place('home'), 'signing-key'), join(place(to), 'signing-key'));
+};
+
+/** As a copier that dies when it has closed every stream and copied all, at the last moment. */
+async function beginTo(target: string): Promise<void> {
+  const [here, there] = [new SqliteStore(database('home')), new SqliteStore(database(target))];
+  const dying = Object.assign(Object.create(there), {
+    append: (stream: string, revision: number, records: readonly RecordBytes[]) => {
+      if (records.some(({ record }) => String(record).includes('"LogArrived"'))) throw new Error('died');
+      return there.append(stream, revision, records);
+    },
+    readAll: (after?: Position) => there.readAll(after),
+    readStream: (stream: string, from: number) => there.readStream(stream, from),
+  });
+  const logId = (await logIdIn(here)) ?? '';
+  const [from, to] = ['home', target].map((name) => `sqlite:${database(name)}`) as [string, string];
+  const moving = moveLog({
+    source: here,
+    target: dying,
+    logId,
+    from,
+    to,
+    actor: OPERATOR,
+    tools: systemTools(),
+  });
+  await expect(moving).rejects.toThrow('died');
+  await here.close();
+  await there.close();
+}
+
+beforeEach(async () => {
+  folder = newFolder();
+  key = await issueKey(place('home'), 'edc');
+  const service = await start('home');
+  for (const id of ['a', 'b']) expect((await randomize(service, id)).status).toBe(200);
+});
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.kill();
+});
+
+describe('a move that has begun', () => {
+  it('closes the log for services and commands, in the source and in the target', async () => {
+    const [source] = running as [Service];
+    await beginTo('away');
+    await within(HEARD_WITHIN_MS, async () => (await ask(source.url, '/readyz')).status === 503);
+    expect((await randomize(source, 'c')).message).toContain(
+      `the log is moved to sqlite:${database('away')}`,
+    );
+    expect((await clientOf(source.url, key).list('Sleep')).results).toHaveLength(2);
+    takeKey('away');
+    const target = await start('away');
+    expect(target.output.stderr).toContain('this log takes no participants');
+    expect((await randomize(target, 'c')).message).toContain('urn copy has to finish first');
+    for (const args of [
+      ['keys', 'add', 'another'],
+      ['signing-key', 'rotate', '--reason', 'x'],
+      ['studies', 'pause', 'Sleep', '--reason', 'x'],
+      ['recover', '--reason', 'x', '--unproven', '--dry-run'],
+    ]) {
+      const { code, stderr } = await urn([...args, '--data', place('home')]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('urn: the log is moved to')]);
+    }
+    const elsewhere = await copy('elsewhere');
+    expect(elsewhere.code).toBe(2);
+    expect(elsewhere.stderr).toContain(
+      `moved to another store: sqlite:${database('away')} (hint: finish it there`,
+    );
+
+    expect((await copy('away')).code).toBe(0);
+    await within(HEARD_WITHIN_MS, async () => (await randomize(target, 'c')).status === 200);
+    expect((await randomize(source, 'd')).status).toBe(503);
+    const late = await copy('away', '--abort');
+    expect([late.code, late.stderr]).toEqual([2, expect.stringContaining('has arrived in the target')]);
+    expect((await copy('away')).code, 'done is done').toBe(0);
+    await target.stop();
+    for (const data of ['home', 'away']) {
+      const verified = await urnOk(['verify', '--data', place(data)]);
+      expect(verified.includes('the log was moved to sqlite:')).toBe(data === 'home');
+    }
+    expect([...new LogCheck(place('away')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
+  });
+
+  it('is given up, and the log goes on where it was, and can be moved to a fresh store', async () => {
+    const [source] = running as [Service];
+    await beginTo('away');
+    await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 503);
+    const elsewhere = await copy('elsewhere', '--abort');
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('there is no store')]);
+    const aborted = await copy('away', '--abort', '--reason', 'the disk failed', '--json');
+    expect(JSON.parse(aborted.stdout)).toMatchObject({
+      aborted: true,
+      reopened: expect.arrayContaining(['log', 'access', 'operations']),
+    });
+    await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 200);
+    expect((await ask(source.url, '/readyz')).status).toBe(200);
+    expect(JSON.parse((await copy('away', '--abort', '--json')).stdout).reopened).toEqual([]);
+    const dead = await copy('away');
+    expect([dead.code, dead.stderr]).toEqual([2, expect.stringContaining('this move was given up')]);
+    expect((await copy('fresh')).code).toBe(0);
+    await source.stop();
+    for (const data of ['home', 'fresh']) await urnOk(['verify', '--data', place(data)]);
+    const log = new LogCheck(place('fresh')).check();
+    expect(log.events('log').map(({ type }) => type)).toEqual([
+      'LogCreated',
+      'LogMoved',
+      'LogReopened',
+      'LogMoved',
+      'LogArrived',
+    ]);
+    expect([...log.participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
+  });
+});
+
+it('finds a record of the target that is not the source’s, and copies nothing more to it', async () => {
+  const [source] = running as [Service];
+  await source.stop();
+  mkdirSync(place('away'));
+  const db = new Database(database('home'));
+  db.exec(`VACUUM INTO '${database('away')}'`);
+  db.close();
+  const stream = streamOfStudy(place('away'), 'Sleep');
+  const changed = altered(rowsOf(place('away'), stream)[2] as ReturnType<typeof rowsOf>[0], (record) => {
+    record.at = record.at.replace(/.Z$/, (end: string) => (end === '0Z' ? '1Z' : '0Z'));
+  });
+  replaceRows(place('away'), [changed]);
+  const [dry, real] = [await copy('away', '--dry-run'), await copy('away')];
+  for (const { code, stdout, stderr } of [dry, real]) {
+    expect(stderr, stdout).toContain(
+      `urn: ${stream}, revision 2: the target holds another record than the source`,
+    );
+    expect(code).toBe(1);
+  }
+  expect(new LogCheck(place('home')).check().events('log')).toHaveLength(1);
+
+  replaceRows(place('away'), [{ ...changed, leaf: Buffer.alloc(32) }]);
+  const broken = await copy('away');
+  expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('the target cannot be read')]);
+});
+
+it('is not opened again by a backup from before the move', async () => {
+  const [source] = running as [Service];
+  const before = new Database(database('home'));
+  before.exec(`VACUUM INTO '${place('backup')}'`);
+  before.close();
+  await source.stop();
+  const moved = await urn(['copy', '--data', place('home'), '--to', `sqlite:${database('away')}`]);
+  expect(moved.code, moved.stderr).toBe(0);
+  copyFileSync(place('backup'), database('home'));
+  const restored = await start('home');
+  expect(restored.output.stderr).toContain('this log takes no participants');
+  expect((await randomize(restored, 'c')).status).toBe(503);
+  await restored.stop();
+  const again = await urn(['copy', '--data', place('home'), '--to', `sqlite:${database('elsewhere')}`]);
+  expect([again.code, again.stderr]).toEqual([
+    2,
+    expect.stringContaining('declare the loss with urn recover'),
+  ]);
+  const { code, stderr } = await urn(['recover', '--data', place('home'), '--reason', 'x']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('that the log was moved to another store')]);
+});
+
+it('goes to EventStoreDB, of whose credentials nothing is recorded', async () => {
+  const server = await new EventStoreDbServer().start();
+  try {
+    const [source] = running as [Service];
+    await source.stop();
+    const url = server.connectionString();
+    const moved = await urn(['copy', '--data', place('home'), '--to', url, '--stream-prefix', 'trials']);
+    expect(moved.code, moved.stderr).toBe(0);
+    const [{ record }] = storedLog(place('home')).filter((one) => one.record.type === 'LogMoved') as [
+      StoredText,
+    ];
+    expect(record.data.to).toMatch(/^esdb:\/\/[^/?@]+:\d+\/?, stream prefix trials$/);
+    const secret = { data: '', store: 'esdb://somebody:a%2Fsecret@db:2113?tls=true', streamPrefix: 'trials' };
+    expect(plainStore(secret).description).toBe('esdb://db:2113, stream prefix trials');
+    takeKey('away');
+    const args = ['--store', url, '--stream-prefix', 'trials'];
+    const target = await serve({ data: place('away'), studies: TRIALS, args });
+    running.push(target);
+    expect((await randomize(target, 'c')).status).toBe(200);
+    expect((await clientOf(target.url, key).list('Sleep')).results).toHaveLength(3);
+    await target.stop();
+    await urnOk(['verify', '--data', place('away'), ...args]);
+  } finally {
+    await server.stop();
+  }
+});
+
+it('says what is wrong with what it is asked for', async () => {
+  const [source] = running as [Service];
+  await source.stop();
+  await issueKey(place('other'), 'edc');
+  const cases: [string[], string][] = [
+    [['--to', `sqlite:${database('home')}`], '--from and --to name the same store'],
+    [['--to', `sqlite:${database('other')}`], 'holds another log (hint: --to a fresh store)'],
+    [['--to', 'memory:'], 'a log cannot be copied from or to "memory:"'],
+    [['--to', 'sqlite:'], 'a log cannot be copied from or to "sqlite:"'],
+    [['--to', `sqlite:${database('none')}`, '--abort'], 'there is no store'],
+    [['--to', `sqlite:${database('none')}`, '--abort', '--dry-run'], 'do not go together'],
+    [['--to', `sqlite:${database('none')}`, '--reason', ' '], '--reason needs a text'],
+    [
+      ['--to', `sqlite:${database('home')}`, '--from', `sqlite:${database('none')}`],
+      'there is no log to move',
+    ],
+    [['--to', `sqlite:${database('other')}`, '--abort'], 'holds another log'],
+    [[], "required option '--to <url>'"],
+  ];
+  for (const [args, why] of cases) {
+    const { code, stdout, stderr } = await urn(['copy', '--data', place('home'), ...args]);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(why)]);
+  }
+  expect(new LogCheck(place('home')).check().events('log')).toHaveLength(1);
+});

@@ -1,0 +1,121 @@
+/** A log is moved while clients post, by a program that is killed again and again. FAULT_ROUNDS sets how often. */
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { Database } from '../../../src/store/sqlite-library.ts';
+import { seededChoices } from '../../support/choices.ts';
+import { ask, clientOf, within } from '../../support/client.ts';
+import { Account, isConnectionError, STUDIES, startClients } from '../../support/load.ts';
+import { LogCheck } from '../../support/log-check.ts';
+import { issueKey, type Service, serve, start as startProgram, urn } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 5);
+/** How soon a service shows that the log was moved, in ms. */
+const HEARD_WITHIN_MS = 1000;
+
+const temporaryFolder = temporaryFolders();
+const running: Service[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.kill();
+});
+
+/** Whether the stream `log` has so many records: 2 where it was moved, 3 where it has arrived. */
+function isClosed(data: string, records = 2): boolean {
+  if (!existsSync(join(data, 'urn.sqlite'))) return false;
+  const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
+  try {
+    const count = db.prepare<[], number>("SELECT count(*) FROM records WHERE stream = 'log'").pluck().get();
+    return (count ?? 0) >= records;
+  } finally {
+    db.close();
+  }
+}
+
+async function closed(data: string): Promise<void> {
+  while (!isClosed(data)) await delay(1);
+}
+
+it('loses nothing and gives nobody two arms, however often the copier is killed', {
+  timeout: 120_000,
+}, async () => {
+  const choices = seededChoices();
+  const folder = temporaryFolder();
+  const [from, to] = [join(folder, 'from'), join(folder, 'to')];
+  const studies = join(folder, 'studies.yaml');
+  writeFileSync(studies, STUDIES);
+  const start = async (data: string) => {
+    const service = await serve({ data, args: ['--studies', studies] });
+    running.push(service);
+    return service;
+  };
+  const key = await issueKey(from, 'edc');
+  const both = [await start(from), await start(from)] as const;
+  const { headers } = await clientOf(both[0].url, key).randomize('One', 'before', { sex: 'F' });
+  writeFileSync(join(folder, 'receipt'), headers.get('urn-receipt') ?? '');
+
+  const account = new Account(choices);
+  account.sending({ study: 'One', id: 'before', levels: { sex: 'F' } });
+  const targets = both.map(({ url }) => ({ url, key }));
+  const clients = startClients(account, choices, targets, 16, { eachUntilRefused: true });
+  await delay(1000);
+  const copy = ['copy', '--data', from, '--to', `sqlite:${join(to, 'urn.sqlite')}`, '--reason', 'a test'];
+  let [kills, killedWhenClosed] = [0, 0];
+  for (let code: number | null = null; code !== 0; ) {
+    const copying = startProgram(copy);
+    // It takes so long to start, and a little more each time: it gets further and further. Then it dies as soon as the log
+    // is closed.
+    if (kills < KILLS)
+      void delay(choices.between(150, 400 + 60 * kills)).then(() => copying.child.kill('SIGKILL'));
+    else if (killedWhenClosed === 0 && !isClosed(to, 3))
+      void closed(from).then(() => copying.child.kill('SIGKILL'));
+    code = await copying.exited;
+    if (code !== 0)
+      expect([copying.child.signalCode, copying.output.stderr]).toEqual([
+        'SIGKILL',
+        expect.not.stringContaining('urn: '),
+      ]);
+    if (code === 0) break;
+    kills++;
+    if (isClosed(from) && !isClosed(to, 3)) killedWhenClosed++;
+  }
+  clients.stop();
+  expect((await clients.done).filter((error) => !isConnectionError(error))).toEqual([]);
+
+  const refused = await clientOf(both[0].url, key).randomize('One', 'late', { sex: 'F' });
+  expect(refused.status).toBe(503);
+  expect(refused.message).toMatch(/^Not done: the log is moved to sqlite:.*urn copy has to finish first\)$/);
+  expect(refused.headers.get('retry-after')).toBe('30');
+  const isReady = async () => (await ask(both[1].url, '/readyz')).status === 503;
+  expect(await within(15_000, isReady)).toBeLessThan(HEARD_WITHIN_MS);
+  expect((await clientOf(both[1].url, key).list('One')).status).toBe(200);
+  const source = new LogCheck(from).check();
+  expect(source.participants('One').has('late')).toBe(false);
+
+  for (const file of ['signing-key', 'last-checkpoints']) copyFileSync(join(from, file), join(to, file));
+  const moved = await start(to);
+  const goneOn = await clientOf(moved.url, key).randomize('One', 'late', { sex: 'F' });
+  expect(goneOn.status).toBe(200);
+  account.sending({ study: 'One', id: 'late', levels: { sex: 'F' } });
+  const open = account.open.length;
+  await account.settle(moved.url, key);
+  const log = new LogCheck(to).check();
+  expect(account.agreesWith(log)).toBe(0);
+  for (const study of ['One', 'Two', 'Three'])
+    for (const [id, { id: eventId }] of source.participants(study))
+      expect(log.participants(study).get(id)?.id, 'one record for one participant').toBe(eventId);
+  for (const data of [from, to]) {
+    const { code, stdout } = await urn(['verify', '--data', data, '--checkpoint', join(folder, 'receipt')]);
+    expect(code, stdout).toBe(0);
+  }
+  for (const service of [...both, moved]) await service.stop();
+  // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
+  console.info('moved under load', {
+    kills,
+    killedWhenClosed,
+    acknowledged: account.acknowledged,
+    open,
+    records: log.records,
+  });
+});

@@ -1,0 +1,353 @@
+/** The feed in a real broker: what a consumer of committed records gets, and when the relay refuses to publish. */
+import { createHash } from 'node:crypto';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { leafHash } from '../../../events/record.ts';
+import { openCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
+import type { RelaySettings } from '../../../src/relay/settings.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
+import { sharedBroker } from '../../support/kafka/broker.ts';
+import { type Fed, FeedReader, kafkaOf } from '../../support/kafka/feed-reader.ts';
+import { published, type Relaying, relaying, settingsFor } from '../../support/kafka/relaying.ts';
+import { referenceRoot } from '../../support/merkle-reference.ts';
+import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const broker = sharedBroker();
+const newFolder = temporaryFolders();
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+let topics = 0;
+const newTopic = () => `feed-${process.pid}-${Date.now()}-${++topics}`;
+
+async function started(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
+  const made = await relaying(data, settingsFor(broker.get().address, topic, more));
+  open.push(made);
+  return made;
+}
+
+/** As `started`, and it runs. */
+async function running(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
+  const made = await started(data, topic, more);
+  await made.relay.open();
+  void made.relay.run().catch(() => undefined);
+  return made;
+}
+
+async function reading(topic: string): Promise<FeedReader> {
+  const reader = await new FeedReader(broker.get().address).start(topic);
+  open.push({ close: () => reader.stop() });
+  return reader;
+}
+
+async function stopped(one: Relaying): Promise<void> {
+  await published(one);
+  await one.close();
+  open.splice(open.indexOf(one), 1);
+}
+
+async function withAdmin<T>(use: (admin: ReturnType<ReturnType<typeof kafkaOf>['admin']>) => Promise<T>) {
+  const admin = kafkaOf(broker.get().address).admin();
+  await admin.connect();
+  try {
+    return await use(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** Kafka deletes topics when it has the time. */
+async function eventually(ask: () => Promise<string>): Promise<string> {
+  for (let attempt = 0; ; attempt++) {
+    const message = await ask();
+    if (message !== 'opened' && !message.includes('is gone')) return message;
+    if (attempt === 20) throw new Error(message);
+    await delay(100);
+  }
+}
+
+/** murmur2 of the name, as the Java client has it; of `log` it is 2. */
+const ACCESS_OF_16 = 6;
+const leafOf = ({ headers }: Fed) => Buffer.from(headers['ce_leaf'] ?? '', 'hex');
+
+describe.skipIf(broker.missing)('the feed', () => {
+  it('holds every record in its order, byte for byte, and checkpoints that prove it', async () => {
+    const data = newFolder();
+    const topic = newTopic();
+    const one = await running(data, topic);
+    await one.enrol(700);
+    const reader = await reading(topic);
+    await reader.has(one.sizes());
+
+    const trusted = [parseVerifierKey(one.log.identity.signingKey.publicKey, 'key')];
+    const stored = storedLog(data);
+    for (const [name, { records, checkpoints }] of reader.streams()) {
+      const texts = stored.filter(({ stream }) => stream === name).map(({ record }) => record);
+      for (const [i, fed] of records.entries()) {
+        expect(JSON.parse(fed.value.toString()), `${name}/${i}`).toEqual(texts[i]);
+        expect(Buffer.compare(leafHash(fed.value), leafOf(fed)), 'the leaf is of these bytes').toBe(0);
+        expect(fed.headers).toMatchObject({
+          'content-type': 'application/json',
+          ce_specversion: '1.0',
+          ce_id: texts[i].id,
+          ce_source: `urn:uuid:${one.log.identity.logId}`,
+          ce_type: `urn.${texts[i].type}.v1`,
+          ce_subject: name,
+          ce_time: texts[i].at,
+          ce_revision: `${i}`,
+          ce_logid: one.log.identity.logId,
+          ce_content: 'blinded',
+          ce_partitionkey: name,
+        });
+      }
+      // From the feed alone: the tree of what came before each checkpoint is the one that is signed.
+      const leaves = records.map(({ value }) => leafHash(value));
+      expect(checkpoints.length).toBeGreaterThan(0);
+      for (const { value, headers, offset } of checkpoints) {
+        const opened = openCheckpoint(value.toString(), trusted);
+        if (opened.type !== 'signed') throw new Error(opened.type);
+        const { origin, size, root } = opened.checkpoint;
+        expect(origin).toBe(`urn/${name}`);
+        expect(headers['ce_treesize']).toBe(`${size}`);
+        expect(Buffer.from(root)).toEqual(referenceRoot(leaves.slice(0, size)));
+        expect(records.filter((record) => record.offset < offset)).toHaveLength(size);
+      }
+      expect(checkpoints.at(-1)?.headers['ce_treesize']).toBe(`${records.length}`);
+    }
+  });
+
+  it('goes on where it stopped, and follows what is written meanwhile', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    const reader = await (async () => {
+      const first = await running(data, topic);
+      await first.enrol(20);
+      await stopped(first);
+      const second = await started(data, topic);
+      await second.enrol(30);
+      await second.relay.open();
+      void second.relay.run();
+      const following = await reading(topic);
+      await following.has(second.sizes());
+      await second.enrol(5);
+      await following.has(second.sizes());
+      await stopped(second);
+      return following;
+    })();
+    const third = await running(data, topic);
+    await published(third);
+    await reader.has(third.sizes());
+    expect(third.relay.status()).toMatchObject({ up: 1, lagRecords: 0, lagSeconds: 0, published: 0 });
+  });
+
+  it('keeps a stream in its partition, also when there are more of them', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    await withAdmin((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1 }] }));
+    const first = await running(data, topic);
+    await first.enrol(3);
+    await stopped(first);
+    await withAdmin((admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 16 }] }));
+    const second = await running(data, topic);
+    await second.enrol(3);
+    // The stream of the keys begins now, and goes where its name leads among sixteen.
+    await second.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
+    const reader = await reading(topic);
+    await reader.has(second.sizes());
+    const partitions = [...reader.streams()].map(([name, { records }]) => [name, records[0]?.partition]);
+    const expected = { log: 0, [second.stream]: 0, access: ACCESS_OF_16 };
+    expect(Object.fromEntries(partitions)).toEqual(expected);
+  });
+
+  it('goes into another topic from the first record on', async () => {
+    const data = newFolder();
+    const first = await running(data, newTopic());
+    await first.enrol(3);
+    await stopped(first);
+    const topic = newTopic();
+    const again = await running(data, topic);
+    await (await reading(topic)).has(again.sizes());
+  });
+});
+
+describe.skipIf(broker.missing)('what the feed discloses', () => {
+  const SECRETS = ['treatment', 'balls', 'counts', 'uniform53', 'bgState', 'candidates', 'salt', 'seed"'];
+
+  it('is of blinded content nothing that is sealed', async () => {
+    const topic = newTopic();
+    const one = await running(newFolder(), topic);
+    await one.enrol(10);
+    await one.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
+    const reader = await reading(topic);
+    await reader.has(one.sizes());
+    for (const [name, { records, checkpoints }] of reader.streams())
+      for (const fed of [...records, ...checkpoints]) {
+        const told = `${fed.value} ${JSON.stringify(fed.headers)}`;
+        // The configuration names the treatments that there are, and where the seed came from.
+        const isConfiguration = fed.headers['ce_type'] === 'urn.StudyRegistered.v1';
+        for (const secret of isConfiguration ? SECRETS.filter((word) => word !== 'treatment') : SECRETS)
+          expect(told.includes(`"${secret}`), `${secret} in ${name}`).toBe(false);
+      }
+    const events = storedLog(one.data).map(({ record }) => record.type);
+    expect(events).not.toContain('EvidenceDisclosed');
+  });
+
+  it.each(['open', 'full'] as const)(
+    'is of %s content what it says, and stands in the log first',
+    async (content) => {
+      const [data, topic] = [newFolder(), newTopic()];
+      const one = await running(data, topic, { content });
+      await one.enrol(10);
+      await one.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
+      const reader = await reading(topic);
+      await published(one);
+      await reader.has(one.sizes());
+      const stored = storedLog(data);
+      for (const [name, { records }] of reader.streams())
+        for (const fed of records) {
+          const { record, sealed } = JSON.parse(fed.value.toString());
+          const revision = Number(fed.headers['ce_revision']);
+          const kept = stored.filter(({ stream }) => stream === name)[revision];
+          expect(fed.headers['ce_content']).toBe(content);
+          expect(record).toEqual(kept?.record);
+          // The exact bytes, cut out: that is what the leaf is of.
+          const text = fed.value.toString();
+          const bytes = text.slice(
+            '{"record":'.length,
+            text.length - `,"sealed":${JSON.stringify(sealed)}}`.length,
+          );
+          expect(Buffer.compare(leafHash(Buffer.from(bytes)), leafOf(fed))).toBe(0);
+          for (const [section, contents] of Object.entries(sealed))
+            expect(createHash('sha256').update(JSON.stringify(contents)).digest('hex')).toBe(
+              record.seals[section],
+            );
+          const all = Object.keys(JSON.parse(kept?.sealed ?? '{}'));
+          const told = name.startsWith('study-')
+            ? content === 'full'
+              ? all
+              : all.filter((s) => s === 'allocation')
+            : [];
+          expect(Object.keys(sealed).sort()).toEqual(told.sort());
+        }
+      const disclosures = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
+      expect(disclosures()).toHaveLength(1);
+      expect(disclosures()[0]?.record.data).toMatchObject({
+        what: 'records',
+        content,
+        study: 'CHS JCOIN',
+        fromRevision: 0,
+      });
+      await one.enrol(10);
+      await published(one);
+      expect(disclosures(), 'once for each start').toHaveLength(1);
+      expect(one.lines.join('')).toContain('UNBLINDING MATERIAL');
+    },
+  );
+});
+
+describe.skipIf(broker.missing)('the relay refuses', () => {
+  const opening = (one: Relaying) =>
+    one.relay.open().then(
+      () => 'opened',
+      (error: Error) => error.message,
+    );
+
+  it('a topic that does not exist, and says how to make it', async () => {
+    const topic = newTopic();
+    const one = await started(newFolder(), topic, { createTopics: false });
+    expect(await opening(one)).toContain(
+      `--create --topic ${topic} --config cleanup.policy=delete --config retention.ms=-1`,
+    );
+    expect(await withAdmin((admin) => admin.listTopics())).not.toContain(topic);
+  });
+
+  it.skipIf(process.env['KAFKA_BROKERS'])('wrong credentials, and works with the right ones', async () => {
+    const { saslAddress = '' } = broker.get();
+    const sasl = { mechanism: 'plain', ...KAFKA_USER } as const;
+    const topic = newTopic();
+    const wrong = { brokers: [saslAddress], sasl: { ...sasl, password: 'ZZWRONG' } };
+    const message = await opening(await started(newFolder(), topic, wrong));
+    expect(message).toMatch(/refuses the user "relay": .*\(hint: check --kafka-username/);
+    expect(message).not.toContain('ZZWRONG');
+    expect(await opening(await started(newFolder(), topic, { brokers: [saslAddress], sasl }))).toBe('opened');
+  });
+
+  it('positions of another log', async () => {
+    const topic = newTopic();
+    const first = await running(newFolder(), topic);
+    await published(first);
+    const other = await started(newFolder(), topic);
+    expect(await opening(other)).toContain(`is of the log ${first.log.identity.logId}`);
+    await first.enrol(3);
+    await published(first);
+  });
+
+  it('a topic whose positions are lost, and positions whose topic is', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    await stopped(await running(data, topic));
+    await withAdmin((admin) => admin.deleteTopics({ topics: [`${topic}-positions`] }));
+    expect(await eventually(async () => opening(await started(data, topic)))).toContain(
+      'does not say up to where',
+    );
+    const other = newTopic();
+    await stopped(await running(data, other));
+    await withAdmin((admin) => admin.deleteTopics({ topics: [other] }));
+    expect(await eventually(async () => opening(await started(data, other)))).toContain('was made anew');
+  });
+
+  it.each([
+    ['positions that are forgotten', (topic: string) => `${topic}-positions`, 'delete'],
+    ['records of which the newest are kept', (topic: string) => topic, 'compact'],
+  ])('%s', async (_, which, policy) => {
+    const topic = newTopic();
+    await withAdmin((admin) =>
+      admin.createTopics({
+        topics: [{ topic: which(topic), configEntries: [{ name: 'cleanup.policy', value: policy }] }],
+      }),
+    );
+    expect(await opening(await started(newFolder(), topic))).toContain(`has cleanup.policy=${policy}`);
+  });
+
+  it('a log that is behind what was published, or went on otherwise', async () => {
+    const [data, backup, topic] = [newFolder(), newFolder(), newTopic()];
+    const first = await running(data, topic);
+    await first.enrol(5);
+    await stopped(first);
+    for (const file of ['urn.sqlite', 'signing-key']) copyFileSync(join(data, file), join(backup, file));
+    const second = await running(data, topic);
+    await second.enrol(5);
+    await stopped(second);
+
+    const behind = await started(backup, topic);
+    expect(await opening(behind)).toMatch(/11 records of study-\S+ were published .* and the log has 6/);
+    await behind.enrol(10);
+    expect(await opening(behind)).toMatch(/record study-\S+\/10 is not the one that was published/);
+    await behind.log.recover(behind.log.findLoss([]), 'a backup', OPERATOR);
+    expect(await opening(behind)).toContain('the log was recovered from a backup (recovery 1)');
+    const elsewhere = await running(backup, newTopic());
+    await published(elsewhere);
+    // The one that was disturbed three times was not fenced.
+    const third = await running(data, topic);
+    await third.enrol(1);
+    await published(third);
+  });
+
+  it('to go on with a stream whose records were changed after they were read, and goes on with the others', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    const one = await started(data, topic);
+    await one.enrol(5);
+    damageLastRecord(data, one.stream);
+    await one.relay.open();
+    void one.relay.run().catch(() => undefined);
+    const reader = await reading(topic);
+    const expected = one.sizes();
+    expected.set(one.stream, 5);
+    await reader.has(expected);
+    expect(one.lines.join('')).toContain('not published any further');
+  });
+});

@@ -1,0 +1,237 @@
+/** A real broker without Docker: Apache Kafka's own jars, fetched by Maven, as one KRaft node on free ports. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePorts } from './free-ports.ts';
+
+const VERSION = '3.9.1';
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
+/** The user that the second listener knows. */
+export const KAFKA_USER = { username: 'relay', password: 'correct-horse' } as const;
+/** Kafka wants 16 bytes in base64url; random ones can begin with what it takes for an option. */
+const CLUSTER_ID = Buffer.from('urn-test-cluster').toString('base64url');
+const UP_WITHIN_MS = 60_000;
+
+export interface Broker {
+  /** Without credentials. */
+  readonly address: string;
+  /** SASL/PLAIN; undefined where only somebody else's broker is at hand. */
+  readonly saslAddress: string | undefined;
+  stop(): Promise<void>;
+}
+
+/** A broker that a test may do violence to. */
+export interface OwnBroker extends Broker {
+  /** TLS, with the certificate in `caFile`. */
+  readonly tlsAddress: string;
+  readonly caFile: string;
+  /** Resolves when it listens. After `kill`, it comes back with what it had. */
+  start(): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGSTOP. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+}
+
+/** Why it cannot be had on this machine; undefined: it can. */
+export function lacking(): string | undefined {
+  const missing = [
+    ['java', '-version'],
+    ['mvn', '-version'],
+    ['openssl', 'version'],
+  ]
+    .filter(([command = '', version = '']) => spawnSync(command, [version], { stdio: 'ignore' }).status !== 0)
+    .map(([command]) => command);
+  return missing.length === 0 ? undefined : `${missing.join(' and ')} cannot be found`;
+}
+
+/** @param folder for its data and its log */
+export async function apacheKafka(folder: string): Promise<OwnBroker> {
+  const jars = fetchJars();
+  const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
+  const ports = { plain, sasl, tls, controller };
+  const caFile = join(folder, 'ca.pem');
+  const keyStore = join(folder, 'broker.pem');
+  makeCertificate(caFile, keyStore);
+  const settings = join(folder, 'server.properties');
+  writeFileSync(settings, properties(join(folder, 'data'), ports, keyStore));
+  const logging = join(folder, 'log4j.properties');
+  writeFileSync(logging, LOGGING);
+  const java = ['-Xmx512m', `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
+  const formatted = spawnSync('java', [
+    ...java,
+    'kafka.tools.StorageTool',
+    'format',
+    '-t',
+    CLUSTER_ID,
+    '-c',
+    settings,
+  ]);
+  if (formatted.status !== 0) throw new Error(`Kafka's storage: ${formatted.stdout}${formatted.stderr}`);
+  let running: Running | undefined;
+  const start = async () => {
+    running = run('java', [...java, 'kafka.Kafka', settings]);
+    await Promise.race([
+      listening(ports.plain),
+      running.exited.then(() => Promise.reject(new Error(`Kafka ended: ${running?.output()}`))),
+    ]);
+  };
+  const kill = async () => {
+    await running?.signal('KILL');
+    await running?.exited;
+  };
+  const broker = {
+    address: `127.0.0.1:${ports.plain}`,
+    saslAddress: `127.0.0.1:${ports.sasl}`,
+    tlsAddress: `127.0.0.1:${ports.tls}`,
+    caFile,
+    start,
+    kill,
+    stop: kill,
+    pause: () => running?.signal('STOP'),
+    resume: () => running?.signal('CONT'),
+  };
+  await start();
+  return broker;
+}
+
+interface Running {
+  signal(name: 'KILL' | 'STOP' | 'CONT'): void;
+  output(): string;
+  readonly exited: Promise<unknown>;
+}
+
+/** A process that ends when this one does, however this one ends: a shell beside it waits for the end of its input. */
+const UNTIL_INPUT_ENDS = `exec 3<&0
+"$@" </dev/null 3<&- & it=$!
+echo "pid $it"
+(cat <&3 >/dev/null; kill -9 $it) & guard=$!
+wait $it
+kill $guard`;
+
+function run(command: string, args: readonly string[]): Running {
+  const shell: ChildProcess = spawn('sh', ['-c', UNTIL_INPUT_ENDS, 'sh', command, ...args]);
+  let text = '';
+  const collect = (chunk: Buffer) => {
+    text = `${text}${chunk}`.slice(-20_000);
+    pid ??= Number(/^pid (\d+)$/m.exec(text)?.[1]) || undefined;
+  };
+  let pid: number | undefined;
+  shell.stdout?.on('data', collect);
+  shell.stderr?.on('data', collect);
+  const exited = new Promise((resolve) => shell.once('exit', resolve));
+  shell.once('exit', () => shell.stdin?.destroy());
+  return {
+    signal: (name) => {
+      if (pid !== undefined && shell.exitCode === null) process.kill(pid, `SIG${name}`);
+    },
+    output: () => text,
+    exited,
+  };
+}
+
+async function listening(port: number): Promise<void> {
+  for (const deadline = Date.now() + UP_WITHIN_MS; Date.now() < deadline; await delay(100)) {
+    const isUp = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false));
+      socket.once('connect', () => socket.destroy());
+    });
+    if (isUp) return;
+  }
+  throw new Error(`Kafka does not listen on ${port}`);
+}
+
+/** @returns the folder; what another process fetches at the same time does not get in the way */
+function fetchJars(): string {
+  const jars = join(CACHE, VERSION);
+  if (existsSync(jars)) return jars;
+  mkdirSync(CACHE, { recursive: true });
+  const draft = mkdtempSync(join(CACHE, 'fetching-'));
+  try {
+    writeFileSync(join(draft, 'pom.xml'), POM);
+    const copied = spawnSync(
+      'mvn',
+      ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${join(draft, 'jars')}`],
+      { cwd: draft },
+    );
+    if (copied.status !== 0) throw new Error(`mvn: ${copied.stdout}${copied.stderr}`);
+    try {
+      renameSync(join(draft, 'jars'), jars);
+    } catch (error) {
+      if (!existsSync(jars)) throw error;
+    }
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return jars;
+}
+
+const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>urn</groupId><artifactId>broker-for-tests</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${VERSION}</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>
+  </dependencies>
+</project>
+`;
+
+const LOGGING = `log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
+`;
+
+/** A key with its certificate, as Kafka wants them in one file, and the certificate alone, for its clients. */
+function makeCertificate(certificate: string, keyStore: string): void {
+  const key = `${keyStore}.key`;
+  const files = ['-keyout', key, '-out', certificate, '-days', '2'];
+  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...names]);
+  if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`);
+  writeFileSync(keyStore, `${readFileSync(key)}${readFileSync(certificate)}`);
+}
+
+type Ports = Readonly<Record<'plain' | 'sasl' | 'tls' | 'controller', number>>;
+
+function properties(data: string, ports: Ports, keyStore: string): string {
+  const listeners = `PLAINTEXT://127.0.0.1:${ports.plain},SASL_PLAINTEXT://127.0.0.1:${ports.sasl},SSL://127.0.0.1:${ports.tls}`;
+  return `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:${ports.controller}
+listeners=${listeners},CONTROLLER://127.0.0.1:${ports.controller}
+advertised.listeners=${listeners}
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
+listener.name.ssl.ssl.keystore.type=PEM
+listener.name.ssl.ssl.keystore.location=${keyStore}
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=${JAAS}
+log.dirs=${data}
+${Object.entries(ONE_NODE)
+  .map(([name, value]) => `${name}=${value}\n`)
+  .join('')}`;
+}
+
+export const JAAS = `org.apache.kafka.common.security.plain.PlainLoginModule required user_${KAFKA_USER.username}="${KAFKA_USER.password}";`;
+
+/** What one node needs, and what makes groups come together at once. */
+export const ONE_NODE = {
+  'offsets.topic.replication.factor': '1',
+  'offsets.topic.num.partitions': '1',
+  'transaction.state.log.replication.factor': '1',
+  'transaction.state.log.min.isr': '1',
+  'transaction.state.log.num.partitions': '1',
+  'group.initial.rebalance.delay.ms': '0',
+  // One that was killed is let in again when the session that it left behind is over.
+  'broker.session.timeout.ms': '1000',
+  'broker.heartbeat.interval.ms': '200',
+  // As a broker comes: nothing of ours may make topics by asking for them.
+  'auto.create.topics.enable': 'true',
+} as const;

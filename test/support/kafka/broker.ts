@@ -1,0 +1,108 @@
+/**
+ * The broker of a test file, always a real one: the environment's KAFKA_BROKERS, else one in Docker, else Apache Kafka's
+ * jars with this machine's Java and Maven. Where none can be had, tests are left out, loudly; in CI that is a failure.
+ */
+import { existsSync } from 'node:fs';
+import { GenericContainer, Wait } from 'testcontainers';
+import { afterAll, beforeAll } from 'vitest';
+import { inCi } from '../in-ci.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
+import { apacheKafka, type Broker, JAAS, lacking, ONE_NODE, type OwnBroker } from './apache-kafka.ts';
+import { freePorts } from './free-ports.ts';
+
+export interface BrokerOfFile<B> {
+  /** Why there is none, for `describe.skipIf`. */
+  readonly missing: string | undefined;
+  get(): B;
+}
+
+/** For tests that leave the broker alone. */
+export function sharedBroker(): BrokerOfFile<Broker> {
+  const given = process.env['KAFKA_BROKERS'];
+  const [source, start] = given
+    ? [`KAFKA_BROKERS=${given}`, async () => external(given)]
+    : hasDocker()
+      ? ['Docker', inDocker]
+      : ["Apache Kafka's jars", apacheKafka];
+  return brokerOfFile(source, given || hasDocker() ? undefined : lacking(), start);
+}
+
+/** For tests that kill and stop it. */
+export function ownBroker(): BrokerOfFile<OwnBroker> {
+  return brokerOfFile("Apache Kafka's jars", lacking(), apacheKafka);
+}
+
+function brokerOfFile<B extends Broker>(
+  source: string,
+  missing: string | undefined,
+  start: (folder: string) => Promise<B>,
+): BrokerOfFile<B> {
+  if (missing !== undefined) {
+    const message = `no broker of Kafka for these tests: ${missing} (hint: apt-get install default-jre-headless maven, or KAFKA_BROKERS=host:port)`;
+    if (inCi) throw new Error(message);
+    // biome-ignore lint/suspicious/noConsole: tests are left out loudly
+    console.warn(`SKIPPED: ${message}`);
+  }
+  const newFolder = temporaryFolders();
+  let broker: B | undefined;
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    broker = await start(newFolder());
+    // biome-ignore lint/suspicious/noConsole: which broker it was tells what was shown
+    console.info(`broker of Kafka: ${source}`);
+  });
+  afterAll(() => broker?.stop());
+  return {
+    missing,
+    get: () => {
+      if (!broker) throw new Error('the broker has not been started');
+      return broker;
+    },
+  };
+}
+
+function external(address: string): Broker {
+  return { address, saslAddress: undefined, stop: async () => undefined };
+}
+
+function hasDocker(): boolean {
+  return process.env['DOCKER_HOST'] !== undefined || existsSync('/var/run/docker.sock');
+}
+
+/** The same node in the project's own image. Its ports are the host's, since a broker tells its clients its address. */
+async function inDocker(): Promise<Broker> {
+  const [port = 0, saslPort = 0] = await freePorts(2);
+  const settings = {
+    'node.id': '1',
+    'process.roles': 'broker,controller',
+    listeners: `PLAINTEXT://:${port},SASL_PLAINTEXT://:${saslPort},CONTROLLER://:9093`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort}`,
+    'controller.listener.names': 'CONTROLLER',
+    'controller.quorum.voters': '1@localhost:9093',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map':
+      'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'sasl.enabled.mechanisms': 'PLAIN',
+    'listener.name.sasl_plaintext.plain.sasl.jaas.config': JAAS,
+    ...ONE_NODE,
+  };
+  const container = await new GenericContainer('apache/kafka:3.9.1')
+    .withEnvironment(
+      Object.fromEntries(Object.entries(settings).map(([name, value]) => [variable(name), value])),
+    )
+    .withExposedPorts({ container: port, host: port }, { container: saslPort, host: saslPort })
+    .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+    .start();
+  return {
+    address: `127.0.0.1:${port}`,
+    saslAddress: `127.0.0.1:${saslPort}`,
+    stop: async () => {
+      await container.stop();
+    },
+  };
+}
+
+/** As the image has its settings in the environment. */
+function variable(setting: string): string {
+  return `KAFKA_${setting.replaceAll('_', '__').replaceAll('-', '___').replaceAll('.', '_').toUpperCase()}`;
+}

@@ -1,0 +1,98 @@
+/** HAProxy with deploy/haproxy.cfg, and a client that trusts its certificate. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Answer, checked, within } from './client.ts';
+import { inCi } from './in-ci.ts';
+import { freePorts } from './kafka/free-ports.ts';
+
+const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
+const READY_WITHIN_MS = 30_000;
+
+/** Whether HAProxy is here. Said loudly where it is not, and a failure in CI. */
+export function hasProxy(): boolean {
+  const isHere = spawnSync('haproxy', ['-v'], { stdio: 'ignore' }).status === 0;
+  if (!isHere && inCi) throw new Error('CI must have HAProxy (Debian: haproxy)');
+  // biome-ignore lint/suspicious/noConsole: what is left out must be heard of
+  if (!isHere) console.warn('SKIPPED: the proxy of deploy/ needs HAProxy (Debian: haproxy)');
+  return isHere;
+}
+
+export interface TlsProxy {
+  readonly port: number;
+  readonly child: ChildProcess;
+  /** Any path, with the query in it. */
+  get(path: string): Promise<RawAnswer>;
+  /** A request with the envelope of the contract. */
+  ask(method: string, path: string, parameters?: Readonly<Record<string, string>>): Promise<Answer>;
+}
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/**
+ * Starts it before two instances. Resolves when a request gets through.
+ * @param hosts of the instances, with their ports
+ * @param key sent with every request
+ */
+export async function startProxy(
+  folder: string,
+  hosts: readonly [string, string],
+  key: string,
+): Promise<TlsProxy> {
+  const certificate = join(folder, 'proxy.pem');
+  execFileSync('sh', [join(DEPLOY, 'make-certificate.sh'), certificate], { stdio: 'ignore' });
+  const [port = 0] = await freePorts(1);
+  const child = spawn('haproxy', ['-f', join(DEPLOY, 'haproxy.cfg'), '-db'], {
+    stdio: 'ignore',
+    env: {
+      ...process.env,
+      LISTEN: `127.0.0.1:${port}`,
+      CERTIFICATE: certificate,
+      INSTANCE_1: hosts[0],
+      INSTANCE_2: hosts[1],
+    },
+  });
+  const raw = (method: string, path: string) => overTls(port, certificate, method, path, key);
+  const ask = async (method: string, path: string, parameters: Readonly<Record<string, string>> = {}) => {
+    const { status, headers, text } = await raw(method, `${path}?${new URLSearchParams(parameters)}`);
+    return checked(status, headers, text);
+  };
+  await within(READY_WITHIN_MS, async () => {
+    if (child.exitCode !== null) throw new Error(`HAProxy exited with ${child.exitCode}`);
+    return (await raw('GET', '/healthz').catch(() => undefined))?.status === 200;
+  });
+  return { port, child, get: (path) => raw('GET', path), ask };
+}
+
+function overTls(
+  port: number,
+  certificate: string,
+  method: string,
+  path: string,
+  key: string,
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const options = { host: 'localhost', port, method, path, ca: readFileSync(certificate), agent: false };
+    const asked = request({ ...options, headers: { 'X-API-Key': key } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.once('error', reject);
+      response.once('end', () => {
+        const headers = new Headers(
+          Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]),
+        );
+        resolve({ status: response.statusCode ?? 0, headers, text });
+      });
+    });
+    asked.once('error', reject);
+    asked.end();
+  });
+}

@@ -1,0 +1,90 @@
+/** What goes into one transaction. */
+import { describe, expect, it } from 'vitest';
+import type { RecordError } from '../../../events/record.ts';
+import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
+import { type LogToRead, MOST_RECORDS, nextBatch } from '../../../src/relay/batch.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { paused, stored } from '../../support/facts.ts';
+
+async function logOf(sizes: Readonly<Record<string, number>>, change?: { at: string }): Promise<LogToRead> {
+  const store = new MemoryStore();
+  const trees = new Map<string, MerkleTree>();
+  for (const [stream, size] of Object.entries(sizes)) {
+    const tree = new MerkleTree();
+    trees.set(stream, tree);
+    for (let revision = 0; revision < size; revision++) {
+      const one = stored(paused, revision, { stream });
+      tree.append(one.leaf);
+      const isChanged = change?.at === `${stream}/${revision}`;
+      const record = isChanged
+        ? Buffer.from(one.record.toString().replace('data review', 'something'))
+        : one.record;
+      await store.append(stream, revision - 1, [{ ...one, record }]);
+    }
+  }
+  return {
+    store,
+    runner: { revision: (stream) => (sizes[stream] ?? 0) - 1 },
+    ledger: { tree: (stream) => trees.get(stream) ?? new MerkleTree() },
+  };
+}
+
+const never = (stream: string, error: Error) => {
+  throw new Error(`${stream}: ${error.message}`);
+};
+
+describe('a batch', () => {
+  it('takes each stream on from what is published, up to what is folded', async () => {
+    const log = await logOf({ 'study-a': 5, 'study-b': 3, log: 1 });
+    const behind = new Set(['study-a', 'study-b', 'log']);
+    const published: Record<string, number> = { 'study-a': 2, log: 0 };
+    const batch = await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', never);
+    const revisions = batch.map(({ stream, records }) => [stream, records.map(({ revision }) => revision)]);
+    expect(revisions).toEqual([
+      ['study-a', [3, 4]],
+      ['study-b', [0, 1, 2]],
+    ]);
+    expect(behind.size).toBe(0);
+  });
+
+  it('leaves what is not folded yet', async () => {
+    const log = await logOf({ 'study-a': 5 });
+    const behindStore = { ...log, runner: { revision: () => 1 } };
+    const [part] = await nextBatch(behindStore, new Set(['study-a']), () => -1, 'blinded', never);
+    expect(part?.records).toHaveLength(2);
+  });
+
+  it('is bounded, and then the streams that got nothing come first', async () => {
+    const log = await logOf({ 'study-a': MOST_RECORDS + 10, 'study-b': 3 });
+    const behind = new Set(['study-a', 'study-b']);
+    const published: Record<string, number> = {};
+    const next = async () => {
+      const batch = await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', never);
+      for (const { stream, records } of batch) published[stream] = records.at(-1)?.revision ?? -1;
+      return batch.map(({ stream, records }) => [stream, records.length]);
+    };
+    expect(await next()).toEqual([['study-a', MOST_RECORDS]]);
+    expect(await next()).toEqual([
+      ['study-b', 3],
+      ['study-a', 10],
+    ]);
+    expect(await next()).toEqual([]);
+  });
+
+  it('ends before a record that is not what was folded, and does not go beyond it', async () => {
+    const log = await logOf({ 'study-a': 5, 'study-b': 1 }, { at: 'study-a/3' });
+    const behind = new Set(['study-a', 'study-b']);
+    const published: Record<string, number> = {};
+    const broken: [string, string][] = [];
+    const onBroken = (stream: string, { fault }: RecordError) => broken.push([stream, fault]);
+    const first = await nextBatch(log, behind, () => -1, 'blinded', onBroken);
+    expect(first.map(({ records }) => records.length)).toEqual([3, 1]);
+    expect(broken).toEqual([]);
+    published['study-a'] = 2;
+    expect(await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', onBroken)).toEqual(
+      [],
+    );
+    expect(broken).toEqual([['study-a', 'leaf-mismatch']]);
+    expect(behind.size).toBe(0);
+  });
+});

@@ -1,0 +1,129 @@
+/** Records and checkpoints as CloudEvents: what the SDK reads out of them again, and what they tell. */
+import { CloudEvent, Kafka } from 'cloudevents';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { encodeRecord, type Header } from '../../../events/record.ts';
+import { checkpointMessage, recordMessage } from '../../../src/relay/messages.ts';
+import { topicsOf, transactionalIdOf } from '../../../src/relay/settings.ts';
+import { systemTools } from '../../../src/write/tools.ts';
+import { randomizedFact } from '../../support/arbitrary-facts.ts';
+import { NURSE, randomized, STREAM, stored } from '../../support/facts.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+import { check } from '../../support/property.ts';
+
+const HEADER: Header = {
+  id: fixedId(1),
+  log: LOG_ID,
+  stream: STREAM,
+  revision: 3,
+  at: '2026-03-01T09:00:00.000Z',
+  actor: NURSE,
+};
+const { newSalt } = systemTools();
+
+/** What the SDK makes of a message that came from Kafka. */
+function received({ key, value, headers }: ReturnType<typeof recordMessage>): CloudEvent<unknown> {
+  // It takes the data for JSON when that is what the content type says.
+  const message = { key, value, headers, body: value, timestamp: undefined };
+  return Kafka.toEvent(message) as CloudEvent<unknown>;
+}
+
+describe('a record in the feed', () => {
+  it('is, blinded, exactly its bytes, whatever it says, and tells nothing that is sealed', () => {
+    check(
+      fc.property(randomizedFact, (fact) => {
+        const record = encodeRecord(HEADER, fact, newSalt);
+        const message = recordMessage(record, 'blinded');
+        expect(Buffer.compare(message.value, record.record)).toBe(0);
+        const { allocation, draw } = fact.sections;
+        const headers = JSON.stringify(message.headers);
+        for (const secret of [allocation.treatment, `${draw.uniform53}`, draw.bgStateAfter.state.state])
+          if (secret.length > 3) expect(headers).not.toContain(secret);
+        const { allocation: _, draw: __ } = JSON.parse(message.value.toString());
+        expect([_, __]).toEqual([undefined, undefined]);
+      }),
+    );
+  });
+
+  it('is read by the SDK as a valid CloudEvent', () => {
+    const event = received(recordMessage(stored(randomized(), 3), 'blinded'));
+    // Attributes of the binary mode are text; the constructor checks them.
+    expect(() => new CloudEvent({ ...event })).not.toThrow();
+    expect(event).toMatchObject({
+      id: fixedId(1, 3),
+      source: `urn:uuid:${LOG_ID}`,
+      type: 'urn.ParticipantRandomized.v1',
+      subject: STREAM,
+      specversion: '1.0',
+      datacontenttype: 'application/json',
+      revision: '3',
+      content: 'blinded',
+      logid: LOG_ID,
+      data: { stream: STREAM, revision: 3 },
+    });
+  });
+
+  it.each([
+    ['open', ['allocation']],
+    ['full', ['allocation', 'draw', 'request']],
+  ] as const)('holds, %s, its bytes and the sections %j', (content, sections) => {
+    const one = stored(randomized(), 3);
+    const text = recordMessage(one, content).value.toString();
+    expect(text.startsWith(`{"record":${Buffer.from(one.record)},"sealed":`)).toBe(true);
+    const { sealed } = JSON.parse(text);
+    expect(Object.keys(sealed)).toEqual(sections);
+    const all = JSON.parse(Buffer.from(one.sealed).toString());
+    for (const section of sections) expect(sealed[section]).toEqual(all[section]);
+  });
+
+  it('tells of no credential, even in full', () => {
+    const issued = {
+      type: 'ApiKeyIssued',
+      data: { keyId: 'k0123456789ab', user: 'edc', scopes: ['read'] },
+      sections: { credential: { sha256: 'a'.repeat(64) } },
+    } as const;
+    const one = stored(issued as never, 0, { stream: 'access' });
+    const { sealed } = JSON.parse(recordMessage(one, 'full').value.toString());
+    expect(sealed).toEqual({});
+  });
+});
+
+describe('a checkpoint in the feed', () => {
+  it('is the signed note', () => {
+    const signed = {
+      origin: `urn/${STREAM}/2`,
+      stream: STREAM,
+      recovery: 2,
+      publicKey: 'key',
+      size: 12,
+      note: `urn/${STREAM}/2\n12\nroot\n\n— urn signature\n`,
+      base64: '',
+    };
+    const message = checkpointMessage(signed, LOG_ID, '2026-03-01T09:00:00.000Z');
+    expect(message).toMatchObject({ key: STREAM, value: Buffer.from(signed.note) });
+    expect(received(message)).toMatchObject({
+      id: `checkpoint/${STREAM}/2/12`,
+      type: 'urn.checkpoint.v1',
+      subject: STREAM,
+      treesize: '12',
+      recovery: '2',
+    });
+  });
+});
+
+describe('the topics', () => {
+  it('go by the name of the log', () => {
+    const topics = topicsOf(undefined, 'trials.north');
+    expect(topics).toEqual({ records: 'urn-trials.north', positions: 'urn-trials.north-positions' });
+    expect(transactionalIdOf(LOG_ID, topics)).toBe(`urn-relay-${LOG_ID}-urn-trials.north`);
+  });
+
+  it.each([
+    [undefined, 'prüfung', '--kafka-topic'],
+    ['a b', 'urn', '"a b" cannot name a topic'],
+    ['..', 'urn', 'cannot name a topic'],
+    ['x'.repeat(231), 'urn', 'cannot name a topic'],
+  ])('are refused when Kafka cannot have them: %s', (topic, logName, message) => {
+    expect(() => topicsOf(topic, logName)).toThrow(message);
+  });
+});

@@ -1,0 +1,106 @@
+/** Whether a log may go on where the positions say. */
+import { describe, expect, it } from 'vitest';
+import {
+  contradiction,
+  type LogState,
+  type Message,
+  markMessage,
+  type Position,
+  Positions,
+  positionMessage,
+  relayMessage,
+} from '../../../src/relay/positions.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+
+const TOPICS = { records: 'feed', positions: 'feed-positions' };
+const leafOf = (revision: number) => revision.toString(16).padStart(64, '0');
+const position = (more: Partial<Position> = {}): Position => ({
+  log: LOG_ID,
+  stream: 'study-1',
+  revision: 4,
+  leaf: leafOf(4),
+  recovery: 0,
+  partition: 2,
+  ...more,
+});
+const LOG: LogState = {
+  logId: LOG_ID,
+  recovery: 0,
+  size: () => 5,
+  isHalted: () => false,
+  leaf: (_, revision) => leafOf(revision),
+};
+
+function folded(...messages: readonly Message[]): Positions {
+  const positions = new Positions();
+  for (const { key, value } of messages) positions.take(key, value);
+  return positions;
+}
+
+const why = (one: Partial<Position>, log: Partial<LogState> = {}) =>
+  contradiction(folded(positionMessage(position(one))), { ...LOG, ...log }, TOPICS);
+
+describe('the topic of positions', () => {
+  it('says of each stream what was written last', () => {
+    const positions = folded(
+      positionMessage(position({ revision: 3, leaf: leafOf(3) })),
+      positionMessage(position({ stream: 'log', revision: 0, leaf: leafOf(0) })),
+      positionMessage(position()),
+    );
+    expect(positions.byStream.get('study-1')).toEqual(position());
+    expect(positions.byStream.get('log')?.revision).toBe(0);
+    expect(positions.relay).toBeUndefined();
+  });
+
+  it('holds marks, and who relays', () => {
+    const positions = new Positions();
+    const relay = { log: LOG_ID, relay: fixedId(1), mark: fixedId(2) };
+    const take = ({ key, value }: Message) => positions.take(key, value);
+    expect(take(relayMessage(relay))).toBe(fixedId(2));
+    expect(take(markMessage(fixedId(3)))).toBe(fixedId(3));
+    expect(take(positionMessage(position()))).toBeUndefined();
+    expect(positions.relay).toEqual(relay);
+  });
+
+  it.each([
+    ['no JSON', 'position/log', 'hello'],
+    ['nothing', 'position/log', undefined],
+    ['another stream than its key', 'position/log', JSON.stringify(position())],
+    ['another key', 'offset', JSON.stringify(position())],
+    ['more than is known', 'mark', JSON.stringify({ mark: fixedId(1), more: 1 })],
+  ])('is not the relay’s own when a record holds %s', (_, key, value) => {
+    expect(() => new Positions().take(key, value)).toThrow('that no relay of this version has written');
+  });
+});
+
+describe('a log goes on', () => {
+  it('where nothing was published yet', () => {
+    expect(contradiction(folded(), LOG, TOPICS)).toBeUndefined();
+  });
+
+  it('behind what was published, and where all was', () => {
+    expect(why({})).toBeUndefined();
+    expect(why({ revision: 1, leaf: leafOf(1) })).toBeUndefined();
+  });
+
+  it('when a stream of it is halted: the others are published', () => {
+    expect(why({ revision: 9, leaf: leafOf(9) }, { isHalted: () => true })).toBeUndefined();
+  });
+});
+
+describe('a log does not go on', () => {
+  it.each([
+    ['of which more was published than it has', { revision: 5, leaf: leafOf(5) }, {}, 'and the log has 5'],
+    ['whose record is another one', { leaf: leafOf(7) }, {}, 'study-1/4 is not the one'],
+    ['that was recovered since', {}, { recovery: 1 }, 'recovery 1'],
+    ['that knows of fewer recoveries', { recovery: 2 }, { recovery: 1 }, 'older backup'],
+    ['in the topic of another one', { log: fixedId(9) }, {}, `is of the log ${fixedId(9)}`],
+  ])('%s', (_, one, log, message) => {
+    expect(why(one, log)).toContain(message);
+  });
+
+  it('in a topic that another one has opened, even if it published nothing', () => {
+    const relay = { log: fixedId(9), relay: fixedId(1), mark: fixedId(2) };
+    expect(contradiction(folded(relayMessage(relay)), LOG, TOPICS)).toContain('each log needs a topic');
+  });
+});
