@@ -95,7 +95,7 @@ describe('a move that has begun', () => {
     takeKey('away');
     const target = await start('away');
     expect(target.output.stderr).toContain('this log takes no participants');
-    expect((await randomize(target, 'c')).message).toContain('urn copy has to finish first');
+    expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
     for (const args of [
       ['keys', 'add', 'another'],
       ['signing-key', 'rotate', '--reason', 'x'],
