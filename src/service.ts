@@ -87,7 +87,7 @@ export async function startService(
       logger,
       metrics,
       notReady: () => notReady,
-      moved: () => log.moved()?.message,
+      isMoved: () => log.moved() !== undefined,
       trustProxy: settings.trustProxy,
       version: settings.version,
     });

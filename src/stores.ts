@@ -156,6 +156,11 @@ export function plainStore(settings: StoreSettings): PlainStore {
   return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
 }
 
+/** In the place of one that is not to be made. */
+export function emptyStore(): EventStore {
+  return new MemoryStore();
+}
+
 /** The store of a log, as `plainStore` takes it. @throws DomainError as `openStore` */
 export function storeUrl(settings: StoreSettings): string {
   const location = locate(settings);

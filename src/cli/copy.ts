@@ -6,7 +6,7 @@ import { CopyError } from '../copy/copy-error.ts';
 import { logIdIn } from '../copy/log-stream.ts';
 import { type Moved, moveLog } from '../copy/move-log.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { hasSigningKey, type PlainStore, plainStore, storeUrl } from '../stores.ts';
+import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../stores.ts';
 import { systemTools } from '../write/tools.ts';
 import {
   cliActor,
@@ -22,6 +22,7 @@ import { note, progress, result, table } from './output.ts';
 interface Options extends LogOptions {
   readonly from?: string;
   readonly to: string;
+  readonly toStreamPrefix?: string;
   readonly reason?: string;
   readonly abort?: boolean;
   readonly dryRun?: boolean;
@@ -55,6 +56,12 @@ export function copyCommand(): Command {
       ),
     )
     .addOption(option('--to <url>', 'where to: sqlite:<file> or esdb://…').makeOptionMandatory())
+    .addOption(
+      option(
+        '--to-stream-prefix <prefix>',
+        'EventStoreDB: the prefix of the streams there (default: that of --stream-prefix)',
+      ),
+    )
     .addOption(option('--reason <text>', 'recorded with the move'))
     .addOption(option('--abort', 'give up a move that has not arrived, and open the log again where it was'))
     .addOption(option('--dry-run', 'only read both stores, compare them, and tell what would be copied'))
@@ -63,18 +70,31 @@ export function copyCommand(): Command {
     .action(run);
 }
 
-async function run({ from, to, reason, abort, dryRun, json, ...options }: Options): Promise<void> {
+async function run({
+  from,
+  to,
+  toStreamPrefix,
+  reason,
+  abort,
+  dryRun,
+  json,
+  ...options
+}: Options): Promise<void> {
   if (reason?.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the move');
   if (abort && dryRun) throw new UsageError('--abort and --dry-run do not go together');
   const settings = logSettings(options);
   const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
-  const target = plainStore({ ...settings, store: to });
+  const target = plainStore({
+    ...settings,
+    store: to,
+    ...(toStreamPrefix !== undefined && { streamPrefix: toStreamPrefix }),
+  });
   if (source.id === target.id) throw new UsageError('--from and --to name the same store');
   if (!source.exists) throw new UsageError(`there is no log to move: ${source.id} (hint: --from, or --data)`);
-  if ((abort || dryRun) && !target.exists) {
-    const hint = abort ? 'a move that was begun nowhere needs no giving up' : 'without --dry-run it is made';
-    throw new UsageError(`there is no store ${target.id} (hint: ${hint})`);
-  }
+  if (abort && !target.exists)
+    throw new UsageError(
+      `there is no store ${target.id} (hint: a move that was begun nowhere needs no giving up)`,
+    );
   if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
@@ -84,7 +104,8 @@ async function run({ from, to, reason, abort, dryRun, json, ...options }: Option
   };
   try {
     const here = await open(source);
-    const there = await open(target);
+    // A dry run makes nothing.
+    const there = dryRun && !target.exists ? emptyStore() : await open(target);
     const logId = await logIdIn(here);
     if (logId === undefined)
       throw new UsageError(`there is no log in ${source.id} (hint: --from, or --data)`);

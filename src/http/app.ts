@@ -6,7 +6,7 @@ import { docsRouter } from './docs.ts';
 import type { Locals } from './locals.ts';
 import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
-import { HttpProblem, problemOf } from './problem.ts';
+import { HttpProblem, MOVED, problemOf } from './problem.ts';
 import { noteRefusal } from './refusal.ts';
 import { API_HEADERS, SUCCESS, send } from './reply.ts';
 import { getBalance } from './routes/balance.ts';
@@ -25,8 +25,8 @@ export interface HttpParts extends StudyRoutes {
   /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
   readonly trustProxy: number | string | undefined;
   readonly version: string;
-  /** Why the log takes nothing in this store, if it was moved to another one. */
-  readonly moved: () => string | undefined;
+  /** Whether the log was moved to another store, and takes nothing in this one. */
+  readonly isMoved: () => boolean;
 }
 
 type Handler = (request: Request, response: Response) => void | Promise<void>;
@@ -55,7 +55,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/readyz', '[]', {
     GET: (request, response) => {
       // Reading goes on; but a proxy in front should ask the service at the other store.
-      ready(() => parts.notReady() ?? parts.moved());
+      ready(() => parts.notReady() ?? (parts.isMoved() ? MOVED : undefined));
       return ok(request, response);
     },
   });

@@ -29,10 +29,15 @@ const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSe
   identity: { status: 503, retryAfterSeconds: '300' },
 };
 
+/** The error itself names hosts and files, which are the operator's. */
+export const MOVED =
+  'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)';
+
 /** The problem to tell the client, or undefined for an unexpected error, whose words stay inside. */
 export function problemOf(error: unknown): HttpProblem | undefined {
   if (error instanceof HttpProblem) return error;
   if (!(error instanceof DomainError)) return undefined;
   const { status, retryAfterSeconds } = OF_DOMAIN[error.code];
-  return new HttpProblem(status, `Not done: ${error.message}`, { 'Retry-After': retryAfterSeconds });
+  const why = error.code === 'moved' ? MOVED : error.message;
+  return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
 }

@@ -1,5 +1,5 @@
 /** urn copy with the real program: what it refuses, giving a move up, and what else must not open a log that was moved. */
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordBytes } from '../../../events/record.ts';
@@ -83,14 +83,19 @@ describe('a move that has begun', () => {
     const [source] = running as [Service];
     await beginTo('away');
     await within(HEARD_WITHIN_MS, async () => (await ask(source.url, '/readyz')).status === 503);
-    expect((await randomize(source, 'c')).message).toContain(
-      `the log is moved to sqlite:${database('away')}`,
-    );
+    const { message } = await randomize(source, 'c');
+    expect(message).toContain('The log is moved to another store');
+    // Where to is the operator's.
+    expect(message).not.toContain('sqlite:');
+    expect(await urn(['studies', 'list', '--data', place('home')])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`the log is moved to sqlite:${database('away')}`),
+    });
     expect((await clientOf(source.url, key).list('Sleep')).results).toHaveLength(2);
     takeKey('away');
     const target = await start('away');
     expect(target.output.stderr).toContain('this log takes no participants');
-    expect((await randomize(target, 'c')).message).toContain('urn copy has to finish first');
+    expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
     for (const args of [
       ['keys', 'add', 'another'],
       ['signing-key', 'rotate', '--reason', 'x'],
@@ -221,9 +226,32 @@ it('goes to EventStoreDB, of whose credentials nothing is recorded', async () =>
     expect((await clientOf(target.url, key).list('Sleep')).results).toHaveLength(3);
     await target.stop();
     await urnOk(['verify', '--data', place('away'), ...args]);
+    // On to other streams of the same server.
+    const on = await urn([
+      'copy',
+      '--from',
+      url,
+      ...args.slice(2),
+      '--to',
+      url,
+      '--to-stream-prefix',
+      'more',
+    ]);
+    expect(on.code, on.stderr).toBe(0);
+    await urnOk(['verify', '--store', url, '--stream-prefix', 'more']);
   } finally {
     await server.stop();
   }
+});
+
+it('tells beforehand what would be copied, and makes nothing', async () => {
+  const { code, stdout } = await copy('none', '--dry-run');
+  expect(code).toBe(0);
+  const [, copied, all] = /^(\d+) of (\d+) records would be copied/.exec(stdout) ?? [];
+  expect(Number(copied)).toBeGreaterThan(2);
+  // The log is copied when it is closed.
+  expect(Number(all) - Number(copied)).toBe(new LogCheck(place('home')).check().events('log').length);
+  expect(existsSync(place('none'))).toBe(false);
 });
 
 it('says what is wrong with what it is asked for', async () => {

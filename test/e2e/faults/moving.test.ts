@@ -85,7 +85,7 @@ it('loses nothing and gives nobody two arms, however often the copier is killed'
 
   const refused = await clientOf(both[0].url, key).randomize('One', 'late', { sex: 'F' });
   expect(refused.status).toBe(503);
-  expect(refused.message).toMatch(/^Not done: the log is moved to sqlite:.*urn copy has to finish first\)$/);
+  expect(refused.message).toMatch(/^Not done: The log is moved to another store, .*urn studies list\)$/);
   expect(refused.headers.get('retry-after')).toBe('30');
   const isReady = async () => (await ask(both[1].url, '/readyz')).status === 503;
   expect(await within(15_000, isReady)).toBeLessThan(HEARD_WITHIN_MS);
