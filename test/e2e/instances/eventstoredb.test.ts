@@ -2,7 +2,7 @@
  * Services on several machines, as far as one machine can show it: separate data folders, one EventStoreDB, one signing
  * key. Which server that is, support/eventstoredb-target.ts says.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -209,9 +209,8 @@ describe('services on a server that fails', () => {
     await clientOf(first.url, keys.work).randomize('One', '1', { sex: 'F' });
     const backup = own.log.all.slice();
     await clientOf(first.url, keys.work).randomize('One', '2', { sex: 'M' });
-    await within(5000, async () =>
-      /study-\S+\n3\n/.test(readFileSync(join(log.data('a'), 'last-checkpoints'), 'utf8')),
-    );
+    const kept = join(log.data('a'), 'last-checkpoints');
+    await within(15_000, async () => existsSync(kept) && /study-\S+\n3\n/.test(readFileSync(kept, 'utf8')));
     await first.kill();
     await own.stop();
     const restored = await new EventStoreDbServer({ log: logOf(backup), port: own.port }).start();

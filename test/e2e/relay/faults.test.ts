@@ -179,6 +179,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     await delay(1500);
     await enrolFor(1500);
     await feedHasAll(topic, data);
+    expect(await Promise.race(both.map(({ exited }) => exited))).toBe(3);
     const codes = both.map(({ child }) => child.exitCode);
     expect(codes.toSorted(), both.map(({ output }) => output.stderr).join('\n')).toEqual([3, null]);
   });
