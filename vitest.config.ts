@@ -9,6 +9,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than two cores: many tests wait for processes, brokers and time-outs.
+    maxWorkers: 3,
   },
 });
