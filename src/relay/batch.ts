@@ -7,9 +7,11 @@ import type { StoredRecord } from '../store/event-store.ts';
 /** A transaction costs some milliseconds, whatever is in it. */
 export const MOST_RECORDS = 500;
 /** Kafka refuses more than 1 MiB in one go. */
-const MOST_BYTES = 768 * 1024;
+export const MOST_BYTES = 768 * 1024;
 /** About what the attributes of a record take. */
 const ATTRIBUTES_BYTES = 600;
+/** About what the checkpoint behind a stream's records takes, with its attributes. Of many streams it is much. */
+export const CHECKPOINT_BYTES = 1000;
 
 /** The next records of one stream, without a gap; at least one. */
 export interface StreamPart {
@@ -40,13 +42,19 @@ export async function nextBatch(
   const room = { records: MOST_RECORDS, bytes: MOST_BYTES };
   const parts: StreamPart[] = [];
   for (const stream of [...behind]) {
+    room.bytes -= CHECKPOINT_BYTES;
     if (room.records <= 0 || room.bytes <= 0) break;
     behind.delete(stream);
     const last = log.runner.revision(stream);
     const first = published(stream) + 1;
     if (first > last) continue;
     try {
-      const records = await readPart(log, { stream, first, last }, content, room);
+      const isFirst = parts.length === 0;
+      const records = await readPart(log, { stream, first, last, isFirst }, content, room);
+      if (records.length === 0 && !isFirst) {
+        putFirst(behind, stream);
+        break;
+      }
       parts.push({ stream, records });
       if (first + records.length <= last) behind.add(stream);
     } catch (error) {
@@ -57,9 +65,25 @@ export async function nextBatch(
   return parts;
 }
 
+/** It did not fit, and must not wait for others again. */
+function putFirst(behind: Set<string>, stream: string): void {
+  const others = [...behind];
+  behind.clear();
+  for (const one of [stream, ...others]) behind.add(one);
+}
+
+interface Wanted {
+  readonly stream: string;
+  readonly first: number;
+  readonly last: number;
+  /** Nothing is in the batch yet: then a record is taken whatever its size. */
+  readonly isFirst: boolean;
+}
+
+/** @returns none when the first does not fit behind what is in the batch */
 async function readPart(
   { store, ledger }: LogToRead,
-  { stream, first, last }: { stream: string; first: number; last: number },
+  { stream, first, last, isFirst }: Wanted,
   content: Content,
   room: { records: number; bytes: number },
 ): Promise<StoredRecord[]> {
@@ -69,7 +93,7 @@ async function readPart(
     for (const stored of page) {
       const sealed = content === 'blinded' ? 0 : stored.sealed.length;
       const bytes = stored.record.length + sealed + ATTRIBUTES_BYTES;
-      const isFull = records.length > 0 && bytes > room.bytes;
+      const isFull = !(isFirst && records.length === 0) && bytes > room.bytes;
       if (stored.revision > last || isFull || room.records <= 0) return records;
       try {
         check(stored, first + records.length, tree.leaf(stored.revision), content);

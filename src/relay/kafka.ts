@@ -104,6 +104,12 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
   if (has(({ type }) => type === 'UNKNOWN_TOPIC_OR_PARTITION'))
     // That it is there was seen before. One that has just been made is not known everywhere at once.
     return new FeedError('busy', `a topic of the feed is gone: ${message}`, error);
+  if (has(({ type }) => type === 'MESSAGE_TOO_LARGE' || type === 'RECORD_LIST_TOO_LARGE'))
+    return new FeedError(
+      'unusable-topic',
+      `a topic of the feed does not take messages of that size: ${message} (hint: set its max.message.bytes to 1 MiB, or to more than the longest record)`,
+      error,
+    );
   if (has(({ name, type }) => name === 'KafkaJSConnectionError' || CANNOT_CONNECT.has(type ?? '')))
     return new FeedError(
       'unreachable',

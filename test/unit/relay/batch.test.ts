@@ -2,20 +2,30 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordError } from '../../../events/record.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
-import { type LogToRead, MOST_RECORDS, nextBatch } from '../../../src/relay/batch.ts';
+import {
+  CHECKPOINT_BYTES,
+  type LogToRead,
+  MOST_BYTES,
+  MOST_RECORDS,
+  nextBatch,
+} from '../../../src/relay/batch.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { paused, stored } from '../../support/facts.ts';
 
-async function logOf(sizes: Readonly<Record<string, number>>, change?: { at: string }): Promise<LogToRead> {
+async function logOf(
+  sizes: Readonly<Record<string, number>>,
+  { at, length = 0 }: { at?: string; length?: number } = {},
+): Promise<LogToRead> {
+  const fact = length === 0 ? paused : { ...paused, data: { reason: 'x'.repeat(length) } };
   const store = new MemoryStore();
   const trees = new Map<string, MerkleTree>();
   for (const [stream, size] of Object.entries(sizes)) {
     const tree = new MerkleTree();
     trees.set(stream, tree);
     for (let revision = 0; revision < size; revision++) {
-      const one = stored(paused, revision, { stream });
+      const one = stored(fact as typeof paused, revision, { stream });
       tree.append(one.leaf);
-      const isChanged = change?.at === `${stream}/${revision}`;
+      const isChanged = at === `${stream}/${revision}`;
       const record = isChanged
         ? Buffer.from(one.record.toString().replace('data review', 'something'))
         : one.record;
@@ -69,6 +79,47 @@ describe('a batch', () => {
       ['study-a', 10],
     ]);
     expect(await next()).toEqual([]);
+  });
+
+  it('is bounded in bytes, with the checkpoints of many streams and with records that are long', async () => {
+    const names = Array.from({ length: 800 }, (_, i) => `study-${i}`);
+    const log = await logOf(Object.fromEntries(names.map((name) => [name, 1])), { length: 1000 });
+    const behind = new Set(names);
+    const [bytes, taken]: [number[], string[]] = [[], []];
+    while (behind.size > 0) {
+      const batch = await nextBatch(log, behind, () => -1, 'blinded', never);
+      const records = batch.flatMap((part) => part.records);
+      bytes.push(
+        records.reduce((sum, { record }) => sum + record.length + 600, batch.length * CHECKPOINT_BYTES),
+      );
+      taken.push(...batch.map(({ stream }) => stream));
+    }
+    expect(Math.max(...bytes)).toBeLessThanOrEqual(MOST_BYTES);
+    expect(bytes.length).toBeLessThan(4);
+    expect(taken).toEqual(names);
+  });
+
+  it('leaves a long record to the next one, and begins that with it', async () => {
+    const log = await logOf({ 'study-a': 1, 'study-b': 1, 'study-c': 1 }, { length: MOST_BYTES - 2500 });
+    const behind = new Set(['study-a', 'study-b', 'study-c']);
+    const next = async () => {
+      const batch = await nextBatch(log, behind, () => -1, 'blinded', never);
+      return batch.map(({ stream }) => stream);
+    };
+    expect([await next(), await next(), await next(), await next()]).toEqual([
+      ['study-a'],
+      ['study-b'],
+      ['study-c'],
+      [],
+    ]);
+  });
+
+  it('takes a record that is longer than any batch alone', async () => {
+    const log = await logOf({ 'study-a': 2, 'study-b': 1 }, { length: MOST_BYTES + 1 });
+    const behind = new Set(['study-a', 'study-b']);
+    const [part, ...more] = await nextBatch(log, behind, () => -1, 'blinded', never);
+    expect([part?.stream, part?.records.length, more]).toEqual(['study-a', 1, []]);
+    expect([...behind]).toEqual(['study-b', 'study-a']);
   });
 
   it('ends before a record that is not what was folded, and does not go beyond it', async () => {
