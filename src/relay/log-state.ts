@@ -1,6 +1,7 @@
 /** The log as positions are held against it. */
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import type { OpenLog } from '../app.ts';
+import type { Content } from '../content.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogState, Positions } from './positions.ts';
 
@@ -8,13 +9,18 @@ import type { LogState, Positions } from './positions.ts';
 export type RelayLog = Pick<OpenLog, 'store' | 'runner' | 'ledger' | 'identity'>;
 
 /** @throws StoreError */
-export async function stateOfLog(log: RelayLog, { byStream }: Positions): Promise<LogState> {
+export async function stateOfLog(
+  log: RelayLog,
+  content: Content,
+  { byStream }: Positions,
+): Promise<LogState> {
   const { runner, ledger, identity } = log;
   // Another relay, which this one follows, may have known of records that have not been heard of here yet.
   for (const { stream, revision } of byStream.values())
     if (revision > runner.revision(stream)) await runner.catchUp(stream);
   return {
     logId: identity.logId,
+    content,
     recovery: recoveryOf(log),
     size: (stream) => ledger.tree(stream).size,
     isHalted: (stream) => runner.halted(stream) !== undefined,

@@ -5,6 +5,7 @@
  * The topic also holds who relays (`Relay`, one record) and marks, up to which a reader reads. All are JSON.
  */
 import { z } from 'zod';
+import { CONTENTS, type Content } from '../content.ts';
 import { DomainError } from '../errors.ts';
 import type { Topics } from './settings.ts';
 
@@ -19,6 +20,8 @@ const Position = z.strictObject({
   recovery: z.int().nonnegative(),
   /** Of the topic of records: a stream stays where it began, also when the topic is given more partitions. */
   partition: z.int().nonnegative(),
+  /** What the topic of records tells. A blinded one never begins to tell treatments. */
+  content: z.enum(CONTENTS),
 });
 export type Position = z.infer<typeof Position>;
 
@@ -83,6 +86,8 @@ export class Positions {
 /** What the log says, against which positions are held. */
 export interface LogState {
   readonly logId: string;
+  /** What is to be told of it. */
+  readonly content: Content;
   /** Number of its last recovery. */
   readonly recovery: number;
   /** Records that are folded; of a stream that is halted those before. */
@@ -102,7 +107,9 @@ export function contradiction(positions: Positions, log: LogState, topics: Topic
   const others = [relay, ...byStream.values()].find((one) => one !== undefined && one.log !== log.logId);
   if (others)
     return `the topic ${topics.positions} is of the log ${others.log}, and this log is ${log.logId} (hint: each log needs a topic of its own: --kafka-topic)`;
-  for (const { stream, revision, leaf, recovery } of byStream.values()) {
+  for (const { stream, revision, leaf, recovery, content } of byStream.values()) {
+    if (content !== log.content)
+      return `the topic ${topics.records} is of ${content} content, and is not to be mixed with ${log.content}: who may read the one need not be allowed to read the other (hint: --kafka-content ${content}, or --kafka-topic with a new topic, into which all of the log is published)`;
     if (recovery !== log.recovery)
       return recovery < log.recovery
         ? `the log was recovered from a backup (recovery ${log.recovery}) since it was published into ${topics.records}: revisions that were published can be lost, and others take their places ${another}`

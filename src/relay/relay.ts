@@ -118,6 +118,7 @@ export class Relay {
 
   async #openSession(): Promise<Session> {
     const { log, settings, topics, logger } = this.#parts;
+    let wasRefused = false;
     for (let tries = 1; ; tries++)
       try {
         return await Session.open({
@@ -126,13 +127,17 @@ export class Relay {
           logger,
           logId: log.identity.logId,
           relayId: this.#relayId,
-          isReopening: this.#hadSession,
-          stateOfLog: (positions) => stateOfLog(log, positions),
+          isReopening: this.#hadSession || wasRefused,
+          stateOfLog: (positions) => stateOfLog(log, settings.content, positions),
         });
       } catch (error) {
+        // By another relay, or because it slept in its first transaction. The positions tell, a little later.
+        const isRefused = !this.#hadSession && isFencing(error);
+        wasRefused ||= isRefused;
         const isBusy = error instanceof FeedError && error.failure === 'busy';
-        if (!isBusy || tries === BUSY_TRIES) throw error;
-        await delay(BUSY_WAIT_MS, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
+        if ((!isBusy && !isRefused) || tries === BUSY_TRIES) throw error;
+        const waitMs = isRefused ? FENCED_WAIT_MS : BUSY_WAIT_MS;
+        await delay(waitMs, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
       }
   }
 
@@ -177,7 +182,7 @@ export class Relay {
         await this.#publish(session, parts);
         onPublished();
       } else if (this.#behind.size === 0) {
-        this.#behindSince = undefined;
+        if (this.#broken.size === 0) this.#behindSince = undefined;
         await this.#growth();
       }
     }
@@ -223,6 +228,7 @@ export class Relay {
         revision: last.revision,
         leaf: Buffer.from(last.leaf).toString('hex'),
         recovery: this.#recovery,
+        content: settings.content,
       },
     };
   }

@@ -14,7 +14,7 @@ import { randomUUID } from 'node:crypto';
 import { type Kafka, type Message, Partitioners } from 'kafkajs';
 import type { Logger } from '../logger.ts';
 import { FeedError } from './feed-error.ts';
-import { connectKafka, explain, isFencing, type Producer, sessionProducer } from './kafka.ts';
+import { connectKafka, explain, type Producer, sessionProducer } from './kafka.ts';
 import type { FeedMessage } from './messages.ts';
 import {
   contradiction,
@@ -36,7 +36,7 @@ export interface SessionParts {
   readonly logId: string;
   /** Of this run of the relay. */
   readonly relayId: string;
-  /** Whether it had a session before: then another one's id in the positions means that it was fenced. */
+  /** Whether it took the transactional id before: then another one's id in the positions means that it was fenced. */
   readonly isReopening: boolean;
   /** The log, at least as far as the positions say that it was published. */
   stateOfLog(positions: Positions): Promise<LogState>;
@@ -77,7 +77,6 @@ export class Session {
       return new Session(parts, producer, checked, await takeOver(kafka, producer, parts));
     } catch (error) {
       await producer.disconnect().catch(() => undefined);
-      if (isFencing(error) && !parts.isReopening) throw fenced(topics, error);
       throw explain(error, settings);
     }
   }
@@ -149,7 +148,7 @@ async function lookBefore(
   const positions = await readPositions(kafka, { topics, mark, uncommitted: true });
   await refuse(positions, parts);
   const { relay } = positions;
-  if (isReopening && relay?.relay !== relayId) throw fenced(topics);
+  if (isReopening && relay && relay.relay !== relayId) throw fenced(topics);
   if (!relay && !wasEmpty)
     throw new FeedError(
       'contradiction',
@@ -184,10 +183,9 @@ async function refuse(positions: Positions, parts: SessionParts): Promise<void> 
   if (why !== undefined) throw new FeedError('contradiction', why);
 }
 
-function fenced({ records }: Topics, cause?: unknown): FeedError {
+function fenced({ records }: Topics): FeedError {
   return new FeedError(
     'fenced',
     `another relay of this log publishes into ${records} now, and this one stops (hint: one relay for each log and topic; a service with --relay is one)`,
-    cause,
   );
 }

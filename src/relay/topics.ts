@@ -12,7 +12,8 @@ export interface CheckedTopics {
 
 /** For ever: who subscribes years later begins at the first record. */
 const RECORDS_CONFIG = { 'cleanup.policy': 'delete', 'retention.ms': '-1' };
-const POSITIONS_CONFIG = { 'cleanup.policy': 'compact' };
+/** The newest segment is never compacted, and is read at each start. */
+const POSITIONS_CONFIG = { 'cleanup.policy': 'compact', 'segment.bytes': `${16 * 1024 * 1024}` };
 
 /** @throws FeedError `unusable-topic` */
 export async function checkTopics(

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { Kafka } from 'kafkajs';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import { openCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
@@ -61,6 +62,16 @@ async function withAdmin<T>(use: (admin: ReturnType<ReturnType<typeof kafkaOf>['
   } finally {
     await admin.disconnect();
   }
+}
+
+async function giveUpTransaction(
+  transactionalId: string,
+  make: typeof Kafka.prototype.producer,
+): Promise<void> {
+  const other = make.call(kafkaOf(broker.get().address), { transactionalId, maxInFlightRequests: 1 });
+  await other.connect();
+  await other.transaction();
+  await other.disconnect();
 }
 
 /** Kafka deletes topics when it has the time. */
@@ -162,6 +173,37 @@ describe.skipIf(broker.missing)('the feed', () => {
     const partitions = [...reader.streams()].map(([name, { records }]) => [name, records[0]?.partition]);
     const expected = { log: 0, [second.stream]: 0, access: ACCESS_OF_16 };
     expect(Object.fromEntries(partitions)).toEqual(expected);
+  });
+
+  it('goes on when Kafka gave up the first transaction of a relay that slept', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    const one = await started(data, topic);
+    let sleeps = 0;
+    const { producer: make } = Kafka.prototype;
+    const makesProducers = vi.spyOn(Kafka.prototype, 'producer').mockImplementation(function (
+      this: Kafka,
+      config,
+    ) {
+      const producer = make.call(this, config);
+      const transaction = async () => {
+        const begun = await producer.transaction();
+        const commit = async () => {
+          // What Kafka does after 30 seconds: the producer is refused, and nobody took its place.
+          if (sleeps++ === 0) await giveUpTransaction(config?.transactionalId ?? '', make);
+          return begun.commit();
+        };
+        return { ...begun, commit };
+      };
+      return { ...producer, transaction };
+    });
+    try {
+      await one.relay.open();
+    } finally {
+      makesProducers.mockRestore();
+    }
+    void one.relay.run();
+    await (await reading(topic)).has(one.sizes());
+    expect(sleeps, 'it tried again').toBeGreaterThan(1);
   });
 
   it('goes into another topic from the first record on', async () => {
@@ -287,6 +329,20 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await published(first);
   });
 
+  it('another content than the topic has, before it disturbs the relay that runs', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    const first = await running(data, topic);
+    await published(first);
+    const open = await started(data, topic, { content: 'open' });
+    expect(await opening(open)).toMatch(/is of blinded content, .* \(hint: --kafka-content blinded/);
+    await first.enrol(3);
+    await published(first);
+    const reader = await reading(topic);
+    await reader.has(first.sizes());
+    const fed = [...reader.streams().values()].flatMap(({ records }) => records);
+    expect(new Set(fed.map(({ headers }) => headers['ce_content']))).toEqual(new Set(['blinded']));
+  });
+
   it('a topic whose positions are lost, and positions whose topic is', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     await stopped(await running(data, topic));
@@ -349,5 +405,9 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expected.set(one.stream, 5);
     await reader.has(expected);
     expect(one.lines.join('')).toContain('not published any further');
+    // What is alerted on goes on growing.
+    const { lagSeconds } = one.relay.status();
+    expect(lagSeconds).toBeGreaterThan(0);
+    expect(one.relay.status().lagSeconds).toBeGreaterThan(lagSeconds);
   });
 });

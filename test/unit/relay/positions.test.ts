@@ -21,10 +21,12 @@ const position = (more: Partial<Position> = {}): Position => ({
   leaf: leafOf(4),
   recovery: 0,
   partition: 2,
+  content: 'blinded',
   ...more,
 });
 const LOG: LogState = {
   logId: LOG_ID,
+  content: 'blinded',
   recovery: 0,
   size: () => 5,
   isHalted: () => false,
@@ -95,7 +97,9 @@ describe('a log does not go on', () => {
     ['that was recovered since', {}, { recovery: 1 }, 'recovery 1'],
     ['that knows of fewer recoveries', { recovery: 2 }, { recovery: 1 }, 'older backup'],
     ['in the topic of another one', { log: fixedId(9) }, {}, `is of the log ${fixedId(9)}`],
-  ])('%s', (_, one, log, message) => {
+    ['that is to tell more than the topic', {}, { content: 'open' }, 'is of blinded content'],
+    ['that is to tell less than the topic', { content: 'full' }, {}, 'is of full content'],
+  ] as const)('%s', (_, one, log, message) => {
     expect(why(one, log)).toContain(message);
   });
 
