@@ -21,7 +21,7 @@ export interface StreamPart {
 
 /** As far as batches need it. */
 export type LogToRead = Pick<OpenLog, 'store'> & {
-  readonly runner: Pick<OpenLog['runner'], 'revision'>;
+  readonly runner: Pick<OpenLog['runner'], 'revision' | 'movement'>;
   readonly ledger: Pick<OpenLog['ledger'], 'tree'>;
 };
 
@@ -45,7 +45,7 @@ export async function nextBatch(
     room.bytes -= CHECKPOINT_BYTES;
     if (room.records <= 0 || room.bytes <= 0) break;
     behind.delete(stream);
-    const last = log.runner.revision(stream);
+    const last = lastToTell(log, stream);
     const first = published(stream) + 1;
     if (first > last) continue;
     try {
@@ -63,6 +63,23 @@ export async function nextBatch(
     }
   }
   return parts;
+}
+
+/**
+ * LogMoved is told together with what ends it. Until then nobody knows in which of the two stores the log goes on, and in a
+ * target that is given up the stream `log` ends with records that the log never had.
+ */
+function lastToTell({ runner }: LogToRead, stream: string): number {
+  const last = runner.revision(stream);
+  switch (runner.movement(stream).status) {
+    case 'open':
+      return last;
+    case 'closed':
+      return last - 1;
+    // LogMoved and CopyAborted.
+    case 'dead':
+      return last - 2;
+  }
 }
 
 /** It did not fit, and must not wait for others again. */

@@ -1,6 +1,7 @@
 /** What goes into one transaction. */
 import { describe, expect, it } from 'vitest';
 import type { RecordError } from '../../../events/record.ts';
+import { NEVER_MOVED } from '../../../projections/movement.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import {
   CHECKPOINT_BYTES,
@@ -34,7 +35,7 @@ async function logOf(
   }
   return {
     store,
-    runner: { revision: (stream) => (sizes[stream] ?? 0) - 1 },
+    runner: { revision: (stream) => (sizes[stream] ?? 0) - 1, movement: () => NEVER_MOVED },
     ledger: { tree: (stream) => trees.get(stream) ?? new MerkleTree() },
   };
 }
@@ -59,9 +60,20 @@ describe('a batch', () => {
 
   it('leaves what is not folded yet', async () => {
     const log = await logOf({ 'study-a': 5 });
-    const behindStore = { ...log, runner: { revision: () => 1 } };
+    const behindStore = { ...log, runner: { ...log.runner, revision: () => 1 } };
     const [part] = await nextBatch(behindStore, new Set(['study-a']), () => -1, 'blinded', never);
     expect(part?.records).toHaveLength(2);
+  });
+
+  it.each([
+    ['goes on', NEVER_MOVED, 3],
+    ['is closed, and may go on here or elsewhere', { status: 'closed', move: 'm', to: 't', ended: [] }, 2],
+    ['is of a copy that was given up', { status: 'dead', move: 'm' }, 1],
+  ] as const)('holds LogMoved back until it has ended: the stream %s', async (_, movement, count) => {
+    const log = await logOf({ log: 3 });
+    const moving = { ...log, runner: { ...log.runner, movement: () => movement } };
+    const batch = await nextBatch(moving, new Set(['log']), () => -1, 'blinded', never);
+    expect(batch.map(({ records }) => records.length)).toEqual([count]);
   });
 
   it('is bounded, and then the streams that got nothing come first', async () => {
