@@ -63,6 +63,8 @@ export class Positions {
   readonly byStream = new Map<string, Position>();
   /** The last one that opened the topic. */
   relay: Relay | undefined;
+  /** All that opened it, as far as Kafka has kept that. */
+  readonly logs = new Set<string>();
 
   /**
    * Takes the next record.
@@ -74,6 +76,7 @@ export class Positions {
     if (key === MARK_KEY) return checked(Mark.safeParse(json)).mark;
     if (key === RELAY_KEY) {
       this.relay = checked(Relay.safeParse(json));
+      this.logs.add(this.relay.log);
       return this.relay.mark;
     }
     const position = checked(Position.safeParse(json));
@@ -103,10 +106,12 @@ export interface LogState {
  */
 export function contradiction(positions: Positions, log: LogState, topics: Topics): string | undefined {
   const another = `(hint: --kafka-topic with a new topic, into which all of the log is published)`;
-  const { byStream, relay } = positions;
-  const others = [relay, ...byStream.values()].find((one) => one !== undefined && one.log !== log.logId);
-  if (others)
-    return `the topic ${topics.positions} is of the log ${others.log}, and this log is ${log.logId} (hint: each log needs a topic of its own: --kafka-topic)`;
+  const { byStream, logs } = positions;
+  // Of two that open it at the same moment, neither has published: it is of the one that comes first.
+  const owners = byStream.size > 0 ? [...byStream.values()].map((one) => one.log) : [...logs];
+  const other = owners.find((owner) => owner !== log.logId);
+  if (other !== undefined)
+    return `the topic ${topics.positions} is of the log ${other}, and this log is ${log.logId} (hint: each log needs a topic of its own: --kafka-topic)`;
   for (const { stream, revision, leaf, recovery, content } of byStream.values()) {
     if (content !== log.content)
       return `the topic ${topics.records} is of ${content} content, and is not to be mixed with ${log.content}: who may read the one need not be allowed to read the other (hint: --kafka-content ${content}, or --kafka-topic with a new topic, into which all of the log is published)`;

@@ -117,27 +117,25 @@ export class Relay {
   }
 
   async #openSession(): Promise<Session> {
-    const { log, settings, topics, logger } = this.#parts;
+    const { log, ...parts } = this.#parts;
     let wasRefused = false;
     for (let tries = 1; ; tries++)
       try {
         return await Session.open({
-          settings,
-          topics,
-          logger,
+          ...parts,
           logId: log.identity.logId,
           relayId: this.#relayId,
           isReopening: this.#hadSession || wasRefused,
-          stateOfLog: (positions) => stateOfLog(log, settings.content, positions),
+          stateOfLog: (positions) => stateOfLog(log, parts.settings.content, positions),
         });
       } catch (error) {
         // By another relay, or because it slept in its first transaction. The positions tell, a little later.
         const isRefused = !this.#hadSession && isFencing(error);
-        wasRefused ||= isRefused;
         const isBusy = error instanceof FeedError && error.failure === 'busy';
+        wasRefused ||= isRefused;
         if ((!isBusy && !isRefused) || tries === BUSY_TRIES) throw error;
-        const waitMs = isRefused ? FENCED_WAIT_MS : BUSY_WAIT_MS;
-        await delay(waitMs, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
+        const { signal } = this.#stopped;
+        await delay(isRefused ? FENCED_WAIT_MS : BUSY_WAIT_MS, undefined, { signal }).catch(() => undefined);
       }
   }
 

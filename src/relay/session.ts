@@ -140,7 +140,7 @@ async function lookBefore(
   parts: SessionParts,
   { wasEmpty }: CheckedTopics,
 ): Promise<void> {
-  const { topics, relayId, isReopening } = parts;
+  const { topics, relayId, logId, isReopening } = parts;
   const mark = randomUUID();
   const messages = [{ ...markMessage(mark), partition: POSITIONS_PARTITION }];
   await producer.send({ topic: topics.positions, messages });
@@ -148,7 +148,7 @@ async function lookBefore(
   const positions = await readPositions(kafka, { topics, mark, uncommitted: true });
   await refuse(positions, parts);
   const { relay } = positions;
-  if (isReopening && relay && relay.relay !== relayId) throw fenced(topics);
+  if (isReopening && relay?.log === logId && relay.relay !== relayId) throw fenced(topics);
   if (!relay && !wasEmpty)
     throw new FeedError(
       'contradiction',

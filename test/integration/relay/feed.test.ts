@@ -329,6 +329,33 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await published(first);
   });
 
+  it('one of two logs that begin at the same moment, and the other one goes on', async () => {
+    const topic = newTopic();
+    await withAdmin((admin) =>
+      admin.createTopics({
+        topics: [
+          { topic, numPartitions: 1 },
+          {
+            topic: `${topic}-positions`,
+            numPartitions: 1,
+            configEntries: [{ name: 'cleanup.policy', value: 'compact' }],
+          },
+        ],
+      }),
+    );
+    const both = [await started(newFolder(), topic), await started(newFolder(), topic)];
+    const said = await Promise.all(both.map(opening));
+    expect(said.filter((message) => message === 'opened')).toHaveLength(1);
+    expect(said.filter((message) => message.includes('each log needs a topic of its own'))).toHaveLength(1);
+    const one = both[said.indexOf('opened')];
+    if (!one) throw new Error('none was opened');
+    void one.relay.run();
+    await stopped(one);
+    const again = await running(one.data, topic);
+    await again.enrol(3);
+    await (await reading(topic)).has(again.sizes());
+  });
+
   it('another content than the topic has, before it disturbs the relay that runs', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const first = await running(data, topic);
