@@ -95,7 +95,6 @@ async function run({
     throw new UsageError(
       `there is no store ${target.id} (hint: a move that was begun nowhere needs no giving up)`,
     );
-  if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
     const made = await store.open();
@@ -112,7 +111,17 @@ async function run({
     const foreign = await logIdIn(there);
     if (foreign !== undefined && foreign !== logId)
       throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
-    const parts = { source: here, target: there, logId, reason, actor: cliActor(), tools: systemTools() };
+    if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
+    const { description } = source;
+    const parts = {
+      source: here,
+      target: there,
+      logId,
+      from: description,
+      reason,
+      actor: cliActor(),
+      tools: systemTools(),
+    };
     if (abort) {
       const { move, reopened } = await abortMove(parts);
       if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
@@ -123,10 +132,8 @@ async function run({
       return;
     }
     const shown = progress('records read');
-    const { description } = source;
     const moved = await moveLog({
       ...parts,
-      from: description,
       to: target.description,
       onProgress: shown.show,
       isDry: dryRun === true,

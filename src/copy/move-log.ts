@@ -64,7 +64,7 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
   const copier = new Copier(source, target, parts.onProgress ?? (() => undefined), parts.isDry ?? false);
 
   // From then on the target goes its own way: what is left is to open its other streams.
-  const standing = await standingOf(parts.source, parts.target);
+  const standing = await standingOf(parts.source, parts.target, parts.from);
   if (standing.type === 'arrived') {
     await source.read();
     await target.read();

@@ -18,7 +18,7 @@ import { type Finished, issueKey, type Service, serve, urn, urnOk } from '../../
 import { type StoredText, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
-import { altered, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
+import { altered, atTables, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
 
 const HEARD_WITHIN_MS = 15_000;
 const newFolder = temporaryFolders();
@@ -163,6 +163,10 @@ it('finds a record of the target that is not the source’s, and copies nothing 
   const db = new Database(database('home'));
   db.exec(`VACUUM INTO '${database('away')}'`);
   db.close();
+  const whole = await copy('away');
+  expect([whole.code, whole.stderr]).toEqual([2, expect.stringContaining('holds this log already')]);
+  // As a copier leaves it that was cut off.
+  atTables(place('away'), (tables) => tables.exec("DELETE FROM records WHERE stream = 'log'"));
   const stream = streamOfStudy(place('away'), 'Sleep');
   const changed = altered(rowsOf(place('away'), stream)[2] as ReturnType<typeof rowsOf>[0], (record) => {
     record.at = record.at.replace(/.Z$/, (end: string) => (end === '0Z' ? '1Z' : '0Z'));
