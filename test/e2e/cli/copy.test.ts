@@ -214,6 +214,15 @@ it('goes to EventStoreDB, of whose credentials nothing is recorded', async () =>
     const [source] = running as [Service];
     await source.stop();
     const url = server.connectionString();
+    // A prefix that nobody uses, as a mistyped one, is no log, and none is begun there.
+    const nothing = ['--store', url, '--stream-prefix', 'trails'];
+    for (const args of [
+      ['copy', '--data', place('home'), '--to', `sqlite:${database('none')}`],
+      ['verify'],
+    ]) {
+      const { code, stderr } = await urn([...args, ...nothing]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('there is no log')]);
+    }
     const moved = await urn(['copy', '--data', place('home'), '--to', url, '--stream-prefix', 'trials']);
     expect(moved.code, moved.stderr).toBe(0);
     const [{ record }] = storedLog(place('home')).filter((one) => one.record.type === 'LogMoved') as [
