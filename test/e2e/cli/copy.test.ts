@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordBytes } from '../../../events/record.ts';
+import { openLog } from '../../../src/app.ts';
 import { logIdIn } from '../../../src/copy/log-stream.ts';
 import { moveLog } from '../../../src/copy/move-log.ts';
 import type { Position } from '../../../src/store/event-store.ts';
@@ -141,6 +142,13 @@ describe('a move that has begun', () => {
     expect(JSON.parse((await copy('away', '--abort', '--json')).stdout).reopened).toEqual([]);
     const dead = await copy('away');
     expect([dead.code, dead.stderr]).toEqual([2, expect.stringContaining('this move was given up')]);
+    // The two end differently, and one key signs for both.
+    takeKey('away');
+    const copied = await openLog({ data: place('away') }, OPERATOR);
+    await copied.rebuild();
+    expect(() => copied.ledger.checkpoint('log')).toThrow('a copy of the log that was given up');
+    expect(['log', 'access'].map((stream) => copied.ledger.isEnded(stream))).toEqual([true, false]);
+    await copied.close();
     expect((await copy('fresh')).code).toBe(0);
     await source.stop();
     for (const data of ['home', 'fresh']) await urnOk(['verify', '--data', place(data)]);
