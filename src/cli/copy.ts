@@ -95,6 +95,7 @@ async function run({
     throw new UsageError(
       `there is no store ${target.id} (hint: a move that was begun nowhere needs no giving up)`,
     );
+  let isClosed = false;
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
     const made = await store.open();
@@ -136,13 +137,21 @@ async function run({
       ...parts,
       to: target.description,
       onProgress: shown.show,
+      onClosed: () => {
+        isClosed = true;
+      },
       isDry: dryRun === true,
     });
     shown.end();
+    isClosed = false;
     tell(moved, source, target, json === true);
     if (moved.move !== undefined && from === undefined && hasSigningKey(settings))
       await noteWhatIsSigned(settings);
   } catch (error) {
+    if (isClosed)
+      note(
+        'the log is closed in both stores, and no participants are taken (hint: run the same command again to finish the move, or with --abort to open the log again where it was)',
+      );
     if (!(error instanceof CopyError)) throw error;
     note(`urn: ${error.message}`);
     process.exitCode = error.kind === 'differs' ? 1 : 2;

@@ -39,6 +39,8 @@ export interface MoveParts {
   readonly tools: WriterTools;
   /** Gets the number of records of the source that were read so far. */
   readonly onProgress?: (records: number) => void;
+  /** From now on neither store takes anything, until the move is done or given up. */
+  readonly onClosed?: () => void;
   readonly isDry?: boolean;
 }
 
@@ -72,6 +74,8 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
     return summary(source, copier, standing.move, 0);
   }
 
+  if (standing.type === 'closed') parts.onClosed?.();
+
   // 0. The last round is short, so that few requests are refused.
   await target.read();
   let before: number;
@@ -96,6 +100,7 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
     target: parts.target,
     reason: parts.reason,
   });
+  parts.onClosed?.();
   do {
     await copier.copy();
     await closeStreams(source, move, parts);

@@ -130,6 +130,13 @@ describe('a move that has begun', () => {
     const [source] = running as [Service];
     await beginTo('away');
     await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 503);
+    // Whatever a copier ends of: it says that nobody takes participants now.
+    const [, last] = rowsOf(place('away'), 'access');
+    if (!last) throw new Error('access is not closed');
+    replaceRows(place('away'), [{ ...last, leaf: Buffer.alloc(32) }]);
+    const failed = await copy('away');
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('closed in both stores')]);
+    replaceRows(place('away'), [last]);
     const elsewhere = await copy('elsewhere', '--abort');
     expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('there is no store')]);
     const aborted = await copy('away', '--abort', '--reason', 'the disk failed', '--json');
