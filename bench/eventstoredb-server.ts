@@ -2,7 +2,7 @@
  * The EventStoreDB server of the tests as a program of its own, for benchmarks of several processes on one log. It keeps
  * everything in memory and flushes nothing: what it measures is this program and its client, not EventStoreDB.
  */
-import { EventStoreDbServer } from '../test/support/eventstoredb-server.ts';
+import { EventStoreDbServer } from '../test/support/eventstoredb/server.ts';
 
 const server = await new EventStoreDbServer({ port: Number(process.argv[2] ?? 0) }).start();
 process.stdout.write(`${JSON.stringify({ address: server.connectionString(), apiKey: '' })}\n`);

@@ -68,8 +68,9 @@ export async function measureInstances(processes: Processes, plan: InstancesPlan
       }
       for (const service of services) await service.stop();
     }
+  const followed = await measureFollowing(processes, newLog(processes.folder, 'follow', plan.store), plan);
   const conflict = await measureConflict(newLog(processes.folder, 'conflict', plan.store), plan.rounds * 200);
-  return [...loadFigures(measured), ...conflict];
+  return [...loadFigures(measured), ...followed, ...conflict];
 }
 
 let logs = 0;
@@ -134,6 +135,58 @@ function loadFigures(measured: ReadonlyMap<string, readonly Measured[]>): Figure
     });
   });
 }
+
+/** How often the other process is asked, in ms. */
+const ASK_MS = 5;
+
+/** From the answer of one process, which is under load, until another one shows the participant. */
+async function measureFollowing(
+  processes: Processes,
+  log: LogSettings,
+  { rounds, measuredMs }: InstancesPlan,
+): Promise<Figure[]> {
+  const apiKey = await populate(log, 0, ['read', 'randomize']);
+  const [busy, other] = [
+    await processes.startService(optionsOf(log)),
+    await processes.startService(optionsOf(log)),
+  ];
+  const load = processes.startLoadGenerator();
+  const path = '/study_participants';
+  const order = { ports: [busy.port], path, studies: [STUDY.name], apiKey, connections: CONNECTIONS };
+  await load({ ...order, warmUpMs: 0, measuredMs: COMPILED_MS });
+  const levels = STUDY.factors.map((factor): [string, string] => [factor.name, factor.levels[0] ?? '']);
+  const ask = async (method: string, port: number, id: string) => {
+    const query = new URLSearchParams([
+      ['study', STUDY.name],
+      ['id', id],
+      ...(method === 'POST' ? levels : []),
+    ]);
+    const url = `http://127.0.0.1:${port}${path}?${query}`;
+    const response = await fetch(url, { method, headers: { 'X-API-Key': apiKey } });
+    return (await response.json()) as { status: number; results: unknown[] };
+  };
+  const times: number[] = [];
+  const loaded = load({ ...order, warmUpMs: 0, measuredMs: 2 * rounds * measuredMs });
+  for (const end = performance.now() + 2 * rounds * measuredMs - 500; performance.now() < end; ) {
+    const id = `followed-${times.length}`;
+    const { status } = await ask('POST', busy.port, id);
+    if (status !== 200) throw new Error(`a POST was answered with ${status}`);
+    const answered = performance.now();
+    while ((await ask('GET', other.port, id)).results.length === 0)
+      await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+    times.push(performance.now() - answered);
+  }
+  const { perSecond } = await loaded;
+  for (const service of [busy, other]) await service.stop();
+  const name = 'from the answer of a loaded process until another one shows the participant';
+  return [
+    { name: 'load on the one process meanwhile', value: perSecond, unit: 'per second' },
+    { name: `${name}: p50`, value: median(times), unit: 'ms' },
+    { name: `${name}: p99`, value: quantile(times, 0.99), unit: 'ms', target: BELOW_A_SECOND },
+  ];
+}
+
+const BELOW_A_SECOND = { relation: 'below', value: 1000 } as const;
 
 /**
  * One command at a time. Of two writers on one log that take turns, each finds that the other was first, and has to read

@@ -6,7 +6,7 @@
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { createDatabase, openDatabase } from '../src/store/sqlite-schema.ts';
+import { createDatabase, openDatabase } from '../src/store/sqlite/schema.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import type { LoadOrder, LoadReport } from './load.ts';
 import { populate } from './populate.ts';

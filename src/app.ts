@@ -85,7 +85,11 @@ export async function openLog(
     // Signing anything could contradict what the log has signed; and without its key it could give no receipt.
     let rollback: DomainError | undefined;
     let keyLoss: DomainError | undefined;
-    const refusal = () => keyLoss ?? rollback;
+    const refusal = () => {
+      // It may have been brought meanwhile, to an instance that keeps it in a file of its own.
+      if (keyLoss) followKey();
+      return keyLoss ?? rollback;
+    };
     const moved = () => movedError(runner.movement(LOG_STREAM));
     // Whoever cannot read on there cannot know whether it was moved.
     const unread = () =>
@@ -136,8 +140,9 @@ export async function openLog(
         // Of two rotations in a row, the key of the first was gone before this process heard of it.
         keyLoss = undefined;
       } catch (error) {
-        keyLoss = error as DomainError;
-        hooks.onKeyLost?.(keyLoss);
+        const loss = error as DomainError;
+        if (!keyLoss) hooks.onKeyLost?.(loss);
+        keyLoss = loss;
       }
     };
     // Rotated since the identity was read.

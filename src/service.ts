@@ -60,7 +60,7 @@ export async function startService(
     onKeyLost: (error) =>
       logger.error(
         { why: error.message },
-        'the signing key was rotated and the new one is not here: no participants are taken',
+        'the signing key was rotated and the new one is not here: no participants are taken until it is (hint: bring the new file; no restart is needed)',
       ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),

@@ -7,11 +7,11 @@ import { DomainError } from './errors.ts';
 import { type Keyring, keyringInFile, keyringInMemory } from './ledger/keyring.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
-import { SqliteStore } from './store/sqlite.ts';
-import { BackwardChecks } from './store/sqlite-checks.ts';
-import { type OpenSource, openRecordedSource } from './store/sqlite-recorded-source.ts';
-import { isInUse } from './store/sqlite-schema.ts';
-import { verifyDatabase } from './store/sqlite-verification.ts';
+import { BackwardChecks } from './store/sqlite/checks.ts';
+import { type OpenSource, openRecordedSource } from './store/sqlite/recorded-source.ts';
+import { isInUse } from './store/sqlite/schema.ts';
+import { SqliteStore } from './store/sqlite/store.ts';
+import { verifyDatabase } from './store/sqlite/verification.ts';
 
 export interface StoreSettings {
   /** Folder of the embedded store, of the signing key, and of what was signed last. */
@@ -205,7 +205,7 @@ function isEventStoreDb(url: string): boolean {
 }
 
 async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {
-  const { EventStoreDbStore } = await import('./store/eventstoredb.ts');
+  const { EventStoreDbStore } = await import('./store/eventstoredb/store.ts');
   return new EventStoreDbStore(url, prefixOf(settings));
 }
 

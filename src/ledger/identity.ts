@@ -74,7 +74,7 @@ export function presentKey(keys: Keyring, publicKeys: readonly string[]): Signin
   if (signingKey.publicKey !== publicKey)
     throw new DomainError(
       'identity',
-      "the signing key is not this log's (hint: the database and the key file belong together; restore the pair from one backup)",
+      "the signing key is not this log's (hint: after a rotation each instance needs the new key file; otherwise database and key file belong together: restore the pair from one backup)",
     );
   return signingKey;
 }

@@ -13,13 +13,13 @@ import { openIdentity } from '../../src/ledger/identity.ts';
 import { keyringInMemory } from '../../src/ledger/keyring.ts';
 import { movedError } from '../../src/log/moved.ts';
 import type { EventStore } from '../../src/store/event-store.ts';
-import { EventStoreDbStore } from '../../src/store/eventstoredb.ts';
+import { EventStoreDbStore } from '../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
-import { SqliteStore } from '../../src/store/sqlite.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { studyState } from '../../src/study/state.ts';
 import { Studies } from '../../src/study/studies.ts';
 import { systemTools } from '../../src/write/tools.ts';
-import { EventStoreDbServer } from '../support/eventstoredb-server.ts';
+import { EventStoreDbServer } from '../support/eventstoredb/server.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize } from '../support/facts.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 

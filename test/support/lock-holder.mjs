@@ -1,6 +1,6 @@
 /** Holds the write lock of an SQLite file, from `locked` on stdout until stdin ends: node lock-holder.mjs <file> */
 import process from 'node:process';
-import { Database } from '../../dist/src/store/sqlite-library.js';
+import { Database } from '../../dist/src/store/sqlite/library.js';
 
 const db = new Database(process.argv[2], { timeout: 10_000 });
 db.exec('BEGIN IMMEDIATE');

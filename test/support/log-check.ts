@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { decodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
-import { Database } from '../../src/store/sqlite-library.ts';
+import { Database } from '../../src/store/sqlite/library.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
 

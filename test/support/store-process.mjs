@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer';
 import process from 'node:process';
 import { keyringInFile } from '../../dist/src/ledger/keyring.js';
-import { SqliteStore } from '../../dist/src/store/sqlite.js';
+import { SqliteStore } from '../../dist/src/store/sqlite/store.js';
 
 const [what, file, ...rest] = process.argv.slice(2);
 const tasks = { open, append, hammer, follow, appendAndDie, key };

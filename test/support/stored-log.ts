@@ -1,6 +1,6 @@
 /** The log as it lies on the disk, read past the program. */
 import { join } from 'node:path';
-import { Database } from '../../src/store/sqlite-library.ts';
+import { Database } from '../../src/store/sqlite/library.ts';
 
 export interface StoredText {
   readonly stream: string;

@@ -11,7 +11,7 @@ import {
 import { checkpointOrigin, signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import { loadSigningKey } from '../../../src/ledger/signing-key.ts';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import type { StudyState } from '../../../src/study/state.ts';

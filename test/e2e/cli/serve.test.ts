@@ -4,7 +4,7 @@ import { get } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { issueKey, PROGRAM, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';

@@ -1,5 +1,5 @@
 /** The signing key is rotated beside a running service, and what was signed before stays good. */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Report } from '../../../src/audit/report.ts';
@@ -126,6 +126,23 @@ it('two rotations in a row are followed by a service that hears of both at once'
   let n = 0;
   await expect.poll(() => post(`a${n++}`), { timeout: 5000 }).toBe(200);
   await expect.poll(async () => signer(await randomize(`b${n++}`)), { timeout: 5000 }).toBe(keyId(third));
+  await service.stop();
+  expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+});
+
+it('an instance with a file of its own takes participants again when the new key is brought', async () => {
+  const own = join(newFolder(), 'signing-key');
+  copyFileSync(file('signing-key'), own);
+  const other = await serve({ data, args: ['--signing-key', own] });
+  const post = async (id: string) => (await clientOf(other.url, key).randomize('Sleep', id, COOK)).status;
+  expect(await post('a')).toBe(200);
+  await rotate();
+  let n = 0;
+  await expect.poll(() => post(`b${n++}`), { timeout: 5000 }).toBe(503);
+  expect(other.output.stderr).toContain('bring the new file');
+  copyFileSync(file('signing-key'), own);
+  expect(await post('c')).toBe(200);
+  await other.stop();
   await service.stop();
   expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });

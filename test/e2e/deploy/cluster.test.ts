@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { within } from '../../support/client.ts';
-import { eventStoreDb } from '../../support/eventstoredb-target.ts';
+import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { sharedBroker } from '../../support/kafka/broker.ts';
 import { FeedReader } from '../../support/kafka/feed-reader.ts';
 import { Account, STUDIES, STUDY_NAMES } from '../../support/load.ts';

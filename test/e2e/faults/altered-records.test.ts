@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, leafHash } from '../../../events/record.ts';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, clientOf } from '../../support/client.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

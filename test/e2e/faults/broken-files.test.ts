@@ -20,7 +20,7 @@ import {
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';

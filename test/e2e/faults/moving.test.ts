@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { Account, isConnectionError, STUDIES, startClients } from '../../support/load.ts';

@@ -6,7 +6,7 @@ import { type Checkpoint, openCheckpoint } from '../../../src/ledger/checkpoint.
 import { CompactRange } from '../../../src/ledger/compact-range.ts';
 import { verifyConsistency, verifyInclusion } from '../../../src/ledger/proofs.ts';
 import { parseVerifierKey, type VerifierKey } from '../../../src/ledger/verifier-key.ts';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

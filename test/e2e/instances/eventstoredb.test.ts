@@ -1,6 +1,6 @@
 /**
  * Services on several machines, as far as one machine can show it: separate data folders, one EventStoreDB, one signing
- * key. Which server that is, support/eventstoredb-target.ts says.
+ * key. Which server that is, support/eventstoredb/target.ts says.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
-import { type ServerEvent, ServerLog } from '../../support/eventstoredb-log.ts';
-import { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
-import { eventStoreDb } from '../../support/eventstoredb-target.ts';
+import { type ServerEvent, ServerLog } from '../../support/eventstoredb/log.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
+import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
 import { issueKeys, launch, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
-import { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
-import { eventStoreDbScene, failureOf } from '../../support/eventstoredb-scene.ts';
+import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import { eventStoreDbScene, failureOf } from '../../support/eventstoredb/scene.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
 
 const scene = eventStoreDbScene();

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { RecordBytes } from '../../../src/../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
-import type { AppendFault } from '../../support/eventstoredb-faults.ts';
-import { eventStoreDbScene, failureOf, QUICK } from '../../support/eventstoredb-scene.ts';
+import type { AppendFault } from '../../support/eventstoredb/faults.ts';
+import { eventStoreDbScene, failureOf, QUICK } from '../../support/eventstoredb/scene.ts';
 import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
 
 const WRITTEN = { type: 'written' };

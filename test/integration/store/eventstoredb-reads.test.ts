@@ -2,10 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { NO_STREAM, PAGE_RECORDS } from '../../../src/store/event-store.ts';
-import type { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
-import type { SubscriptionFault } from '../../support/eventstoredb-faults.ts';
-import { jsonEvent, type ServerLog } from '../../support/eventstoredb-log.ts';
-import { eventStoreDbScene, failureOf } from '../../support/eventstoredb-scene.ts';
+import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import type { SubscriptionFault } from '../../support/eventstoredb/faults.ts';
+import { jsonEvent, type ServerLog } from '../../support/eventstoredb/log.ts';
+import { eventStoreDbScene, failureOf } from '../../support/eventstoredb/scene.ts';
 import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
 
 const scene = eventStoreDbScene();

@@ -1,11 +1,11 @@
 /** The write path over an EventStoreDB that breaks at random: what was answered is written once, and stays serial. */
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
+import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import type { AppendFault, ReadFault } from '../../support/eventstoredb-faults.ts';
-import { eventStoreDbScene } from '../../support/eventstoredb-scene.ts';
-import type { EventStoreDbServer } from '../../support/eventstoredb-server.ts';
+import type { AppendFault, ReadFault } from '../../support/eventstoredb/faults.ts';
+import { eventStoreDbScene } from '../../support/eventstoredb/scene.ts';
+import type { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { REGISTER, randomize, STREAM } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { eventsIn, factOf, type WritingProcess, writingProcess } from '../../support/writing-process.ts';

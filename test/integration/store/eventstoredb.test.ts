@@ -2,8 +2,8 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord } from '../../../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
-import { EventStoreDbStore } from '../../../src/store/eventstoredb.ts';
-import { eventStoreDb } from '../../support/eventstoredb-target.ts';
+import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { registered, STREAM } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { readAll, readStream, records, storeContract, texts } from '../../support/store-contract.ts';

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
-import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { NO_STREAM, type StoredRecord } from '../../../src/store/event-store.ts';
-import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Ended, otherProcess } from '../../support/other-process.ts';
 import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

@@ -13,8 +13,8 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
-import { SqliteStore } from '../../../src/store/sqlite.ts';
-import { Database } from '../../../src/store/sqlite-library.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
+import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Ended, otherProcess } from '../../support/other-process.ts';
 import { records } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it, vi } from 'vitest';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
-import { SqliteStore } from '../../../src/store/sqlite.ts';
+import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 

@@ -152,7 +152,7 @@ describe('an existing log', () => {
     other.loadOrMake('urn');
     await expect(open(store, other)).rejects.toMatchObject({
       code: 'identity',
-      message: expect.stringContaining('hint: the database and the key file belong together'),
+      message: expect.stringContaining('database and key file belong together'),
     });
   });
 

@@ -5,10 +5,10 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { SourceRecord } from '../audit/source.ts';
-import { StoreError } from './event-store.ts';
-import type { Database, Statement } from './sqlite-library.ts';
-import { checkDatabase, openForReading, type Row } from './sqlite-schema.ts';
+import type { SourceRecord } from '../../audit/source.ts';
+import { StoreError } from '../event-store.ts';
+import type { Database, Statement } from './library.ts';
+import { checkDatabase, openForReading, type Row } from './schema.ts';
 
 /** How a database file is read, and what to remove afterwards. */
 export interface RecordedFile {

@@ -1,12 +1,12 @@
 /**
- * The thread of sqlite-recorded-source.ts: reads the records of a database and checks each by itself, page by page as
+ * The thread of recorded-source.ts: reads the records of a database and checks each by itself, page by page as
  * it is asked to, so that on the other thread most need only be decided again. It hands over the very bytes that it
  * has checked: read twice, they might differ.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { checkRecord } from '../../events/record.ts';
-import { PAGE_RECORDS } from './event-store.ts';
-import { type RecordedFile, RecordedLog, type RecordedRow, recordOf } from './sqlite-recorded.ts';
+import { checkRecord } from '../../../events/record.ts';
+import { PAGE_RECORDS } from '../event-store.ts';
+import { type RecordedFile, RecordedLog, type RecordedRow, recordOf } from './recorded.ts';
 
 export interface RecordedThreadData extends Pick<RecordedFile, 'file' | 'use'> {
   /** One element, 1 while the other thread has nothing to do. */

@@ -1,6 +1,6 @@
 /** What is asked of an EventStoreDB server and what it says, without a word of the client that carries it. */
 
-import type { CallError } from './eventstoredb-errors.ts';
+import type { CallError } from './errors.ts';
 
 /** A place in the transaction log of the server. */
 export interface LogPosition {

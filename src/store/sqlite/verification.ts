@@ -1,12 +1,12 @@
 /** Verifies the log of a database that this process serves, on a thread of its own: requests are answered meanwhile. */
 import { Worker } from 'node:worker_threads';
-import type { Report } from '../audit/report.ts';
-import type { Verify } from '../audit/verifications.ts';
-import { UnknownStudyError } from '../audit/verify.ts';
-import type { StoreFailure } from './event-store.ts';
-import { readError } from './sqlite-recorded-source.ts';
-import type { VerificationReply, VerificationThreadData } from './sqlite-verification-thread.ts';
+import type { Report } from '../../audit/report.ts';
+import type { Verify } from '../../audit/verifications.ts';
+import { UnknownStudyError } from '../../audit/verify.ts';
+import type { StoreFailure } from '../event-store.ts';
+import { readError } from './recorded-source.ts';
 import { threadFile } from './thread-file.ts';
+import type { VerificationReply, VerificationThreadData } from './verification-thread.ts';
 
 /**
  * Room for the thread's young objects, in MiB. Less than `urn verify` takes: here memory and processor are the
@@ -20,7 +20,7 @@ export function verifyDatabase(file: string): Verify {
     new Promise<Report>((resolve, reject) => {
       const isStopped = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
       const workerData: VerificationThreadData = { file, order, isStopped };
-      const thread = new Worker(threadFile('sqlite-verification-thread'), {
+      const thread = new Worker(threadFile('verification-thread'), {
         workerData,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
       });

@@ -1,9 +1,9 @@
 /** Stores at the EventStoreDB server of the tests that must be closed, and what their subscriptions hear. */
 import { afterEach, expect, vi } from 'vitest';
-import type { Position, StoredRecord, StoreError } from '../../src/store/event-store.ts';
-import { type EventStoreDbLimits, EventStoreDbStore } from '../../src/store/eventstoredb.ts';
-import { EventStoreDbServer, type EventStoreDbServerOptions } from './eventstoredb-server.ts';
-import { texts } from './store-contract.ts';
+import type { Position, StoredRecord, StoreError } from '../../../src/store/event-store.ts';
+import { type EventStoreDbLimits, EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import { texts } from '../store-contract.ts';
+import { EventStoreDbServer, type EventStoreDbServerOptions } from './server.ts';
 
 /** Times that a test can wait for. */
 export const QUICK: Partial<EventStoreDbLimits> = {

@@ -1,9 +1,9 @@
-/** The thread of sqlite-checks.ts: checks the records of a database from the last one backwards, until it is stopped. */
+/** The thread of checks.ts: checks the records of a database from the last one backwards, until it is stopped. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { checkRecord } from '../../events/record.ts';
-import { PAGE_RECORDS } from './event-store.ts';
-import type { Checked } from './sqlite-checks.ts';
-import { COLUMNS, openDatabase, type Row } from './sqlite-schema.ts';
+import { checkRecord } from '../../../events/record.ts';
+import { PAGE_RECORDS } from '../event-store.ts';
+import type { Checked } from './checks.ts';
+import { COLUMNS, openDatabase, type Row } from './schema.ts';
 
 if (!parentPort) throw new Error('this file is a worker thread');
 const port = parentPort;

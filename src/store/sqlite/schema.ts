@@ -5,10 +5,10 @@
  * says, for the index, and are checked against it at every read. `position` is the order of arrival.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import type { RecordBytes } from '../../events/record.ts';
-import { createOnce } from '../create-once.ts';
-import { StoreError } from './event-store.ts';
-import { Database } from './sqlite-library.ts';
+import type { RecordBytes } from '../../../events/record.ts';
+import { createOnce } from '../../create-once.ts';
+import { StoreError } from '../event-store.ts';
+import { Database } from './library.ts';
 
 /** "urn1" in ASCII, in SQLite's application_id: tells our file from another program's. */
 const APPLICATION_ID = 0x75726e31;

@@ -1,6 +1,6 @@
 /** Positions of EventStoreDB as the port's opaque strings, and the check that no record is missing. */
-import { type Position, type StoredRecord, StoreError } from './event-store.ts';
-import type { LogPosition } from './eventstoredb-protocol.ts';
+import { type Position, type StoredRecord, StoreError } from '../event-store.ts';
+import type { LogPosition } from './protocol.ts';
 
 export function toPosition({ commit, prepare }: LogPosition): Position {
   return `${commit}/${prepare}`;

@@ -2,13 +2,13 @@
  * Appending to EventStoreDB: one call at a time for each stream, since calls that are under way together may be taken
  * in any order.
  */
-import type { RecordBytes } from '../../events/record.ts';
-import { type AppendResult, StoreError } from './event-store.ts';
-import type { LogClient } from './eventstoredb-client.ts';
-import { appendFailure, CallError, untilTaken } from './eventstoredb-errors.ts';
-import { type LogEventData, toEvent } from './eventstoredb-event.ts';
-import type { LogReader } from './eventstoredb-reader.ts';
-import { sameRecords } from './same-records.ts';
+import type { RecordBytes } from '../../../events/record.ts';
+import { type AppendResult, StoreError } from '../event-store.ts';
+import { sameRecords } from '../same-records.ts';
+import type { LogClient } from './client.ts';
+import { appendFailure, CallError, untilTaken } from './errors.ts';
+import { type LogEventData, toEvent } from './event.ts';
+import type { LogReader } from './reader.ts';
 
 interface Pending {
   readonly stream: string;

@@ -1,10 +1,10 @@
 /** Reading from EventStoreDB, page by page, each page with a time-out of its own. */
-import { PAGE_RECORDS, type StoredRecord } from './event-store.ts';
-import type { LogClient } from './eventstoredb-client.ts';
-import { CallError, readFailure, untilTaken } from './eventstoredb-errors.ts';
-import { toRecord } from './eventstoredb-event.ts';
-import { Continuity, fromPosition, isBehind, missing, toPosition } from './eventstoredb-positions.ts';
-import type { LogPosition, Message, ReadEvent } from './eventstoredb-protocol.ts';
+import { PAGE_RECORDS, type StoredRecord } from '../event-store.ts';
+import type { LogClient } from './client.ts';
+import { CallError, readFailure, untilTaken } from './errors.ts';
+import { toRecord } from './event.ts';
+import { Continuity, fromPosition, isBehind, missing, toPosition } from './positions.ts';
+import type { LogPosition, Message, ReadEvent } from './protocol.ts';
 
 export class LogReader {
   readonly #client: LogClient;

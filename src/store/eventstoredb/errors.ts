@@ -1,6 +1,6 @@
 /** What failures of EventStoreDB mean: what to call again, what is certain, and what the operator should do. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreError, type StoreFailure } from './event-store.ts';
+import { StoreError, type StoreFailure } from '../event-store.ts';
 
 /** A call to the server that failed. */
 export class CallError extends Error {

@@ -1,8 +1,8 @@
 /** The reading half of the EventStoreDB server of the tests: streams, `$all`, and subscriptions to `$all`. */
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import { type ServerWritableStream, status } from '@grpc/grpc-js';
-import type { SubscriptionFault } from './eventstoredb-faults.ts';
-import { isHidden, type ServerEvent, type ServerLog } from './eventstoredb-log.ts';
+import type { SubscriptionFault } from './faults.ts';
+import { isHidden, type ServerEvent, type ServerLog } from './log.ts';
 import {
   caughtUp,
   checkpoint,
@@ -11,7 +11,7 @@ import {
   failure,
   noSuchStream,
   streamName,
-} from './eventstoredb-messages.ts';
+} from './messages.ts';
 
 export type ReadCall = ServerWritableStream<
   InstanceType<typeof streams.ReadReq>,

@@ -3,11 +3,11 @@
  * another process's transaction holds up the event loop.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { RecordBytes } from '../../events/record.ts';
-import type { StoreFailure } from './event-store.ts';
-import { sameRecords } from './same-records.ts';
-import type { Database } from './sqlite-library.ts';
-import { BUSY_TIMEOUT_MS, openDatabase } from './sqlite-schema.ts';
+import type { RecordBytes } from '../../../events/record.ts';
+import type { StoreFailure } from '../event-store.ts';
+import { sameRecords } from '../same-records.ts';
+import type { Database } from './library.ts';
+import { BUSY_TIMEOUT_MS, openDatabase } from './schema.ts';
 
 /** One append. */
 export interface AppendRequest {

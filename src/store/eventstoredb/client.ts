@@ -10,9 +10,9 @@ import { convertToCommandError, EventStoreDBClient, type SingleNodeOptions } fro
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import { type EventStoreDbAddress, readFiles } from './eventstoredb-address.ts';
-import { CallError, kindOf, withTimeout } from './eventstoredb-errors.ts';
-import type { LogEventData } from './eventstoredb-event.ts';
+import { type EventStoreDbAddress, readFiles } from './address.ts';
+import { CallError, kindOf, withTimeout } from './errors.ts';
+import type { LogEventData } from './event.ts';
 import {
   type Answer,
   type BoundedReading,
@@ -22,7 +22,7 @@ import {
   type Message,
   prefixOf,
   type Reading,
-} from './eventstoredb-protocol.ts';
+} from './protocol.ts';
 
 /** Events of others that the server looks at between two signs of life. */
 const SEARCH_WINDOW = 500;

@@ -1,12 +1,12 @@
-/** The thread of sqlite-verification.ts: reads, checks and decides again, and ends. */
+/** The thread of verification.ts: reads, checks and decides again, and ends. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Report } from '../audit/report.ts';
-import type { RecordSource } from '../audit/source.ts';
-import { type VerificationOrder, verifyStudy } from '../audit/verifications.ts';
-import { UnknownStudyError } from '../audit/verify.ts';
-import { PAGE_RECORDS } from './event-store.ts';
-import { RecordedLog, recordOf } from './sqlite-recorded.ts';
+import type { Report } from '../../audit/report.ts';
+import type { RecordSource } from '../../audit/source.ts';
+import { type VerificationOrder, verifyStudy } from '../../audit/verifications.ts';
+import { UnknownStudyError } from '../../audit/verify.ts';
+import { PAGE_RECORDS } from '../event-store.ts';
+import { RecordedLog, recordOf } from './recorded.ts';
 
 export interface VerificationThreadData {
   readonly file: string;

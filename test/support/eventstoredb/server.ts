@@ -1,7 +1,7 @@
 /**
  * A server that speaks EventStoreDB's protocol over gRPC, on the client's own generated definitions, with its data in
- * memory. It is strict about revisions and idempotency as the real one is (eventstoredb-log.ts), and it misbehaves on
- * demand (eventstoredb-faults.ts). What it does not know, it refuses.
+ * memory. It is strict about revisions and idempotency as the real one is (log.ts), and it misbehaves on
+ * demand (faults.ts). What it does not know, it refuses.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
@@ -18,8 +18,8 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
-import { type AppendFault, Faults, type ReadFault, type SubscriptionFault } from './eventstoredb-faults.ts';
-import { NO_STREAM, type ProposedEvent, ServerLog, StreamDeleted } from './eventstoredb-log.ts';
+import { type AppendFault, Faults, type ReadFault, type SubscriptionFault } from './faults.ts';
+import { NO_STREAM, type ProposedEvent, ServerLog, StreamDeleted } from './log.ts';
 import {
   accessFailure,
   appendResponse,
@@ -31,8 +31,8 @@ import {
   noLeaderFailure,
   proposed,
   streamName,
-} from './eventstoredb-messages.ts';
-import { answerRead, type ReadCall, subscribe } from './eventstoredb-reading.ts';
+} from './messages.ts';
+import { answerRead, type ReadCall, subscribe } from './reading.ts';
 
 export interface EventStoreDbServerOptions {
   /** Shared by the nodes of a cluster, and kept over a restart. */

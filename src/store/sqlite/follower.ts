@@ -1,5 +1,5 @@
 /** Following a table live. */
-import { PAGE_RECORDS, type StoredRecord, StoreError, type Subscriber } from './event-store.ts';
+import { PAGE_RECORDS, type StoredRecord, StoreError, type Subscriber } from '../event-store.ts';
 
 /** How often a subscription looks for what other processes wrote, in ms. */
 const POLL_MS = 100;

@@ -3,12 +3,12 @@
  *
  *   1. the server that EVENTSTOREDB_URL names,
  *   2. else one in a container, where a Docker engine answers,
- *   3. else the server of eventstoredb-server.ts in this process.
+ *   3. else the server of server.ts in this process.
  *
  * The run says which. Every test takes a prefix of its own, so that nothing of another run is met.
  */
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
-import { EventStoreDbServer } from './eventstoredb-server.ts';
+import { EventStoreDbServer } from './server.ts';
 
 /** The one of docker-compose.yml. */
 const IMAGE = 'eventstore/eventstore:23.10.1-bookworm-slim';

@@ -16,7 +16,7 @@
  * a sealed section differs, and whoever calls the port may append any bytes at all.
  */
 import { createHash } from 'node:crypto';
-import type { RecordBytes } from '../../events/record.ts';
+import type { RecordBytes } from '../../../events/record.ts';
 
 const LAYOUT = 1;
 const LEAF_BYTES = 32;

@@ -1,13 +1,13 @@
 /**
  * The embedded default: one SQLite file, any number of processes on one machine.
  *
- * Appends run on a thread of their own (sqlite-thread.ts); while one transaction is being flushed, what arrives is
+ * Appends run on a thread of their own (append-thread.ts); while one transaction is being flushed, what arrives is
  * collected for the next. Reads use a second connection on this thread.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { RecordBytes } from '../../events/record.ts';
+import type { RecordBytes } from '../../../events/record.ts';
 import {
   type AppendResult,
   type EventStore,
@@ -17,18 +17,11 @@ import {
   StoreError,
   type Subscriber,
   type Subscription,
-} from './event-store.ts';
-import { Follower } from './sqlite-follower.ts';
-import type { Database, Statement } from './sqlite-library.ts';
-import {
-  COLUMNS,
-  checkDatabase,
-  createDatabase,
-  holdAsFound,
-  openDatabase,
-  type Row,
-} from './sqlite-schema.ts';
-import type { AppendReply, AppendRequest } from './sqlite-thread.ts';
+} from '../event-store.ts';
+import type { AppendReply, AppendRequest } from './append-thread.ts';
+import { Follower } from './follower.ts';
+import type { Database, Statement } from './library.ts';
+import { COLUMNS, checkDatabase, createDatabase, holdAsFound, openDatabase, type Row } from './schema.ts';
 import { threadFile } from './thread-file.ts';
 
 /** How long after the loss of the writing thread another is started, in ms. */
@@ -149,7 +142,7 @@ export class SqliteStore implements EventStore {
   }
 
   #startThread(): Worker {
-    const thread = new Worker(threadFile('sqlite-thread'), { workerData: { file: this.#file } });
+    const thread = new Worker(threadFile('append-thread'), { workerData: { file: this.#file } });
     let why = 'it stopped';
     thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
     thread.on('error', (error) => {

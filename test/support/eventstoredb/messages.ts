@@ -4,7 +4,7 @@ import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Metadata, type ServerErrorResponse, status } from '@grpc/grpc-js';
-import type { AppendDecision, ProposedEvent, ServerEvent } from './eventstoredb-log.ts';
+import type { AppendDecision, ProposedEvent, ServerEvent } from './log.ts';
 
 export function eventMessage(event: ServerEvent): InstanceType<typeof streams.ReadResp> {
   const { ReadEvent } = streams.ReadResp;

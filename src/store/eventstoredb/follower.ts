@@ -16,12 +16,12 @@ import {
   StoreError,
   type Subscriber,
   type Subscription,
-} from './event-store.ts';
-import type { LogClient } from './eventstoredb-client.ts';
-import { type CallError, readFailure } from './eventstoredb-errors.ts';
-import { Continuity, fromPosition, isBehind } from './eventstoredb-positions.ts';
-import type { LogPosition, Message } from './eventstoredb-protocol.ts';
-import { isOf, type LogReader, storedRecord } from './eventstoredb-reader.ts';
+} from '../event-store.ts';
+import type { LogClient } from './client.ts';
+import { type CallError, readFailure } from './errors.ts';
+import { Continuity, fromPosition, isBehind } from './positions.ts';
+import type { LogPosition, Message } from './protocol.ts';
+import { isOf, type LogReader, storedRecord } from './reader.ts';
 
 /** Times in ms. */
 export interface FollowerTimes {

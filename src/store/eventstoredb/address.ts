@@ -10,7 +10,7 @@
  * honoured is refused, and no message quotes the string.
  */
 import { readFileSync } from 'node:fs';
-import { StoreError } from './event-store.ts';
+import { StoreError } from '../event-store.ts';
 
 export interface Host {
   readonly address: string;

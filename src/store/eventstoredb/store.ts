@@ -3,12 +3,12 @@
  *
  * A stream is stored as `<prefix>.<stream>`. A prefix holds no dot, so none is the beginning of another's, and
  * deployments that share a cluster never see each other's records. What a record looks like there stands in
- * eventstoredb-event.ts, what was weighed in docs/adr/0009-eventstoredb-client.md.
+ * event.ts, what was weighed in docs/adr/0009-eventstoredb-client.md.
  *
  * Every call has a time-out of its own, every append an exact expected revision, and every call that decides anything
  * wants the leader of the cluster.
  */
-import type { RecordBytes } from '../../events/record.ts';
+import type { RecordBytes } from '../../../events/record.ts';
 import {
   type AppendResult,
   type EventStore,
@@ -17,13 +17,13 @@ import {
   StoreError,
   type Subscriber,
   type Subscription,
-} from './event-store.ts';
-import { parseAddress } from './eventstoredb-address.ts';
-import { Appender } from './eventstoredb-appender.ts';
-import { LogClient } from './eventstoredb-client.ts';
-import { Follower, type FollowerTimes } from './eventstoredb-follower.ts';
-import { fromPosition } from './eventstoredb-positions.ts';
-import { LogReader } from './eventstoredb-reader.ts';
+} from '../event-store.ts';
+import { parseAddress } from './address.ts';
+import { Appender } from './appender.ts';
+import { LogClient } from './client.ts';
+import { Follower, type FollowerTimes } from './follower.ts';
+import { fromPosition } from './positions.ts';
+import { LogReader } from './reader.ts';
 
 /** The prefix of streams for which no other was given. */
 export const DEFAULT_PREFIX = 'urn';
@@ -56,7 +56,7 @@ export class EventStoreDbStore implements EventStore {
 
   /**
    * Connects when it is first used.
-   * @param connectionString `esdb://…`, see eventstoredb-address.ts
+   * @param connectionString `esdb://…`, see address.ts
    * @param streamPrefix letters, digits, `-` and `_`
    * @throws StoreError `foreign` when one of them is wrong
    */
