@@ -95,7 +95,13 @@ export async function openLog(
     const unread = () =>
       runner.halted(LOG_STREAM) &&
       new DomainError('halted', 'the stream log cannot be read completely; see the log of the service');
-    const ledger = new Ledger(identity, () => lastRecovery(history()), refusal);
+    // Where the source has LogReopened, a copy that was given up has CopyAborted: signed by one key, that would be a fork.
+    const isDead = () => runner.movement(LOG_STREAM).status === 'dead';
+    const ledger = new Ledger(
+      identity,
+      () => lastRecovery(history()),
+      (stream) => refusal() ?? (stream === LOG_STREAM && isDead() ? moved() : undefined),
+    );
     const runner = new Runner(store, identity.logId, projections, {
       ...hooks,
       onFolded: (stream, leaf) => {

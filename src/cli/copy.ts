@@ -95,7 +95,7 @@ async function run({
     throw new UsageError(
       `there is no store ${target.id} (hint: a move that was begun nowhere needs no giving up)`,
     );
-  if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
+  let isClosed = false;
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
     const made = await store.open();
@@ -112,7 +112,17 @@ async function run({
     const foreign = await logIdIn(there);
     if (foreign !== undefined && foreign !== logId)
       throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
-    const parts = { source: here, target: there, logId, reason, actor: cliActor(), tools: systemTools() };
+    if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
+    const { description } = source;
+    const parts = {
+      source: here,
+      target: there,
+      logId,
+      from: description,
+      reason,
+      actor: cliActor(),
+      tools: systemTools(),
+    };
     if (abort) {
       const { move, reopened } = await abortMove(parts);
       if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
@@ -123,19 +133,25 @@ async function run({
       return;
     }
     const shown = progress('records read');
-    const { description } = source;
     const moved = await moveLog({
       ...parts,
-      from: description,
       to: target.description,
       onProgress: shown.show,
+      onClosed: () => {
+        isClosed = true;
+      },
       isDry: dryRun === true,
     });
     shown.end();
+    isClosed = false;
     tell(moved, source, target, json === true);
     if (moved.move !== undefined && from === undefined && hasSigningKey(settings))
       await noteWhatIsSigned(settings);
   } catch (error) {
+    if (isClosed)
+      note(
+        'the log is closed in both stores, and no participants are taken (hint: run the same command again to finish the move, or with --abort to open the log again where it was)',
+      );
     if (!(error instanceof CopyError)) throw error;
     note(`urn: ${error.message}`);
     process.exitCode = error.kind === 'differs' ? 1 : 2;

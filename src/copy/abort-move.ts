@@ -7,7 +7,7 @@ import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
 import { CopyError } from './copy-error.ts';
-import { commonLength, ends, logRecords, moveIn } from './log-stream.ts';
+import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
 import { inGroups } from './move-log.ts';
 import { Side } from './side.ts';
 
@@ -15,6 +15,8 @@ export interface AbortParts {
   readonly source: EventStore;
   readonly target: EventStore;
   readonly logId: string;
+  /** The source, for people: without credentials. */
+  readonly from: string;
   readonly reason?: string | undefined;
   readonly actor: Actor;
   readonly tools: WriterTools;
@@ -28,12 +30,14 @@ export interface Aborted {
 
 /** @throws CopyError when there is nothing to give up here, or the move is done; StoreError, DomainError */
 export async function abortMove(parts: AbortParts): Promise<Aborted> {
-  const { actor, tools, logId, reason } = parts;
+  const { actor, tools, logId, from, reason } = parts;
   const there = await logRecords(parts.target);
-  const move = moveToAbort(await logRecords(parts.source), there);
+  const { move, wasTaken } = moveToAbort(await logRecords(parts.source), there, from);
   const target = new Side({ name: 'target', store: parts.target, logId, actor, tools });
   const source = new Side({ name: 'source', store: parts.source, logId, actor, tools });
   await target.read();
+  await source.read();
+  if (wasTaken) expectCopy(source, target);
   if ((await target.submit(LOG_STREAM, { type: 'abort', move, reason })) !== 'done') throw done();
 
   const reopened = new Set<string>();
@@ -58,7 +62,7 @@ export async function abortMove(parts: AbortParts): Promise<Aborted> {
 }
 
 /** @throws CopyError unless the target's last move began with this source, and has not arrived */
-function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord[]): string {
+function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord[], from: string) {
   const common = commonLength(here, there);
   const last = there.findLastIndex((stored) => moveIn(stored) !== undefined);
   const begun = moveIn(there[last]);
@@ -70,11 +74,26 @@ function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord
         : 'nothing was closed';
     throw new CopyError('refused', `no move of this source was begun in this target (hint: ${hint})`);
   }
+  expectDirection(begun, from);
   if (ends(there[last + 1], 'LogArrived')) throw done();
   const wasTaken = common === last + 1;
   const next = here[last + 1];
   if (wasTaken && next && !ends(next, 'LogReopened')) throw done();
-  return begun.move;
+  return { move: begun.move, wasTaken };
+}
+
+/**
+ * Before it arrives, a target holds nothing that the source does not: the other way round, the source would be barred, and
+ * what lacks records be opened.
+ */
+function expectCopy(source: Side, target: Side): void {
+  if (target.movement(LOG_STREAM).status !== 'closed') return;
+  const more = target.streams().find((stream) => target.size(stream) > source.size(stream));
+  if (more !== undefined)
+    throw new CopyError(
+      'refused',
+      `the target holds records of ${more} that the source does not have, so it is no copy of it (hint: are --from and --to the other way round? If the source was restored from a backup, recover it with --not-moved)`,
+    );
 }
 
 function done(): CopyError {

@@ -13,13 +13,14 @@ import type { WriterTools } from '../write/writer.ts';
 import { appendAsTheyAre } from './append.ts';
 import { differs } from './copier.ts';
 import { CopyError } from './copy-error.ts';
-import { commonLength, ends, logRecords, moveIn } from './log-stream.ts';
+import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
 
 export interface BeginParts {
   readonly source: EventStore;
   readonly target: EventStore;
   readonly logId: string;
-  /** The target, for people. */
+  /** The stores, for people. */
+  readonly from: string;
   readonly to: string;
   readonly reason: string | undefined;
   readonly actor: Actor;
@@ -39,9 +40,12 @@ export type Standing =
   | { readonly type: 'closed'; readonly move: string }
   | { readonly type: 'arrived'; readonly move: string };
 
-/** @throws CopyError when the source is moved elsewhere, or this target can take no move of it any more */
-export async function standingOf(source: EventStore, target: EventStore): Promise<Standing> {
-  const { standing } = await readStanding(source, target);
+/**
+ * @param from the source, for people
+ * @throws CopyError when the source is moved elsewhere, or this target can take no move of it any more
+ */
+export async function standingOf(source: EventStore, target: EventStore, from: string): Promise<Standing> {
+  const { standing } = await readStanding(source, target, from);
   return standing;
 }
 
@@ -52,26 +56,24 @@ export async function standingOf(source: EventStore, target: EventStore): Promis
  */
 export async function beginMove({ source, target, ...parts }: BeginParts): Promise<string> {
   for (;;) {
-    const { standing, here, there } = await readStanding(source, target);
+    const { standing, here } = await readStanding(source, target, parts.from);
     if (standing.type === 'closed' || standing.type === 'arrived') return standing.move;
     const move = standing.type === 'begun' ? standing.move : newMove(parts, here.length);
     // In one append: at no moment is the target a log that is open.
-    const begun =
-      standing.type === 'begun' ||
-      (await isWritten(target, there.length, [...here.slice(there.length), move.record]));
+    const begun = standing.type === 'begun' || (await isWritten(target, 0, [...here, move.record]));
     if (begun && (await isWritten(source, here.length, [move.record]))) return move.id;
     // Somebody else was faster.
   }
 }
 
-async function readStanding(source: EventStore, target: EventStore) {
+async function readStanding(source: EventStore, target: EventStore, from: string) {
   // The target first: what it holds, the source has had when it was read.
   const there = await logRecords(target);
   const here = await logRecords(source);
-  return { standing: judge(here, there), here, there };
+  return { standing: judge(here, there, from), here };
 }
 
-function judge(here: readonly StoredRecord[], there: readonly StoredRecord[]): Standing {
+function judge(here: readonly StoredRecord[], there: readonly StoredRecord[], from: string): Standing {
   const common = commonLength(here, there);
   if (ends(here.at(-1), 'CopyAborted'))
     throw new CopyError(
@@ -80,13 +82,22 @@ function judge(here: readonly StoredRecord[], there: readonly StoredRecord[]): S
     );
   const closed = moveIn(here.at(-1));
   if (closed) {
+    expectDirection(closed, from);
     if (common < here.length) throw elsewhere(closed.to);
     const next = there[here.length];
     if (ends(next, 'CopyAborted')) throw givenUp(here.length);
     return { type: ends(next, 'LogArrived') ? 'arrived' : 'closed', move: closed.move };
   }
   const first = there[common];
-  if (!first) return { type: 'none' };
+  if (!first) {
+    // A process that had that log open could go on with it as soon as a stream of it is no longer closed.
+    if (there.length > 0)
+      throw new CopyError(
+        'refused',
+        'the target holds this log already, as a copy of its files or because the log was moved from there (hint: begin with a fresh target)',
+      );
+    return { type: 'none' };
+  }
   if (ends(first, 'CopyAborted')) throw givenUp(common);
   const begun = moveIn(first);
   if (!begun) throw differs(LOG_STREAM, common, 'the target holds another record than the source');
@@ -100,7 +111,7 @@ function judge(here: readonly StoredRecord[], there: readonly StoredRecord[]): S
 }
 
 function newMove(
-  { logId, to, reason, actor, tools }: Omit<BeginParts, 'source' | 'target'>,
+  { logId, to, reason, actor, tools }: Omit<BeginParts, 'source' | 'target' | 'from'>,
   revision: number,
 ): MoveRecord {
   const id = tools.newId();

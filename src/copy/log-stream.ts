@@ -3,6 +3,7 @@ import { decodeRecord } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import { sameRecords } from '../store/same-records.ts';
+import { CopyError } from './copy-error.ts';
 
 /** All records of `log`: they are few. */
 export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
@@ -23,6 +24,19 @@ export function moveIn(stored: StoredRecord | undefined): { move: string; to: st
   if (!stored) return undefined;
   const event = decodeRecord(stored);
   return event.type === 'LogMoved' ? event.data : undefined;
+}
+
+/**
+ * While a move is under way, `log` is the same in both stores, so nothing but the name tells which of the two is which.
+ * @param from the source, as its description names it
+ * @throws CopyError when that is where the move goes to
+ */
+export function expectDirection({ to }: { readonly to: string }, from: string): void {
+  if (to === from)
+    throw new CopyError(
+      'refused',
+      `the log is being moved to ${from}, not from there (hint: --from and --to are the other way round)`,
+    );
 }
 
 /** Whether a record ends a move so. */

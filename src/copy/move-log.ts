@@ -39,6 +39,8 @@ export interface MoveParts {
   readonly tools: WriterTools;
   /** Gets the number of records of the source that were read so far. */
   readonly onProgress?: (records: number) => void;
+  /** From now on neither store takes anything, until the move is done or given up. */
+  readonly onClosed?: () => void;
   readonly isDry?: boolean;
 }
 
@@ -64,13 +66,15 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
   const copier = new Copier(source, target, parts.onProgress ?? (() => undefined), parts.isDry ?? false);
 
   // From then on the target goes its own way: what is left is to open its other streams.
-  const standing = await standingOf(parts.source, parts.target);
+  const standing = await standingOf(parts.source, parts.target, parts.from);
   if (standing.type === 'arrived') {
     await source.read();
     await target.read();
     if (!parts.isDry) await arrive(target, standing.move, parts.from);
     return summary(source, copier, standing.move, 0);
   }
+
+  if (standing.type === 'closed') parts.onClosed?.();
 
   // 0. The last round is short, so that few requests are refused.
   await target.read();
@@ -96,6 +100,7 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
     target: parts.target,
     reason: parts.reason,
   });
+  parts.onClosed?.();
   do {
     await copier.copy();
     await closeStreams(source, move, parts);

@@ -37,7 +37,8 @@ export class Collector {
     this.#collecting = this.#collecting.then(async () => {
       const grown = this.#ledger
         .streams()
-        .filter((stream) => this.#ledger.tree(stream).size > (this.#written.get(stream) ?? 0));
+        .filter((stream) => this.#ledger.tree(stream).size > (this.#written.get(stream) ?? 0))
+        .filter((stream) => !this.#ledger.isEnded(stream));
       if (grown.length === 0) return;
       try {
         const checkpoints = grown.map((stream) => this.#ledger.checkpoint(stream));

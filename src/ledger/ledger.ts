@@ -2,6 +2,7 @@
  * The ledger of a log: a Merkle tree for each stream over the leaves that were folded, and the checkpoints that the log's
  * key signs of them. Only what the store has acknowledged is folded, and so nothing else is ever signed.
  */
+import type { DomainError } from '../errors.ts';
 import { checkpointOrigin, signCheckpoint } from './checkpoint.ts';
 import type { LogIdentity } from './identity.ts';
 import type { Hash } from './merkle-hash.ts';
@@ -28,19 +29,19 @@ export interface SignedCheckpoint {
 export class Ledger {
   readonly #identity: Pick<LogIdentity, 'logName' | 'signingKey'>;
   readonly #recovery: () => number;
-  readonly #refusal: () => Error | undefined;
+  readonly #refusal: (stream: string) => DomainError | undefined;
   readonly #trees = new Map<string, MerkleTree>();
   /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
   readonly #signed = new Map<string, SignedCheckpoint>();
 
   /**
    * @param recovery number of the log's last recovery: what is signed from then on has another origin
-   * @param refusal why nothing may be signed, if that is so
+   * @param refusal why nothing may be signed of a stream, if that is so
    */
   constructor(
     identity: Pick<LogIdentity, 'logName' | 'signingKey'>,
     recovery: () => number,
-    refusal: () => Error | undefined = () => undefined,
+    refusal: (stream: string) => DomainError | undefined = () => undefined,
   ) {
     this.#identity = identity;
     this.#recovery = recovery;
@@ -63,13 +64,19 @@ export class Ledger {
     return [...this.#trees.keys()];
   }
 
+  /** Whether nothing is signed of this stream any more, which is no failure. */
+  isEnded(stream: string): boolean {
+    return this.#refusal(stream)?.code === 'moved';
+  }
+
   /**
    * The signed checkpoint of a stream.
    * @param size of an earlier state; without it the present one
-   * @throws RangeError when the stream has not so many records; DomainError `rolled-back`
+   * @throws RangeError when the stream has not so many records; DomainError `rolled-back`; `moved` for the `log`
+   *   of a copy that was given up
    */
   checkpoint(stream: string, size?: number): SignedCheckpoint {
-    const refusal = this.#refusal();
+    const refusal = this.#refusal(stream);
     if (refusal) throw refusal;
     const tree = this.tree(stream);
     const wanted = size ?? tree.size;

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordBytes } from '../../../events/record.ts';
+import { openLog } from '../../../src/app.ts';
 import { logIdIn } from '../../../src/copy/log-stream.ts';
 import { moveLog } from '../../../src/copy/move-log.ts';
 import type { Position } from '../../../src/store/event-store.ts';
@@ -18,7 +19,7 @@ import { type Finished, issueKey, type Service, serve, urn, urnOk } from '../../
 import { type StoredText, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
-import { altered, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
+import { altered, atTables, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
 
 const HEARD_WITHIN_MS = 15_000;
 const newFolder = temporaryFolders();
@@ -129,6 +130,13 @@ describe('a move that has begun', () => {
     const [source] = running as [Service];
     await beginTo('away');
     await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 503);
+    // Whatever a copier ends of: it says that nobody takes participants now.
+    const [, last] = rowsOf(place('away'), 'access');
+    if (!last) throw new Error('access is not closed');
+    replaceRows(place('away'), [{ ...last, leaf: Buffer.alloc(32) }]);
+    const failed = await copy('away');
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('closed in both stores')]);
+    replaceRows(place('away'), [last]);
     const elsewhere = await copy('elsewhere', '--abort');
     expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('there is no store')]);
     const aborted = await copy('away', '--abort', '--reason', 'the disk failed', '--json');
@@ -141,6 +149,13 @@ describe('a move that has begun', () => {
     expect(JSON.parse((await copy('away', '--abort', '--json')).stdout).reopened).toEqual([]);
     const dead = await copy('away');
     expect([dead.code, dead.stderr]).toEqual([2, expect.stringContaining('this move was given up')]);
+    // The two end differently, and one key signs for both.
+    takeKey('away');
+    const copied = await openLog({ data: place('away') }, OPERATOR);
+    await copied.rebuild();
+    expect(() => copied.ledger.checkpoint('log')).toThrow('a copy of the log that was given up');
+    expect(['log', 'access'].map((stream) => copied.ledger.isEnded(stream))).toEqual([true, false]);
+    await copied.close();
     expect((await copy('fresh')).code).toBe(0);
     await source.stop();
     for (const data of ['home', 'fresh']) await urnOk(['verify', '--data', place(data)]);
@@ -163,6 +178,10 @@ it('finds a record of the target that is not the source’s, and copies nothing 
   const db = new Database(database('home'));
   db.exec(`VACUUM INTO '${database('away')}'`);
   db.close();
+  const whole = await copy('away');
+  expect([whole.code, whole.stderr]).toEqual([2, expect.stringContaining('holds this log already')]);
+  // As a copier leaves it that was cut off.
+  atTables(place('away'), (tables) => tables.exec("DELETE FROM records WHERE stream = 'log'"));
   const stream = streamOfStudy(place('away'), 'Sleep');
   const changed = altered(rowsOf(place('away'), stream)[2] as ReturnType<typeof rowsOf>[0], (record) => {
     record.at = record.at.replace(/.Z$/, (end: string) => (end === '0Z' ? '1Z' : '0Z'));
@@ -210,6 +229,15 @@ it('goes to EventStoreDB, of whose credentials nothing is recorded', async () =>
     const [source] = running as [Service];
     await source.stop();
     const url = server.connectionString();
+    // A prefix that nobody uses, as a mistyped one, is no log, and none is begun there.
+    const nothing = ['--store', url, '--stream-prefix', 'trails'];
+    for (const args of [
+      ['copy', '--data', place('home'), '--to', `sqlite:${database('none')}`],
+      ['verify'],
+    ]) {
+      const { code, stderr } = await urn([...args, ...nothing]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('there is no log')]);
+    }
     const moved = await urn(['copy', '--data', place('home'), '--to', url, '--stream-prefix', 'trials']);
     expect(moved.code, moved.stderr).toBe(0);
     const [{ record }] = storedLog(place('home')).filter((one) => one.record.type === 'LogMoved') as [
