@@ -71,7 +71,7 @@ function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord
     const hint =
       elsewhere && common < here.length
         ? `the log is moved to another store: ${elsewhere.to}; give it up there`
-        : 'nothing was closed';
+        : 'nothing was closed; a copier that still runs can close it, so end that first';
     throw new CopyError('refused', `no move of this source was begun in this target (hint: ${hint})`);
   }
   expectDirection(begun, from);
