@@ -139,7 +139,7 @@ it('an instance with a file of its own takes participants again when the new key
   await rotate();
   let n = 0;
   await expect.poll(() => post(`b${n++}`), { timeout: 5000 }).toBe(503);
-  expect(other.output.stderr).toContain('bring the new file');
+  await expect.poll(() => other.output.stderr, { timeout: 5000 }).toContain('bring the new file');
   copyFileSync(file('signing-key'), own);
   expect(await post('c')).toBe(200);
   await other.stop();
