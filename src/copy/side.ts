@@ -14,6 +14,7 @@ import type { Hash } from '../ledger/merkle-hash.ts';
 import { MerkleTree } from '../ledger/merkle-tree.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
+import { foldedAs } from '../write/folded-stream.ts';
 import { Writer, type WriterTools } from '../write/writer.ts';
 import { CopyError } from './copy-error.ts';
 import { type MoveCommand, type MoveOutcome, moveDecider } from './decide.ts';
@@ -98,30 +99,11 @@ export class Side {
   }
 
   #writer(stream: string): Writer<Movement, MoveCommand, MoveFact, MoveOutcome> {
-    const runner = this.#runner;
-    return new Writer({
-      ...this.#parts,
-      stream,
-      decider: moveDecider,
-      folded: {
-        get state() {
-          return runner.movement(stream);
-        },
-        get revision() {
-          return runner.revision(stream);
-        },
-        get lastAt() {
-          return runner.lastAt(stream);
-        },
-        get halted() {
-          return runner.halted(stream);
-        },
-        closed: undefined,
-        catchUp: () => runner.catchUp(stream),
-        accept: (events, records) => runner.accept(events, records),
-        listen: (listener) => runner.listen(stream, listener),
-      },
+    const folded = foldedAs(this.#runner, stream, {
+      state: () => this.#runner.movement(stream),
+      closed: () => undefined,
     });
+    return new Writer({ ...this.#parts, stream, decider: moveDecider, folded });
   }
 
   async #take(page: readonly StoredRecord[]): Promise<void> {

@@ -9,9 +9,21 @@ export function foldedStream<State>(
   projection: Projection<State>,
   stream: string,
 ): FoldedStream<State> {
+  return foldedAs(runner, stream, {
+    state: () => runner.state(projection, stream),
+    closed: () => movedError(runner.movement(stream)),
+  });
+}
+
+/** As `foldedStream`, for a writer that decides against something else, or to whom a closed stream is open. */
+export function foldedAs<State>(
+  runner: Runner,
+  stream: string,
+  { state, closed }: { state(): State; closed(): Error | undefined },
+): FoldedStream<State> {
   return {
     get state() {
-      return runner.state(projection, stream);
+      return state();
     },
     get revision() {
       return runner.revision(stream);
@@ -23,7 +35,7 @@ export function foldedStream<State>(
       return runner.halted(stream);
     },
     get closed() {
-      return movedError(runner.movement(stream));
+      return closed();
     },
     catchUp: () => runner.catchUp(stream),
     accept: (events, records) => runner.accept(events, records),
