@@ -1,0 +1,50 @@
+/** The logs that version 0.1.0 wrote (test/vectors/0.1.0), as data folders that a program may use. */
+import { chmodSync, copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const CONTENTS = ['full', 'open', 'blinded'] as const;
+
+const VECTORS = fileURLToPath(new URL('../vectors/0.1.0/', import.meta.url));
+
+export class OldLog {
+  /** Name of the study that the bundles and receipts are of. */
+  readonly study: string;
+  /** Verifier keys in their order; each has endorsed the next. */
+  readonly keys: readonly string[];
+  // biome-ignore lint/suspicious/noExplicitAny: what `urn explain --json` of 0.1.0 printed
+  readonly explanation: any;
+  readonly #folder: string;
+
+  constructor(name: 'ordinary' | 'every-event') {
+    this.#folder = join(VECTORS, name);
+    this.explanation = JSON.parse(this.text('explanation.json'));
+    this.study = this.explanation.study;
+    this.keys = this.text('trusted-keys.txt').trim().split('\n');
+  }
+
+  file(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  text(name: string): string {
+    return readFileSync(this.file(name), 'utf8');
+  }
+
+  apiKey(name: string): string {
+    return JSON.parse(this.text('api-keys.json'))[name];
+  }
+
+  /**
+   * Fills a folder with a copy that only its owner may read: git keeps no such modes.
+   * @param database the log, or a copy of it that was left behind; what was signed last is of the log alone
+   */
+  copyTo(data: string, database = 'urn.sqlite'): string {
+    const beside = ['signing-key', ...(database === 'urn.sqlite' ? ['last-checkpoints'] : [])];
+    for (const [from, to] of [[database, 'urn.sqlite'], ...beside.map((name) => [name, name])] as const) {
+      copyFileSync(this.file(from), join(data, to));
+      chmodSync(join(data, to), 0o600);
+    }
+    return data;
+  }
+}
