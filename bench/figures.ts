@@ -33,7 +33,34 @@ export function quantile(values: readonly number[], q: number): number {
 
 /** Median of the ratios of values measured side by side: what slows down both halves of a pair cancels out. */
 export function pairedRatio(numerators: readonly number[], denominators: readonly number[]): number {
-  return median(numerators.map((value, i) => value / (denominators[i] ?? Number.NaN)));
+  return median(pairedRatios(numerators, denominators));
+}
+
+export function pairedRatios(numerators: readonly number[], denominators: readonly number[]): number[] {
+  return numerators.map((value, i) => value / (denominators[i] ?? Number.NaN));
+}
+
+/**
+ * Between which two of the values the median of their distribution lies with a probability of at least 95 %, whatever
+ * that distribution is: each value is below the median with probability 1/2, so the number of those below it is
+ * binomial. (Conover, Practical Nonparametric Statistics, 3.2.)
+ * @throws RangeError for fewer than 6 values
+ */
+export function medianInterval(values: readonly number[]): { readonly low: number; readonly high: number } {
+  const sorted = Float64Array.from(values).sort();
+  const n = sorted.length;
+  // The k smallest values can go from either end as long as P(fewer than k of n are below the median) is at most 2.5 %.
+  let outside = 0;
+  let probability = 2 ** -n; // that exactly k of n are below
+  let rank = 0;
+  while (outside + probability <= 0.025) {
+    outside += probability;
+    probability *= (n - rank) / (rank + 1);
+    rank++;
+  }
+  const [low, high] = [sorted[rank - 1], sorted[n - rank]];
+  if (low === undefined || high === undefined) throw new RangeError('6 values are the least');
+  return { low, high };
 }
 
 export function table(figures: readonly Figure[]): string {

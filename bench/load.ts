@@ -23,6 +23,8 @@ export interface LoadOrder {
 
 export interface LoadReport {
   readonly perSecond: number;
+  /** Requests in all, those of the warm-up included. */
+  readonly answered: number;
   /** Latency in ms. */
   readonly p50: number;
   readonly p99: number;
@@ -63,6 +65,7 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   const { user, system } = process.cpuUsage(cpu);
   return {
     perSecond: latencies.length / (order.measuredMs / 1000),
+    answered,
     p50: quantile(latencies, 0.5),
     p99: quantile(latencies, 0.99),
     ownMicroseconds: (user + system) / answered,

@@ -1,5 +1,5 @@
 /** The processes that a benchmark starts, each on a free port of the loopback address, and ends. */
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -11,6 +11,9 @@ import type { LoadOrder, LoadReport } from './load.ts';
 /** How often a starting server is asked whether it is ready, in ms: each answer takes time from the start itself. */
 const ASK_MS = 20;
 const START_TIMEOUT_MS = 120_000;
+
+/** Of this checkout. */
+export const OWN_PROGRAM = built('../../bin/urn.js');
 
 export interface Running {
   readonly port: number;
@@ -29,13 +32,22 @@ export class Processes {
     this.#serviceOptions = serviceOptions;
   }
 
+  /** What a command that ends by itself writes on stdout. @throws Error when it fails */
+  run(program: string, args: readonly string[]): string {
+    const options = { cwd: this.folder, env: environment(), encoding: 'utf8', stdio: 'pipe' } as const;
+    return execFileSync(process.execPath, [program, ...args], options).trim();
+  }
+
   /**
    * The built service, on the log in the folder or another one. Resolves once /readyz says 200.
    * @param where options that name the log
+   * @param program bin/urn.js of a built checkout
    */
-  async startService(where: readonly string[] = ['--data', this.folder]): Promise<Running> {
+  async startService(
+    where: readonly string[] = ['--data', this.folder],
+    program = OWN_PROGRAM,
+  ): Promise<Running> {
     const port = await freePort();
-    const program = built('../../bin/urn.js');
     const serve = [program, 'serve', ...where, '--port', String(port)];
     const options = [...ownOptions(program), ...this.#serviceOptions];
     const child = this.#spawn([...options, ...serve], 'service.log', 'ignore');

@@ -4,6 +4,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { measureAgainst } from './against.ts';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
 import { measureInstances } from './instances.ts';
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
     dir: { type: 'string' },
     profile: { type: 'string' },
     store: { type: 'string' },
+    against: { type: 'string' },
   },
 });
 const quick = options.quick;
@@ -33,7 +35,13 @@ const serviceOptions =
 
 const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promise<Figure[]>>> = {
   posts: (processes) =>
-    measurePosts(processes, quick ? { rounds: 2, measuredMs: 500 } : { rounds: 7, measuredMs: 2000 }),
+    options.against === undefined
+      ? measurePosts(processes, quick ? { rounds: 2, measuredMs: 500 } : { rounds: 7, measuredMs: 2000 })
+      : measureAgainst(
+          processes,
+          options.against,
+          quick ? { rounds: 6, measuredMs: 500 } : { rounds: 25, measuredMs: 1000 },
+        ),
   reading: (processes) =>
     measureReading(processes, {
       lists: quick ? 7 : 25,
@@ -63,6 +71,8 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
 
 const unknown = options.only?.find((name) => !(name in PARTS));
 if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${unknown}`);
+if (options.against !== undefined && options.only?.join() !== 'posts')
+  throw new Error('--against goes with --only posts');
 
 const figures: Figure[] = [];
 const startedAt = new Date();
