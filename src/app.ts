@@ -1,4 +1,5 @@
 /** The composition root: puts the parts of an open log together. */
+import { existsSync } from 'node:fs';
 import type { Actor } from '../events/record.ts';
 import { access } from '../projections/access.ts';
 import { balance } from '../projections/balance.ts';
@@ -9,17 +10,18 @@ import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import type { Verify } from './audit/verifications.ts';
 import { DomainError } from './errors.ts';
-import { type LogIdentity, openIdentity, presentKey } from './ledger/identity.ts';
-import { describeRollback, LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
+import { type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { LastCheckpoints } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import type { SignedState } from './ledger/loss.ts';
+import { followSigningKey } from './log/follow-key.ts';
 import { LOG_STREAM, logWriter } from './log/log-writer.ts';
-import { movedError } from './log/moved.ts';
 import { declareLoss, findLoss, type Loss } from './log/recovery.ts';
 import { rotateSigningKey } from './log/rotation.ts';
+import { WriteGate } from './log/write-gate.ts';
 import { Operations } from './operations/operations.ts';
-import type { EventStore } from './store/event-store.ts';
-import { LAST_CHECKPOINTS, openStore, type StoreSettings } from './stores.ts';
+import { type EventStore, StoreError } from './store/event-store.ts';
+import { type OpenStore, openStore, type StoreSettings } from './stores.ts';
 import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
 import { systemTools } from './write/tools.ts';
@@ -35,19 +37,21 @@ export interface OpenLog {
   readonly identity: LogIdentity;
   readonly runner: Runner;
   readonly ledger: Ledger;
+  /** Why nothing may be written or signed, if so. */
+  readonly gate: WriteGate;
   readonly keys: Keys;
   readonly studies: Studies;
   readonly operations: Operations;
-  /** Folds all that stands in the log. `onProgress` gets the number of records folded so far. */
+  /**
+   * Folds the whole log and compares it with what it signed last, which opens the write gate. `onProgress` gets the
+   * number of records folded so far.
+   */
   rebuild(onProgress?: (records: number) => void): Promise<void>;
   /**
-   * Why the log is not the one that it was: it does not extend what it signed last, and no recovery has declared the
-   * loss. To be asked once all of it, or one stream, is folded. When there is a reason, this process writes and signs
-   * nothing.
+   * Folds one stream and opens the write gate for it, if no stream ends before what the log signed of it. What else
+   * may be wrong with the other streams only `rebuild` finds.
    */
-  rolledBack(stream?: string): DomainError | undefined;
-  /** Why the log takes nothing in this store, if it was moved to another one. This process signs and reads on. */
-  moved(): DomainError | undefined;
+  read(stream: string): Promise<void>;
   /**
    * What is missing of a log that is folded, by what it signed last.
    * @param kept what is known to have been signed besides
@@ -66,134 +70,154 @@ export interface OpenLog {
   close(): Promise<void>;
 }
 
+export interface LogHooks extends RunnerHooks, WriterHooks {
+  onKeyLost?(error: Error): void;
+  /** The log goes on after a move or a recovery, all of it was read again, and the write gate knows. */
+  onReopened?(): void;
+}
+
 /**
- * Opens the log, and begins it when there is none. Nothing is folded yet: `rebuild` or `runner.catchUp` do.
+ * Opens the log, and begins it when there is none. Only its stream `log` is folded yet, and nothing may be written:
+ * `rebuild` or `read` come first.
  * @throws StoreError, DomainError `identity`, RecordError
  */
-export async function openLog(
-  settings: LogSettings,
-  actor: Actor,
-  hooks: RunnerHooks & WriterHooks & { onKeyLost?(error: Error): void } = {},
-): Promise<OpenLog> {
-  const tools = systemTools();
-  const { store, verify, keyring, startChecks, lastCheckpointsFile } = await openStore(settings);
+export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHooks = {}): Promise<OpenLog> {
+  const opened = await openStore(settings);
   try {
-    const identity = await openIdentity(store, keyring, settings.logName, actor, tools);
-    // The decider first: what it refuses, no read model takes in.
-    const projections = [logHistory, studyState, access, studyConfig, participants, balance];
-    const history = () => runner.state(logHistory, LOG_STREAM);
-    // Signing anything could contradict what the log has signed; and without its key it could give no receipt.
-    let rollback: DomainError | undefined;
-    let keyLoss: DomainError | undefined;
-    const refusal = () => {
-      // It may have been brought meanwhile, to an instance that keeps it in a file of its own.
-      if (keyLoss) followKey();
-      return keyLoss ?? rollback;
-    };
-    const moved = () => movedError(runner.movement(LOG_STREAM));
-    // Whoever cannot read on there cannot know whether it was moved.
-    const unread = () =>
-      runner.halted(LOG_STREAM) &&
-      new DomainError('halted', 'the stream log cannot be read completely; see the log of the service');
-    // Where the source has LogReopened, a copy that was given up has CopyAborted: signed by one key, that would be a fork.
-    const isDead = () => runner.movement(LOG_STREAM).status === 'dead';
-    const ledger = new Ledger(
-      identity,
-      () => lastRecovery(history()),
-      (stream) => refusal() ?? (stream === LOG_STREAM && isDead() ? moved() : undefined),
-    );
-    const runner = new Runner(store, identity.logId, projections, {
-      ...hooks,
-      onFolded: (stream, leaf) => {
-        ledger.append(stream, leaf);
-        hooks.onFolded?.(stream, leaf);
-      },
-    });
-    const lastCheckpoints =
-      lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
-    // What the log says of itself is needed to understand each other stream.
-    await runner.catchUp(LOG_STREAM);
-    const writerHooks = { ...hooks, refusal: () => refusal() ?? moved() ?? unread() };
-    const parts = { store, logId: identity.logId, runner, tools, hooks: writerHooks };
-    const keys = new Keys(parts);
-    const studies = new Studies(parts);
-    const operations = new Operations(parts);
-    const rebuild = async (onProgress?: (records: number) => void) => {
-      const checks = startChecks?.();
-      try {
-        await runner.rebuild(onProgress, (position) => checks?.cover(position) ?? false);
-      } finally {
-        await checks?.stop();
-      }
-    };
-    const rolledBack = (stream?: string) => {
-      const isFolded = (name: string) => (stream === undefined || name === stream) && !runner.halted(name);
-      const { recoveries } = history();
-      const [first, ...others] = lastCheckpoints?.rollbacks(ledger, recoveries, isFolded) ?? [];
-      rollback = first && rollbackError(first, others.length);
-      return rollback;
-    };
-    const followKey = () => {
-      try {
-        const { publicKeys } = history();
-        identity.rotateTo(presentKey(keyring, publicKeys), publicKeys);
-        // Of two rotations in a row, the key of the first was gone before this process heard of it.
-        keyLoss = undefined;
-      } catch (error) {
-        const loss = error as DomainError;
-        if (!keyLoss) hooks.onKeyLost?.(loss);
-        keyLoss = loss;
-      }
-    };
-    // Rotated since the identity was read.
-    if (history().publicKeys.length > identity.publicKeys.length) followKey();
-    runner.listen(LOG_STREAM, ({ type }) => {
-      if (type === 'SigningKeyRotated') followKey();
-    });
-    const writeToLog = () => logWriter({ store, logId: identity.logId, runner, tools });
-    const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
-      await declareLoss(writeToLog(), loss, reason, recoverer);
-      const still = rolledBack();
-      if (still) throw still;
-      const renewed = await studies.renewGenerators(recoverer);
-      await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
-      return renewed;
-    };
-    const close = async () => {
-      await studies.drain();
-      await operations.drain();
-      runner.stop();
-      await store.close();
-    };
-    return {
-      store,
-      identity,
-      runner,
-      ledger,
-      keys,
-      studies,
-      operations,
-      rebuild,
-      rolledBack,
-      moved,
-      verify,
-      lastCheckpoints,
-      recover,
-      close,
-      findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
-      rotateSigningKey: (reason, rotator) =>
-        rotateSigningKey(writeToLog(), identity, keyring, reason, rotator),
-    };
+    return await openIn(opened, settings.logName, actor, hooks);
   } catch (error) {
-    await store.close();
+    await opened.store.close();
     throw error;
   }
 }
 
-function rollbackError(first: Rollback, others: number): DomainError {
-  const more = others > 0 ? `, and so with ${others} more` : '';
-  return new DomainError(
-    'rolled-back',
-    `${describeRollback(first)}${more} (hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md)`,
+async function openIn(
+  { store, verify, keyring, startChecks, lastCheckpointsFile }: OpenStore,
+  logName: string | undefined,
+  actor: Actor,
+  hooks: LogHooks,
+): Promise<OpenLog> {
+  const tools = systemTools();
+  const expectNone = () => refuseNewLog(lastCheckpointsFile);
+  const identity = await openIdentity(store, keyring, logName, actor, tools, expectNone);
+  const { logId } = identity;
+  const lastCheckpoints =
+    lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
+
+  // The decider first: what it refuses, no read model takes in.
+  const projections = [logHistory, studyState, access, studyConfig, participants, balance];
+  const runner = new Runner(store, logId, projections, {
+    ...hooks,
+    onFolded: (stream, leaf) => {
+      ledger.append(stream, leaf);
+      hooks.onFolded?.(stream, leaf);
+    },
+  });
+  const history = () => runner.state(logHistory, LOG_STREAM);
+  const gate: WriteGate = new WriteGate({ runner, keyLoss: () => key.loss() });
+  const ledger = new Ledger(
+    identity,
+    () => lastRecovery(history()),
+    (stream) => gate.refusal(stream, 'sign'),
+  );
+  // What the log says of itself is needed to understand each other stream.
+  await runner.catchUp(LOG_STREAM);
+  const key = followSigningKey(runner, identity, keyring, hooks.onKeyLost);
+
+  const parts = { store, logId, runner, gate, tools, hooks };
+  const keys = new Keys(parts);
+  const studies = new Studies(parts);
+  const operations = new Operations(parts);
+
+  const compare = () => {
+    const isRead = (stream: string) => !runner.halted(stream);
+    gate.compared('all', lastCheckpoints?.rollbacks(ledger, history().recoveries, isRead) ?? []);
+  };
+  const rebuild = async (onProgress?: (records: number) => void) => {
+    const checks = startChecks?.();
+    try {
+      await runner.rebuild(onProgress, (position) => checks?.cover(position) ?? false);
+    } finally {
+      await checks?.stop();
+    }
+    compare();
+  };
+  const read = async (stream: string) => {
+    await runner.catchUp(stream);
+    const { recoveries } = history();
+    const isRead = (name: string) => name === LOG_STREAM || name === stream;
+    const isSound = (name: string) => isRead(name) && !runner.halted(name);
+    gate.compared(
+      [LOG_STREAM, stream],
+      [
+        ...(lastCheckpoints?.rollbacks(ledger, recoveries, isSound) ?? []),
+        ...((await lastCheckpoints?.shortened(store, recoveries, isRead)) ?? []),
+      ],
+    );
+  };
+  const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
+    await declareLoss(logWriter(parts, 'recover'), loss, reason, recoverer);
+    const still = gate.refusal(LOG_STREAM, 'write');
+    if (still) throw still;
+    const renewed = await studies.renewGenerators(recoverer);
+    await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
+    return renewed;
+  };
+  /** A log that was being copied here could not be compared before all of it had arrived. */
+  const goOn = async () => {
+    try {
+      if (!gate.isCompared) await rebuild();
+      hooks.onReopened?.();
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      hooks.onStoreError?.(error);
+      retry = setTimeout(goOn, RETRY_MS).unref();
+    }
+  };
+  let retry: NodeJS.Timeout | undefined;
+  runner.listen(LOG_STREAM, ({ type }) => {
+    if (REOPENING.has(type)) setImmediate(goOn);
+  });
+  const close = async () => {
+    clearTimeout(retry);
+    await studies.drain();
+    await operations.drain();
+    key.stop();
+    runner.stop();
+    await store.close();
+  };
+  return {
+    store,
+    identity,
+    runner,
+    ledger,
+    gate,
+    keys,
+    studies,
+    operations,
+    rebuild,
+    read,
+    verify,
+    lastCheckpoints,
+    recover,
+    close,
+    findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+    rotateSigningKey: (reason, rotator) =>
+      rotateSigningKey(logWriter(parts), identity, keyring, reason, rotator),
+  };
+}
+
+/** How long after a failure of the store a reopened log is read again, in ms. */
+const RETRY_MS = 1000;
+
+/** After these a log that took nothing may take participants again. */
+const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
+
+/** Of a store that was emptied, or is another one, its data folder still knows. */
+function refuseNewLog(lastCheckpointsFile: string | undefined): void {
+  if (lastCheckpointsFile === undefined || !existsSync(lastCheckpointsFile)) return;
+  throw new DomainError(
+    'identity',
+    `there is no log in this store, but ${lastCheckpointsFile} says what a log signed that was here: none is begun in its place (hint: restore the store, or name the right one with --store and --stream-prefix; for a new log, use another --data folder)`,
   );
 }

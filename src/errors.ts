@@ -5,6 +5,7 @@ export type DomainErrorCode =
   | 'halted' // a stream holds something this build cannot understand
   | 'moved' // the log goes on in another store
   | 'rolled-back' // the log does not extend what it has signed
+  | 'endangered' // the store may remove records of the stream
   | 'identity'; // the log, its key and what was asked for do not belong together
 
 export class DomainError extends Error {

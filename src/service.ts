@@ -13,6 +13,7 @@ import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
 import { appendTo, Collector } from './ledger/collector.ts';
+import { LOG_STREAM } from './log/log-writer.ts';
 import type { Logger } from './logger.ts';
 import { makeMetrics, registerRelay } from './metrics.ts';
 import { Recorder } from './operations/recorder.ts';
@@ -47,6 +48,7 @@ export async function startService(
   let notReady: string | undefined = 'The service is starting and reads its log';
   const metrics = makeMetrics(() => log.runner.lagSeconds());
   let relay: Relay | undefined;
+  let reopen: () => void = () => undefined;
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
     onFolded: (stream) => relay?.noticed(stream),
@@ -64,6 +66,7 @@ export async function startService(
       ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
+    onReopened: () => reopen(),
   });
   const recorder = new Recorder({
     operations: log.operations,
@@ -87,7 +90,7 @@ export async function startService(
       logger,
       metrics,
       notReady: () => notReady,
-      isMoved: () => log.moved() !== undefined,
+      isMoved: () => log.gate.refusal(LOG_STREAM, 'write')?.code === 'moved',
       trustProxy: settings.trustProxy,
       version: settings.version,
     });
@@ -97,26 +100,38 @@ export async function startService(
       await log.rebuild(onProgress);
       const broken = log.runner.halted('log') ?? log.runner.halted('access');
       if (broken) throw broken;
+      await log.lastCheckpoints?.expectWritable();
       log.runner.follow();
-      const rolledBack = log.rolledBack();
-      if (rolledBack) logger.error({ why: rolledBack.message }, 'this log takes no participants');
-      else await prepareStudies(log, settings.studies, actor, logger);
+      await prepareStudies(log, settings.studies, actor, logger);
       await recorder.start();
       if (settings.relay) {
-        const started = await startRelay(log, settings.relay, actor, logger);
-        relay = started;
-        registerRelay(metrics.registry, () => started.status());
+        relay = await relayFor(log, settings.relay, actor, logger);
+        publish(log, relay, logger);
+        const published = relay;
+        registerRelay(metrics.registry, () => published.status());
       }
     } catch (error) {
       await server.drain();
       throw error;
     }
+    // After a move or a recovery the log goes on, and so does all that waited for it.
+    let preparing = Promise.resolve();
+    reopen = () => {
+      logger.info('the log goes on');
+      preparing = preparing
+        .then(() => prepareStudies(log, settings.studies, actor, logger))
+        .catch((error: Error) =>
+          logger.error({ why: error.message }, 'the studies of the file could not be registered'),
+        );
+      if (relay) publish(log, relay, logger);
+    };
     notReady = undefined;
-    const collectors = log.rolledBack() ? [] : startCollectors(log, settings.witness, logger);
+    const collectors = startCollectors(log, settings.witness, logger);
     const stop = async () => {
       notReady = 'The service is shutting down';
       // It may take long, and its asker is answered 503. All that was accepted besides is done.
       await verifications.stop();
+      await preparing;
       await server.drain();
       await recorder.stop();
       await relay?.stop();
@@ -143,20 +158,17 @@ function occurrence({ type, data }: OperationsFact, actor: Actor) {
   return { type, user, keyId, ...data };
 }
 
-/** Whatever becomes of the feed, the service goes on: what is not published lags. */
-async function startRelay(
-  log: OpenLog,
-  settings: RelaySettings,
-  actor: Actor,
-  logger: Logger,
-): Promise<Relay> {
-  // The Kafka client is loaded by whom needs it.
+async function relayFor(log: OpenLog, settings: RelaySettings, actor: Actor, logger: Logger): Promise<Relay> {
+  // The Kafka client takes long to load, and most services need none.
   const { makeRelay } = await import('./relay/start.ts');
-  const relay = makeRelay(log, settings, actor, logger);
+  return makeRelay(log, settings, actor, logger);
+}
+
+/** Whatever becomes of the feed, the service goes on: what is not published lags. */
+function publish(log: OpenLog, relay: Relay, logger: Logger): void {
   relay
-    .run(log.rolledBack())
+    .run(log.gate.refusal(LOG_STREAM, 'sign'))
     .catch((error: Error) => logger.error({ why: error.message }, 'the feed has stopped'));
-  return relay;
 }
 
 function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {
@@ -178,14 +190,14 @@ function startCollectors(log: OpenLog, witness: string | undefined, logger: Logg
 /** Of the studies without a participant: later ones prove less. */
 function tellFirstCheckpoints({ studies, ledger }: OpenLog, logger: Logger): void {
   for (const { stream, registered } of studies.list())
-    if (ledger.tree(stream).size === 1)
+    if (ledger.tree(stream).size === 1 && ledger.maySign(stream))
       logger.info(
         { study: registered.configuration.name, checkpoint: ledger.checkpoint(stream, 1).note },
         'first checkpoint of a study: archive it outside this machine before the first participant',
       );
 }
 
-/** A log that was moved, be it just now, takes none of this; that it is opened again, this process hears. */
+/** A log that was rolled back or moved, be it just now, takes none of this. It is called again when the log goes on. */
 async function prepareStudies(
   log: OpenLog,
   configured: readonly ConfiguredStudy[],
@@ -198,10 +210,10 @@ async function prepareStudies(
     for (const study of await log.studies.renewGenerators(actor))
       logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
   } catch (error) {
-    if (!(error instanceof DomainError) || error.code !== 'moved') throw error;
+    if (!(error instanceof DomainError && log.gate.refusal(LOG_STREAM, 'write'))) throw error;
   }
-  const moved = log.moved();
-  if (moved) logger.error({ why: moved.message }, 'this log takes no participants');
+  const refusal = log.gate.refusal(LOG_STREAM, 'write');
+  if (refusal) logger.error({ why: refusal.message }, 'this log takes no participants');
 }
 
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */

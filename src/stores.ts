@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { storeSource, type Verify, verifyInStore } from './audit/verifications.ts';
 import { DomainError } from './errors.ts';
 import { type Keyring, keyringInFile, keyringInMemory } from './ledger/keyring.ts';
+import { LAST_CHECKPOINTS } from './ledger/last-checkpoints.ts';
 import type { EventStore } from './store/event-store.ts';
 import { MemoryStore } from './store/memory.ts';
 import { BackwardChecks } from './store/sqlite/checks.ts';
@@ -33,9 +34,6 @@ export interface OpenStore {
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpointsFile?: string;
 }
-
-/** In the data folder, beside the signing key. */
-export const LAST_CHECKPOINTS = 'last-checkpoints';
 
 const DEFAULT_STREAM_PREFIX = 'urn';
 

@@ -3,8 +3,7 @@ import type { AccessFact } from '../../events/access.ts';
 import type { Actor } from '../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../projections/access.ts';
 import type { Runner } from '../../projections/runner.ts';
-import type { EventStore } from '../store/event-store.ts';
-import { foldedStream } from '../write/folded-stream.ts';
+import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type WriterTools } from '../write/writer.ts';
 import { keySha256, newApiKey, newKeyId } from './credentials.ts';
 import { type AccessCommand, type AccessOutcome, accessDecider, type Grant } from './decide.ts';
@@ -27,14 +26,14 @@ export class Keys {
   readonly #tools: WriterTools;
   readonly #writer: Writer<Access, AccessCommand, AccessFact, AccessOutcome>;
 
-  constructor(parts: { store: EventStore; logId: string; runner: Runner; tools: WriterTools }) {
+  constructor(parts: LogParts) {
     this.#runner = parts.runner;
     this.#tools = parts.tools;
     this.#writer = new Writer({
       ...parts,
       stream: STREAM,
       decider: accessDecider,
-      folded: foldedStream(parts.runner, access, STREAM),
+      folded: foldedStream(parts, access, STREAM),
     });
   }
 

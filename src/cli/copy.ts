@@ -193,7 +193,7 @@ async function refuseRolledBack(settings: LogSettings): Promise<void> {
   try {
     await log.rebuild(shown.show);
     shown.end();
-    const rolledBack = log.rolledBack();
+    const rolledBack = log.gate.rollback();
     if (rolledBack) throw rolledBack;
   } finally {
     await log.close();
@@ -205,8 +205,9 @@ async function noteWhatIsSigned(settings: LogSettings): Promise<void> {
   const log = await openLog(settings, cliActor());
   try {
     await log.rebuild();
-    if (log.rolledBack()) return;
-    await log.lastCheckpoints?.keep(log.ledger.streams().map((stream) => log.ledger.checkpoint(stream)));
+    const { ledger, lastCheckpoints } = log;
+    const streams = ledger.streams().filter((stream) => ledger.maySign(stream));
+    await lastCheckpoints?.keep(streams.map((stream) => ledger.checkpoint(stream)));
   } finally {
     await log.close();
   }

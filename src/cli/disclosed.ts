@@ -14,21 +14,12 @@ type Said = Omit<Disclosed, 'count' | 'firstAt' | 'lastAt'>;
 /**
  * To be called before it is shown. Whoever is at this command line could read the file without a trace anyway, so it is
  * shown even where it cannot be recorded, with a warning.
- * @param isFolded whether all of the log is folded, and was asked whether it was rolled back
  */
-export async function recordDisclosure(
-  log: OpenLog,
-  said: Said,
-  { isFolded = false }: { isFolded?: boolean } = {},
-): Promise<void> {
+export async function recordDisclosure(log: OpenLog, said: Said): Promise<void> {
   const at = new Date().toISOString();
   const data = { ...said, count: 1, firstAt: at, lastAt: at };
   try {
-    if (!isFolded) {
-      await log.runner.catchUp(OPERATIONS);
-      // A log that does not extend what it has signed is left as it is.
-      log.rolledBack(OPERATIONS);
-    }
+    if (!log.gate.isCompared) await log.read(OPERATIONS);
     await log.operations.record({ type: 'EvidenceDisclosed', data, sections: {} }, cliActor());
   } catch (error) {
     if (!(error instanceof DomainError || error instanceof StoreError)) throw error;

@@ -201,10 +201,10 @@ async function revoke(keyId: string, options: LogOptions & { reason?: string }):
 async function withKeys(options: LogOptions, use: (log: OpenLog) => Promise<void>): Promise<void> {
   const log = await openLog(logSettings(options), cliActor());
   try {
-    await log.runner.catchUp('access');
+    await log.read('access');
     const halted = log.runner.halted('access');
     if (halted) throw halted;
-    const warning = log.rolledBack('access') ?? log.moved();
+    const warning = log.gate.refusal('access', 'write');
     if (warning) note(`warning: ${warning.message}`);
     await use(log);
   } finally {

@@ -109,9 +109,8 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
   try {
     await log.rebuild(shown.show);
     shown.end();
-    const moved = log.moved();
-    if (moved) throw moved;
-    log.rolledBack();
+    const refusal = log.gate.refusal(LOG_STREAM, 'recover');
+    if (refusal) throw refusal;
     const loss = log.findLoss(kept.map((one) => signedState(log.identity, one)));
     if (loss.lost.length === 0 && !unproven) return await finish(log, dryRun, json);
     const { recovery, streams, lost } = loss;

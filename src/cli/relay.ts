@@ -67,7 +67,7 @@ async function run(options: Options): Promise<void> {
     const shown = progress('records read');
     await opened.rebuild(shown.show);
     shown.end();
-    const broken = opened.runner.halted('log') ?? opened.rolledBack();
+    const broken = opened.runner.halted('log') ?? opened.gate.refusal('log', 'sign');
     if (broken) throw broken;
     opened.runner.follow();
     const { makeRelay } = await import('../relay/start.ts');

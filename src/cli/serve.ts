@@ -197,11 +197,10 @@ async function issueFirstKey({ log, address }: Service): Promise<void> {
 }
 
 /** Of the studies that have no participant yet. */
-function firstCheckpoints({ studies, ledger, rolledBack }: Service['log']): string[] {
-  if (rolledBack()) return [];
+function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
   return studies
     .list()
-    .filter(({ stream }) => ledger.tree(stream).size === 1)
+    .filter(({ stream }) => ledger.tree(stream).size === 1 && ledger.maySign(stream))
     .flatMap(({ stream, registered }) => [
       `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
       'participant: it proves the configuration that was registered (urn studies show prints it again).',

@@ -49,8 +49,6 @@ async function rotate({ reason, ...options }: LogOptions & { reason: string }): 
     const shown = progress('records read');
     await log.rebuild(shown.show);
     shown.end();
-    const rolledBack = log.rolledBack();
-    if (rolledBack) throw rolledBack;
     result(await log.rotateSigningKey(reason, cliActor()));
     note('signs from now on (hint: make a new backup of the data folder, and archive this verifier key)');
   });

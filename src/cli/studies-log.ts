@@ -1,6 +1,7 @@
 /** What the commands about studies share: the log with everything folded, and a study in a few words. */
 import { participants } from '../../projections/participants.ts';
 import { type OpenLog, openLog } from '../app.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
 import { logExists } from '../stores.ts';
 import type { Study } from '../study/studies.ts';
 import { cliActor, type LogOptions, logSettings } from './options.ts';
@@ -37,7 +38,7 @@ export async function withStudies(
   try {
     await log.rebuild(shown.show);
     shown.end();
-    const warning = log.rolledBack() ?? log.moved();
+    const warning = log.gate.refusal(LOG_STREAM, 'write');
     if (warning) note(`warning: ${warning.message}`);
     await use(log);
   } finally {

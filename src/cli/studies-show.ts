@@ -56,11 +56,13 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     } = moment ? await past(log, now, moment) : present(log, now);
     if (!counts) throw unknownStudy(name);
     const said = { what: 'balance', study: name, toRevision: study.revision } as const;
-    await recordDisclosure(log, said, { isFolded: true });
+    await recordDisclosure(log, said);
     const { configuration, registeredAt, seedSource, seedWeak, recoveries, paused, studyId } =
       study.registered;
     const overview = { ...summary(log, study), participants: count };
-    const firstCheckpoint = log.rolledBack() ? undefined : log.ledger.checkpoint(study.stream, 1).note;
+    const firstCheckpoint = log.ledger.maySign(study.stream)
+      ? log.ledger.checkpoint(study.stream, 1).note
+      : undefined;
     const asOf = moment && { revision: study.revision, at, nextAt, lastRevision: now.revision };
     if (options.json) {
       const more = {

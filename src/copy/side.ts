@@ -101,7 +101,7 @@ export class Side {
   #writer(stream: string): Writer<Movement, MoveCommand, MoveFact, MoveOutcome> {
     const folded = foldedAs(this.#runner, stream, {
       state: () => this.#runner.movement(stream),
-      closed: () => undefined,
+      refusal: () => this.#runner.halted(stream),
     });
     return new Writer({ ...this.#parts, stream, decider: moveDecider, folded });
   }

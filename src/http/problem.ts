@@ -26,6 +26,7 @@ const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSe
   halted: { status: 503, retryAfterSeconds: '300' },
   moved: { status: 503, retryAfterSeconds: '30' },
   'rolled-back': { status: 503, retryAfterSeconds: '300' },
+  endangered: { status: 503, retryAfterSeconds: '60' },
   identity: { status: 503, retryAfterSeconds: '300' },
 };
 

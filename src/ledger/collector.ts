@@ -38,7 +38,8 @@ export class Collector {
       const grown = this.#ledger
         .streams()
         .filter((stream) => this.#ledger.tree(stream).size > (this.#written.get(stream) ?? 0))
-        .filter((stream) => !this.#ledger.isEnded(stream));
+        // Why not was reported when it came to be so.
+        .filter((stream) => this.#ledger.maySign(stream));
       if (grown.length === 0) return;
       try {
         const checkpoints = grown.map((stream) => this.#ledger.checkpoint(stream));

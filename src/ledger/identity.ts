@@ -47,6 +47,7 @@ export class LogIdentity {
  * Reads who the log is, and begins it when the store is empty.
  *
  * @param wantedName name for a new log; undefined: "urn", and whatever name an existing log has
+ * @param expectNone throws when a log is known to have been here, so that none must be begun
  * @throws DomainError `identity` when log, name and key do not belong together; RecordError; StoreError
  */
 export async function openIdentity(
@@ -55,8 +56,10 @@ export async function openIdentity(
   wantedName: string | undefined,
   actor: Actor,
   tools: WriterTools,
+  expectNone: () => void = () => undefined,
 ): Promise<LogIdentity> {
   const existing = await readIdentity(store);
+  if (!existing) expectNone();
   const begun = existing ?? (await begin(store, keys, wantedName ?? 'urn', actor, tools));
   if (wantedName !== undefined && wantedName !== begun.logName)
     throw new DomainError(

@@ -6,10 +6,12 @@
  * second behind what was signed: a store that is older by less than that passes.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { constants, existsSync, readFileSync } from 'node:fs';
+import { access, mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Recovery } from '../../projections/log.ts';
 import { DomainError } from '../errors.ts';
+import type { EventStore } from '../store/event-store.ts';
 import { openCheckpoint, parseOrigin } from './checkpoint.ts';
 import { parseCheckpointFile } from './checkpoint-file.ts';
 import type { LogIdentity } from './identity.ts';
@@ -17,19 +19,21 @@ import type { Ledger, SignedCheckpoint } from './ledger.ts';
 import { lossOf, type SignedState } from './loss.ts';
 import { parseVerifierKey } from './verifier-key.ts';
 
+/** In the data folder, beside the signing key. */
+export const LAST_CHECKPOINTS = 'last-checkpoints';
+
 /** A stream that does not extend what was signed of it. */
 export interface Rollback {
-  readonly stream: string;
-  /** Records that the log signed. */
-  readonly signed: number;
-  /** Records that are there. Not fewer: then they are others. */
-  readonly present: number;
+  readonly signed: SignedState;
+  /** Records that are there, where they were counted. Not fewer than were signed: then they are others. */
+  readonly present: number | undefined;
 }
 
 /** The beginning of a sentence, without what to do. */
-export function describeRollback({ stream, signed, present }: Rollback): string {
-  const now = present < signed ? `ends after ${present}` : 'holds others';
-  return `the log is not the one that it was: it signed ${signed} records of ${stream}, which now ${now}`;
+export function describeRollback({ signed: { stream, size }, present }: Rollback): string {
+  const now =
+    present === undefined ? 'ends earlier' : present < size ? `ends after ${present}` : 'holds others';
+  return `the log is not the one that it was: it signed ${size} records of ${stream}, which now ${now}`;
 }
 
 type Kept = SignedState & { readonly note: string };
@@ -66,8 +70,43 @@ export class LastCheckpoints {
       if (!isFolded(stream) || lossOf(recoveries, signed)) return [];
       const tree = ledger.tree(stream);
       if (tree.size >= size && Buffer.compare(tree.root(size), root) === 0) return [];
-      return [{ stream, signed: size, present: tree.size }];
+      return [{ signed, present: tree.size }];
     });
+  }
+
+  /**
+   * The same for streams that were not read, as far as one look at each can tell: those that end too early.
+   * @throws StoreError
+   */
+  async shortened(
+    store: EventStore,
+    recoveries: readonly Recovery[],
+    isFolded: (stream: string) => boolean,
+  ): Promise<Rollback[]> {
+    const found: Rollback[] = [];
+    for (const signed of this.#before) {
+      if (isFolded(signed.stream) || lossOf(recoveries, signed)) continue;
+      if (!(await holds(store, signed.stream, signed.size - 1))) found.push({ signed, present: undefined });
+    }
+    return found;
+  }
+
+  /**
+   * Makes the folder where there is none: without it, a rollback would go unnoticed.
+   * @throws DomainError `identity` when nothing can be written there
+   */
+  async expectWritable(): Promise<void> {
+    const folder = dirname(this.#file);
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await access(folder, constants.W_OK | constants.X_OK);
+    } catch (error) {
+      throw new DomainError(
+        'identity',
+        `what the log signs last cannot be kept in ${folder}: ${(error as Error).message} (hint: name a folder that this user can write to with --data; without it, a log that was restored from an old backup is not recognized)`,
+        error,
+      );
+    }
   }
 
   /** Replaces the notes of these streams, unless another process has kept later ones. */
@@ -80,6 +119,7 @@ export class LastCheckpoints {
     }
     const text = [...newest.values()].map(({ note }) => `${note}\n`).join('');
     // A crash leaves the old file or the new one; several processes write drafts of their own.
+    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
     const draft = `${this.#file}.new-${randomBytes(6).toString('hex')}`;
     try {
       const handle = await open(draft, 'wx', 0o600);
@@ -116,6 +156,11 @@ export class LastCheckpoints {
       );
     }
   }
+}
+
+async function holds(store: EventStore, stream: string, revision: number): Promise<boolean> {
+  for await (const page of store.readStream(stream, revision)) return page.length > 0;
+  return false;
 }
 
 type Signed = Pick<SignedState, 'recovery' | 'size'>;

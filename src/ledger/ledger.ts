@@ -64,16 +64,15 @@ export class Ledger {
     return [...this.#trees.keys()];
   }
 
-  /** Whether nothing is signed of this stream any more, which is no failure. */
-  isEnded(stream: string): boolean {
-    return this.#refusal(stream)?.code === 'moved';
+  /** Whether `checkpoint` may sign for this stream now. */
+  maySign(stream: string): boolean {
+    return this.#refusal(stream) === undefined;
   }
 
   /**
    * The signed checkpoint of a stream.
    * @param size of an earlier state; without it the present one
-   * @throws RangeError when the stream has not so many records; DomainError `rolled-back`; `moved` for the `log`
-   *   of a copy that was given up
+   * @throws RangeError when the stream has not so many records; DomainError as the write gate refuses it
    */
   checkpoint(stream: string, size?: number): SignedCheckpoint {
     const refusal = this.#refusal(stream);

@@ -1,10 +1,8 @@
 /** The stream `operations` of an open log: what happened besides the allocations is written there. */
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
-import type { Runner } from '../../projections/runner.ts';
-import type { EventStore } from '../store/event-store.ts';
-import { foldedStream } from '../write/folded-stream.ts';
-import { Writer, type WriterHooks, type WriterTools } from '../write/writer.ts';
+import { foldedStream, type LogParts } from '../write/folded-stream.ts';
+import { Writer } from '../write/writer.ts';
 import { nothing, operationsDecider } from './decide.ts';
 
 export const OPERATIONS = 'operations';
@@ -12,14 +10,8 @@ export const OPERATIONS = 'operations';
 export class Operations {
   readonly #writer: Writer<null, OperationsFact, OperationsFact, null>;
 
-  constructor(parts: {
-    store: EventStore;
-    logId: string;
-    runner: Runner;
-    tools: WriterTools;
-    hooks?: WriterHooks;
-  }) {
-    const folded = foldedStream(parts.runner, nothing, OPERATIONS);
+  constructor(parts: LogParts) {
+    const folded = foldedStream(parts, nothing, OPERATIONS);
     this.#writer = new Writer({ ...parts, stream: OPERATIONS, decider: operationsDecider, folded });
   }
 

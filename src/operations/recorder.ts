@@ -61,7 +61,7 @@ export class Recorder {
   readonly #firsts = new Map<string, Promise<void>>();
   readonly #writing = new Set<Promise<void>>();
   #isStartRecorded = false;
-  /** Said once: a log that was moved to another store may be opened again after days. */
+  /** Reported once: a log that was moved or rolled back may be opened again after days. */
   #isStartFailureTold = false;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -137,10 +137,11 @@ export class Recorder {
     try {
       await operations.record(fact, actor);
     } catch (error) {
-      this.#isStartRecorded = isRolledBack(error);
-      const isMoved = error instanceof DomainError && error.code === 'moved';
-      if (!isMoved || !this.#isStartFailureTold) this.#parts.onFailure(fact, actor, error as Error);
-      this.#isStartFailureTold ||= isMoved;
+      this.#isStartRecorded = false;
+      const mayLast =
+        error instanceof DomainError && (error.code === 'moved' || error.code === 'rolled-back');
+      if (!mayLast || !this.#isStartFailureTold) this.#parts.onFailure(fact, actor, error as Error);
+      this.#isStartFailureTold ||= mayLast;
     }
   }
 

@@ -92,11 +92,16 @@ export class Relay {
 
   /**
    * Publishes until `stop`, and connects again for ever when Kafka or the store fails.
-   * @param refusal why nothing may be published
+   * @param refusal why nothing may be published now; `run` may be called again when that has passed
    * @throws FeedError when it must not go on; the refusal
    */
   run(refusal?: Error): Promise<void> {
-    this.#running ??= (refusal ? Promise.reject(refusal) : this.#run()).finally(() => {
+    if (refusal) {
+      this.#isOver = true;
+      return Promise.reject(refusal);
+    }
+    this.#isOver = false;
+    this.#running ??= this.#run().finally(() => {
       this.#isOver = true;
     });
     return this.#running;

@@ -4,13 +4,11 @@ import { v5 } from 'uuid';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration, StudyFact } from '../../events/study.ts';
 import { logHistory, type Recovery } from '../../projections/log.ts';
-import type { Runner } from '../../projections/runner.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import { DomainError } from '../errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import type { EventStore } from '../store/event-store.ts';
-import { foldedStream } from '../write/folded-stream.ts';
-import { Writer, type WriterHooks, type WriterTools, type Written } from '../write/writer.ts';
+import { foldedStream, type LogParts } from '../write/folded-stream.ts';
+import { Writer, type Written } from '../write/writer.ts';
 import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { studyDecider } from './decide.ts';
 import { type StudyState, studyState } from './state.ts';
@@ -25,13 +23,7 @@ export interface Study {
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
 
 export class Studies {
-  readonly #parts: {
-    store: EventStore;
-    logId: string;
-    runner: Runner;
-    tools: WriterTools;
-    hooks?: WriterHooks;
-  };
+  readonly #parts: LogParts;
   readonly #writers = new Map<string, StudyWriter>();
   /** By name; only of studies that exist, because names that clients make up must not fill the memory. */
   readonly #streams = new Map<string, string>();
@@ -41,13 +33,7 @@ export class Studies {
   /** Registrations under way or failed, by stream. */
   readonly #registering = new Map<string, Promise<unknown>>();
 
-  constructor(parts: {
-    store: EventStore;
-    logId: string;
-    runner: Runner;
-    tools: WriterTools;
-    hooks?: WriterHooks;
-  }) {
+  constructor(parts: LogParts) {
     this.#parts = parts;
   }
 
@@ -114,7 +100,7 @@ export class Studies {
     return this.#suspended.has(stream);
   }
 
-  /** @throws DomainError `overloaded`, `unavailable`, `halted`, `rolled-back`, `moved` */
+  /** @throws DomainError `overloaded`, `unavailable`, and what the write gate refuses */
   submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
     const isFirst = command.type === 'register' || command.type === 'recover';
     const awaited = isFirst ? undefined : this.#awaitedRecovery(stream);
@@ -179,7 +165,7 @@ export class Studies {
   #writer(stream: string): StudyWriter {
     const existing = this.#writers.get(stream);
     if (existing) return existing;
-    const folded = foldedStream(this.#parts.runner, studyState, stream);
+    const folded = foldedStream(this.#parts, studyState, stream);
     const writer: StudyWriter = new Writer({ ...this.#parts, stream, decider: studyDecider, folded });
     this.#writers.set(stream, writer);
     return writer;

@@ -1,25 +1,40 @@
 import type { Projection } from '../../projections/projection.ts';
 import type { Runner } from '../../projections/runner.ts';
-import { movedError } from '../log/moved.ts';
-import type { FoldedStream } from './writer.ts';
+import type { Act, WriteGate } from '../log/write-gate.ts';
+import type { EventStore } from '../store/event-store.ts';
+import type { FoldedStream, WriterHooks, WriterTools } from './writer.ts';
 
-/** The stream that a writer decides against, as the runner folds it. */
+/** What the writers of one log share. */
+export interface LogParts {
+  readonly store: EventStore;
+  readonly logId: string;
+  readonly runner: Runner;
+  readonly gate: Pick<WriteGate, 'refusal'>;
+  readonly tools: WriterTools;
+  readonly hooks?: WriterHooks;
+}
+
+/**
+ * The stream that a writer decides against, as the runner folds it.
+ * @param act what the gate is asked for
+ */
 export function foldedStream<State>(
-  runner: Runner,
+  { runner, gate }: Pick<LogParts, 'runner' | 'gate'>,
   projection: Projection<State>,
   stream: string,
+  act: Act = 'write',
 ): FoldedStream<State> {
   return foldedAs(runner, stream, {
     state: () => runner.state(projection, stream),
-    closed: () => movedError(runner.movement(stream)),
+    refusal: () => gate.refusal(stream, act),
   });
 }
 
-/** As `foldedStream`, for a writer that decides against something else, or to whom a closed stream is open. */
+/** As `foldedStream`, for a writer that decides against something else, or may write where no other may. */
 export function foldedAs<State>(
   runner: Runner,
   stream: string,
-  { state, closed }: { state(): State; closed(): Error | undefined },
+  { state, refusal }: { state(): State; refusal(): Error | undefined },
 ): FoldedStream<State> {
   return {
     get state() {
@@ -31,11 +46,8 @@ export function foldedAs<State>(
     get lastAt() {
       return runner.lastAt(stream);
     },
-    get halted() {
-      return runner.halted(stream);
-    },
-    get closed() {
-      return closed();
+    get refusal() {
+      return refusal();
     },
     catchUp: () => runner.catchUp(stream),
     accept: (events, records) => runner.accept(events, records),

@@ -26,10 +26,8 @@ export interface FoldedStream<State> {
   readonly revision: number;
   /** `at` of the last event. */
   readonly lastAt: string | undefined;
-  /** Set when the stream cannot be understood: nothing may be decided then. */
-  readonly halted: Error | undefined;
-  /** Set when the stream goes on in another store: nothing may be written here then. */
-  readonly closed: Error | undefined;
+  /** Why nothing may be written to it now, if so. */
+  readonly refusal: Error | undefined;
   catchUp(): Promise<void>;
   accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
   listen(listener: (event: LogEvent) => void): () => void;
@@ -65,8 +63,6 @@ export const DEFAULT_LIMITS: WriterLimits = {
 };
 
 export interface WriterHooks {
-  /** Why nothing may be written to any stream, if that is so. */
-  refusal?(): Error | undefined;
   /** The store acknowledged events of these types. */
   onAppend?(seconds: number, types: readonly string[]): void;
   onConflict?(): void;
@@ -147,11 +143,11 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   /**
    * Decides a command, and answers once its fact is durable.
-   * @throws DomainError `overloaded` (not taken), `unavailable` (not known to be written), `halted`, and what refuses
-   *   every command: `rolled-back`, `moved`
+   * @throws DomainError `overloaded` (not taken), `unavailable` (not known to be written), and what the write gate
+   *   refuses: `halted`, `rolled-back`, `moved`, `endangered`
    */
   submit(command: Command, actor: Actor): Promise<Written<Outcome>> {
-    const refusal = this.#hooks.refusal?.();
+    const { refusal } = this.#folded;
     if (refusal) return Promise.reject(refusal);
     if (this.#queue.length >= this.#limits.queue)
       return Promise.reject(
@@ -202,10 +198,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     for (let attempt = 0; ; attempt++) {
       items = this.#dropLate(items);
       if (items.length === 0) return [];
-      if (this.#folded.halted)
-        throw new DomainError('halted', 'this stream cannot be read completely; see the log of the service');
       // By now a command may have waited, or another process been first with it.
-      const refusal = this.#folded.closed ?? this.#hooks.refusal?.();
+      const { refusal } = this.#folded;
       if (refusal) throw refusal;
       const batch = this.#decide(items);
       const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);

@@ -11,7 +11,6 @@ import { verifyLog } from '../../src/audit/verify.ts';
 import { moveLog } from '../../src/copy/move-log.ts';
 import { openIdentity } from '../../src/ledger/identity.ts';
 import { keyringInMemory } from '../../src/ledger/keyring.ts';
-import { movedError } from '../../src/log/moved.ts';
 import type { EventStore } from '../../src/store/event-store.ts';
 import { EventStoreDbStore } from '../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
@@ -21,6 +20,7 @@ import { Studies } from '../../src/study/studies.ts';
 import { systemTools } from '../../src/write/tools.ts';
 import { EventStoreDbServer } from '../support/eventstoredb/server.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize } from '../support/facts.ts';
+import { openGate } from '../support/open-gate.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const server = await new EventStoreDbServer().start();
@@ -32,8 +32,7 @@ const PARTICIPANTS = 700;
 async function open(store: EventStore, logId: string) {
   const runner = new Runner(store, logId, [logHistory, studyState, access, studyConfig]);
   await runner.rebuild();
-  const hooks = { refusal: () => movedError(runner.movement('log')) };
-  const parts = { store, logId, runner, tools: systemTools(), hooks };
+  const parts = { store, logId, runner, gate: openGate(runner), tools: systemTools() };
   return { studies: new Studies(parts), keys: new Keys(parts) };
 }
 

@@ -11,6 +11,7 @@ import { foldedStream } from '../../src/write/folded-stream.ts';
 import { Writer, type WriterHooks, type WriterLimits } from '../../src/write/writer.ts';
 import { NURSE, STREAM } from './facts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
+import { openGate } from './open-gate.ts';
 
 export interface WritingProcess {
   readonly runner: Runner;
@@ -35,7 +36,7 @@ export function writingProcess(
     logId: LOG_ID,
     stream: STREAM,
     decider: studyDecider,
-    folded: foldedStream(runner, studyState, STREAM),
+    folded: foldedStream({ runner, gate: openGate(runner) }, studyState, STREAM),
     tools: fixedTools(series),
     limits,
     hooks,

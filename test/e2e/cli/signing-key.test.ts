@@ -141,7 +141,7 @@ it('an instance with a file of its own takes participants again when the new key
   await expect.poll(() => post(`b${n++}`), { timeout: 5000 }).toBe(503);
   await expect.poll(() => other.output.stderr, { timeout: 5000 }).toContain('bring the new file');
   copyFileSync(file('signing-key'), own);
-  expect(await post('c')).toBe(200);
+  await expect.poll(() => post('c'), { timeout: 30_000 }).toBe(200);
   await other.stop();
   await service.stop();
   expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);

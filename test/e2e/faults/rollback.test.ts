@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -72,6 +73,31 @@ describe('a restored backup that is older than what was signed', () => {
     expect((await randomize('c')).status).toBe(503);
   });
 
+  it('takes no record of any kind from a command, whatever part of the log that command reads', async () => {
+    await service.stop();
+    const before = new LogCheck(data).check().records;
+    const explained = await urn(['explain', '--study', 'Sleep', '--id', 'a', '--data', data]);
+    expect([explained.code, explained.stderr]).toEqual([
+      0,
+      expect.stringContaining(
+        'it could not be recorded that you see this: the log is not the one that it was',
+      ),
+    ]);
+    const content = ['--content', 'blinded', '--out', file('bundle.zip')];
+    expect((await urn(['bundle', '--study', 'Sleep', ...content, '--data', data])).code).toBe(0);
+    for (const args of [
+      ['keys', 'add', 'nurse'],
+      ['studies', 'resume', 'Sleep', '--reason', 'x'],
+      ['signing-key', 'rotate', '--reason', 'x'],
+    ]) {
+      const { code, stderr } = await urn([...args, '--data', data]);
+      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('not the one that it was')]);
+    }
+    expect(new LogCheck(data).check().records).toBe(before);
+    await start();
+    expect((await randomize('c')).status).toBe(503);
+  });
+
   it('takes them once the newest copy is back', async () => {
     await service.stop();
     copyFileSync(file('newest'), file('backup'));
@@ -92,6 +118,40 @@ it('a database that lost a whole study does not register it anew', async () => {
   expect(service.output.stderr).toContain('this log takes no participants');
   expect((await randomize('a')).status).toBe(404);
   expect(await urnOk(['studies', 'list', '--data', data])).toBe('');
+});
+
+describe('a store that was emptied', () => {
+  beforeEach(async () => {
+    await run('a');
+    for (const name of ['urn.sqlite', 'urn.sqlite-wal', 'urn.sqlite-shm'])
+      rmSync(file(name), { force: true });
+  });
+
+  it('gets no other log in its place, with a signing key that lies elsewhere', async () => {
+    const key = join(newFolder(), 'signing-key');
+    copyFileSync(file('signing-key'), key);
+    rmSync(file('signing-key'));
+    for (const args of [
+      ['serve', '--port', '0'],
+      ['keys', 'add', 'nurse'],
+    ]) {
+      const { code, stderr } = await urn([...args, '--data', data, '--signing-key', key]);
+      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('none is begun in its place')]);
+    }
+    expect(new LogCheck(data).check().records).toBe(0);
+  });
+});
+
+it('a data folder that does not exist is made for what the log signs last, which then shows a rollback', async () => {
+  const store = file('elsewhere.sqlite');
+  const key = file('key');
+  const folder = join(newFolder(), 'not', 'there');
+  const args = ['--data', folder, '--store', `sqlite:${store}`, '--signing-key', key];
+  await urnOk(['keys', 'add', 'nurse', '--data', data, '--store', `sqlite:${store}`, '--signing-key', key]);
+  service = await serve({ data: folder, studies: TRIALS, args: args.slice(2) });
+  await expect.poll(() => existsSync(join(folder, 'last-checkpoints')), { timeout: 30_000 }).toBe(true);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  await service.stop();
 });
 
 it('another history of the same length is told from what was signed', async () => {

@@ -50,7 +50,7 @@ export async function relaying(data: string, settings: RelaySettings): Promise<R
     await log.rebuild();
     log.runner.follow();
     const stream = log.studies.streamOf(CONFIGURATION.name);
-    if (!log.rolledBack()) await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    if (!log.gate.rollback()) await log.studies.register(CONFIGURATION, undefined, OPERATOR);
     const made = makeRelay(log, settings, OPERATOR, logger);
     relay = made;
     const enrol = async (count: number) => {

@@ -5,12 +5,13 @@ import { Keys } from '../../../src/access/keys.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { openGate } from '../../support/open-gate.ts';
 
 function keysAt(time = '2026-03-01T09:00:00.000Z', store = new MemoryStore()) {
   const runner = new Runner(store, LOG_ID, [access]);
   const clock = { time };
   const tools = { ...fixedTools(), now: () => new Date(clock.time) };
-  return { keys: new Keys({ store, logId: LOG_ID, runner, tools }), runner, clock };
+  return { keys: new Keys({ store, logId: LOG_ID, runner, gate: openGate(runner), tools }), runner, clock };
 }
 
 async function issue(keys: Keys, expiresAt?: string): Promise<{ keyId: string; apiKey: string }> {

@@ -19,7 +19,6 @@ import { CopyError } from '../../../src/copy/copy-error.ts';
 import { moveLog } from '../../../src/copy/move-log.ts';
 import { DomainError } from '../../../src/errors.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { movedError } from '../../../src/log/moved.ts';
 import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { studyState } from '../../../src/study/state.ts';
@@ -27,6 +26,7 @@ import { Studies } from '../../../src/study/studies.ts';
 import { type Choices, choicesOf } from '../../support/choices.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { openGate } from '../../support/open-gate.ts';
 import { check } from '../../support/property.ts';
 import { Died, TurnedStore, Turns } from '../../support/turns.ts';
 
@@ -83,8 +83,7 @@ async function openProcess(world: World, inside: EventStore) {
   await runner.catchUp('log');
   if (runner.revision('log') < 0) return undefined;
   await runner.rebuild();
-  const hooks = { refusal: () => movedError(runner.movement('log')) };
-  const parts = { store, logId: LOG_ID, runner, tools, hooks };
+  const parts = { store, logId: LOG_ID, runner, gate: openGate(runner), tools };
   return { studies: new Studies(parts), keys: new Keys(parts), runner, inside };
 }
 type Process = NonNullable<Awaited<ReturnType<typeof openProcess>>>;

@@ -7,13 +7,13 @@ import { studyConfig } from '../../../projections/study-config.ts';
 import { abortMove } from '../../../src/copy/abort-move.ts';
 import { moveLog } from '../../../src/copy/move-log.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { movedError } from '../../../src/log/moved.ts';
 import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { studyState } from '../../../src/study/state.ts';
 import { Studies } from '../../../src/study/studies.ts';
 import { CONFIGURATION, LEVELS, NURSE, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { openGate } from '../../support/open-gate.ts';
 
 let series = 0;
 
@@ -34,8 +34,13 @@ async function begun(): Promise<MemoryStore> {
 async function openProcess(store: EventStore) {
   const runner = new Runner(store, LOG_ID, [logHistory, studyState, studyConfig]);
   await runner.rebuild();
-  const hooks = { refusal: () => movedError(runner.movement('log')) };
-  const studies = new Studies({ store, logId: LOG_ID, runner, tools: fixedTools(++series), hooks });
+  const studies = new Studies({
+    store,
+    logId: LOG_ID,
+    runner,
+    gate: openGate(runner),
+    tools: fixedTools(++series),
+  });
   return {
     register: () => studies.register(CONFIGURATION, undefined, OPERATOR),
     post: (id: string) =>

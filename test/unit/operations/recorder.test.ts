@@ -28,8 +28,8 @@ function scene({
     store,
     logId: LOG_ID,
     runner,
+    gate: { refusal: () => refusal },
     tools: fixedTools(series),
-    hooks: { refusal: () => refusal },
   });
   const clock = { time: 0, at: () => new Date(1.8e12 + clock.time).toISOString(), ms: () => clock.time };
   const failures: string[] = [];

@@ -6,10 +6,15 @@ import { studyState } from '../../../src/study/state.ts';
 import { Studies } from '../../../src/study/studies.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { openGate } from '../../support/open-gate.ts';
 
 function studiesAt(store = new MemoryStore(), series = 0) {
   const runner = new Runner(store, LOG_ID, [studyConfig, studyState]);
-  return { studies: new Studies({ store, logId: LOG_ID, runner, tools: fixedTools(series) }), runner, store };
+  return {
+    studies: new Studies({ store, logId: LOG_ID, runner, gate: openGate(runner), tools: fixedTools(series) }),
+    runner,
+    store,
+  };
 }
 const named = (name: string) => ({ ...CONFIGURATION, name });
 

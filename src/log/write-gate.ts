@@ -1,0 +1,130 @@
+/**
+ * Whether this process may write to a stream, or sign a checkpoint of it. Every writer asks before each batch, and the
+ * ledger before each signature; nothing else decides.
+ *
+ * The gate is closed until what the log signed last was compared with what is in the store. What a comparison finds
+ * missing keeps it closed until a recovery has declared the loss. Records that the store loses while this process runs
+ * keep it closed for as long as the process lives: what it has folded is no longer what the store holds.
+ */
+import { logHistory } from '../../projections/log.ts';
+import type { Runner } from '../../projections/runner.ts';
+import { DomainError } from '../errors.ts';
+import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/last-checkpoints.ts';
+import { lossOf } from '../ledger/loss.ts';
+import { LOG_STREAM } from './log-writer.ts';
+import { movedError } from './moved.ts';
+
+/** `recover` is to declare a loss, which a log that lacks records must allow. */
+export type Act = 'write' | 'sign' | 'recover';
+
+export interface WriteGateParts {
+  readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
+  /** Why there is no key to sign with, if so: no write could be given a receipt. */
+  readonly keyLoss?: () => DomainError | undefined;
+}
+
+/** Without these two, nobody knows who may do what, nor whether the log goes on here. */
+const NEEDED_BY_ALL = [LOG_STREAM, 'access'] as const;
+
+export class WriteGate {
+  readonly #runner: WriteGateParts['runner'];
+  readonly #keyLoss: () => DomainError | undefined;
+  #compared: 'all' | Set<string> = new Set();
+  #rollbacks: readonly Rollback[] = [];
+  #storeLoss: DomainError | undefined;
+  readonly #endangered = new Map<string, DomainError>();
+
+  constructor({ runner, keyLoss = () => undefined }: WriteGateParts) {
+    this.#runner = runner;
+    this.#keyLoss = keyLoss;
+  }
+
+  /** Why it may not be done; undefined when it may. */
+  refusal(stream: string, act: Act): DomainError | undefined {
+    return (
+      this.#keyLoss() ??
+      this.rollback(act) ??
+      (act === 'sign' ? this.#deadCopy(stream) : this.#unwritable(stream)) ??
+      this.#notCompared(stream)
+    );
+  }
+
+  /** Why the log is not what it was, if it lacks or has changed what it signed. */
+  rollback(act: Act = 'write'): DomainError | undefined {
+    if (this.#storeLoss) return this.#storeLoss;
+    if (this.#rollbacks.length === 0 || act === 'recover') return undefined;
+    const { recoveries } = this.#runner.state(logHistory, LOG_STREAM);
+    const [first, ...others] = this.#rollbacks.filter(({ signed }) => !lossOf(recoveries, signed));
+    return first && rollbackError(first, others.length);
+  }
+
+  /** What the store may yet do to this stream, if it is endangered. */
+  danger(stream: string): DomainError | undefined {
+    return this.#endangered.get(stream);
+  }
+
+  /**
+   * The log, or some of its streams, was compared with what it signed last.
+   * @param found the streams that do not extend it
+   */
+  compared(streams: 'all' | readonly string[], found: readonly Rollback[]): void {
+    // While a log is being copied into this store, its other records have yet to arrive.
+    if (found.length > 0 && this.#runner.movement(LOG_STREAM).status !== 'open') return;
+    const known = new Set(this.#rollbacks.map(({ signed }) => signed.stream));
+    this.#rollbacks = [...this.#rollbacks, ...found.filter(({ signed }) => !known.has(signed.stream))];
+    if (streams === 'all') this.#compared = 'all';
+    else if (this.#compared !== 'all') for (const stream of streams) this.#compared.add(stream);
+  }
+
+  /** Whether `compared` has covered the whole log. */
+  get isCompared(): boolean {
+    return this.#compared === 'all';
+  }
+
+  /** The store no longer holds what was read from it. @param why a sentence without its end */
+  storeLost(why: string): void {
+    this.#storeLoss ??= new DomainError('rolled-back', `${why} (${HINT})`);
+  }
+
+  /** The store may remove records of this stream; `undefined`: it no longer may. @param why with what to do */
+  endanger(stream: string, why: string | undefined): void {
+    if (why === undefined) this.#endangered.delete(stream);
+    else this.#endangered.set(stream, new DomainError('endangered', why));
+  }
+
+  #unwritable(stream: string): DomainError | undefined {
+    const runner = this.#runner;
+    const moved = movedError(runner.movement(LOG_STREAM)) ?? movedError(runner.movement(stream));
+    if (moved) return moved;
+    for (const needed of NEEDED_BY_ALL)
+      if (runner.halted(needed))
+        return new DomainError(
+          'halted',
+          `the stream ${needed} cannot be read completely; see the log of the service`,
+        );
+    if (runner.halted(stream))
+      return new DomainError('halted', 'this stream cannot be read completely; see the log of the service');
+    return this.#endangered.get(stream);
+  }
+
+  /** Where the source has LogReopened, a copy that was given up has CopyAborted: signed by one key, that would be a fork. */
+  #deadCopy(stream: string): DomainError | undefined {
+    const movement = this.#runner.movement(LOG_STREAM);
+    return stream === LOG_STREAM && movement.status === 'dead' ? movedError(movement) : undefined;
+  }
+
+  #notCompared(stream: string): DomainError | undefined {
+    if (this.#compared === 'all' || this.#compared.has(stream)) return undefined;
+    return (
+      movedError(this.#runner.movement(LOG_STREAM)) ??
+      new DomainError('unavailable', 'the log has not been read completely yet; try again shortly')
+    );
+  }
+}
+
+const HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md`;
+
+function rollbackError(first: Rollback, others: number): DomainError {
+  const more = others > 0 ? `, and so with ${others} more` : '';
+  return new DomainError('rolled-back', `${describeRollback(first)}${more} (${HINT})`);
+}

@@ -1,0 +1,9 @@
+import type { Runner } from '../../projections/runner.ts';
+import { WriteGate } from '../../src/log/write-gate.ts';
+
+/** The write gate of a log that has signed nothing yet, and so lacks nothing that it signed. */
+export function openGate(runner: Runner): WriteGate {
+  const gate = new WriteGate({ runner });
+  gate.compared('all', []);
+  return gate;
+}

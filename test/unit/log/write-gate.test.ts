@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import type { LogHistory, Recovery } from '../../../projections/log.ts';
+import type { Movement } from '../../../projections/movement.ts';
+import { DomainError } from '../../../src/errors.ts';
+import type { Rollback } from '../../../src/ledger/last-checkpoints.ts';
+import { WriteGate } from '../../../src/log/write-gate.ts';
+
+const STUDY = 'study-1';
+const CLOSED: Movement = { status: 'closed', move: 'm', to: 'elsewhere', ended: [] };
+const OPEN: Movement = { status: 'open', ended: [] };
+const SHORTER: Rollback = {
+  signed: { stream: STUDY, recovery: 0, size: 5, root: new Uint8Array(32) },
+  present: 3,
+};
+
+function scene() {
+  const log = {
+    recoveries: [] as Recovery[],
+    movement: OPEN,
+    halted: new Set<string>(),
+    keyLoss: undefined as DomainError | undefined,
+  };
+  const gate = new WriteGate({
+    runner: {
+      state: (<S>() => ({ publicKeys: [], recoveries: log.recoveries }) satisfies LogHistory as S) as never,
+      movement: () => log.movement,
+      halted: (stream) => (log.halted.has(stream) ? new Error('unreadable') : undefined),
+    },
+    keyLoss: () => log.keyLoss,
+  });
+  const codes = (stream = STUDY) =>
+    (['write', 'sign', 'recover'] as const).map((act) => gate.refusal(stream, act)?.code);
+  const declare = () => {
+    const of = { stream: STUDY, kept: 3 };
+    const streams = new Map([[STUDY, of]]);
+    log.recoveries = [{ recovery: 1, reason: 'disk', at: '2026-03-01T09:00:00.000Z', streams }];
+  };
+  return { log, gate, codes, declare };
+}
+
+const ALL = (code: string | undefined) => [code, code, code];
+
+describe('the write gate', () => {
+  it('is closed until the log was compared with what it signed last', () => {
+    const { gate, codes } = scene();
+    expect(codes()).toEqual(ALL('unavailable'));
+    gate.compared('all', []);
+    expect(codes()).toEqual(ALL(undefined));
+  });
+
+  it('opens for the streams that were compared, and for no other', () => {
+    const { gate, codes } = scene();
+    gate.compared(['access'], []);
+    expect(codes('access')).toEqual(ALL(undefined));
+    expect(codes()).toEqual(ALL('unavailable'));
+  });
+
+  it('closes the whole log when one stream lacks what was signed of it, but for declaring that', () => {
+    const { gate, codes } = scene();
+    gate.compared('all', [SHORTER]);
+    for (const stream of [STUDY, 'access', 'operations', 'study-2'])
+      expect(codes(stream)).toEqual(['rolled-back', 'rolled-back', undefined]);
+    expect(gate.refusal('access', 'write')?.message).toMatch(
+      /^the log is not the one that it was: it signed 5 records of study-1, which now ends after 3 \(hint: /,
+    );
+  });
+
+  it('is not opened by a later comparison of other streams', () => {
+    const { gate, codes } = scene();
+    gate.compared('all', [SHORTER]);
+    gate.compared(['operations'], []);
+    gate.compared('all', []);
+    expect(codes('operations')).toEqual(['rolled-back', 'rolled-back', undefined]);
+  });
+
+  it('is opened by a recovery that declares the loss', () => {
+    const { gate, codes, declare } = scene();
+    gate.compared('all', [SHORTER]);
+    declare();
+    expect(codes()).toEqual(ALL(undefined));
+  });
+
+  it('stays closed, even for a recovery, when the store lost records under the running process', () => {
+    const { gate, codes, declare } = scene();
+    gate.compared('all', []);
+    gate.storeLost('the log was restored from a backup');
+    declare();
+    expect(codes()).toEqual(ALL('rolled-back'));
+    expect(gate.refusal(STUDY, 'write')?.message).toContain('the log was restored from a backup (hint: ');
+  });
+
+  it('lets a log that was moved sign what it has, and write nothing', () => {
+    const { log, gate, codes } = scene();
+    gate.compared('all', []);
+    log.movement = CLOSED;
+    expect(codes()).toEqual(['moved', undefined, 'moved']);
+    log.movement = { status: 'dead', move: 'm' };
+    expect(codes()).toEqual(['moved', undefined, 'moved']);
+    expect(codes('log')).toEqual(ALL('moved'));
+  });
+
+  it('takes a log that is still being copied here for no loss, and compares it once it has arrived', () => {
+    const { log, gate, codes } = scene();
+    log.movement = CLOSED;
+    gate.compared('all', [SHORTER]);
+    expect(gate.isCompared).toBe(false);
+    expect(codes()).toEqual(ALL('moved'));
+    log.movement = OPEN;
+    expect(codes()).toEqual(ALL('unavailable'));
+    gate.compared('all', []);
+    expect(codes()).toEqual(ALL(undefined));
+  });
+
+  it('keeps a stream that cannot be read from being written, and all streams without log or access', () => {
+    const { log, gate, codes } = scene();
+    gate.compared('all', []);
+    log.halted.add(STUDY);
+    expect(codes()).toEqual(['halted', undefined, 'halted']);
+    expect(codes('study-2')).toEqual(ALL(undefined));
+    log.halted = new Set(['operations']);
+    expect(codes('study-2')).toEqual(ALL(undefined));
+    log.halted = new Set(['access']);
+    expect(codes('study-2')).toEqual(['halted', undefined, 'halted']);
+  });
+
+  it('keeps a stream from being written while the store may remove its records', () => {
+    const { gate, codes } = scene();
+    gate.compared('all', []);
+    gate.endanger(STUDY, 'the store will keep only 10 of its events (hint: remove $maxCount)');
+    expect(codes()).toEqual(['endangered', undefined, 'endangered']);
+    expect(codes('study-2')).toEqual(ALL(undefined));
+    gate.endanger(STUDY, undefined);
+    expect(codes()).toEqual(ALL(undefined));
+  });
+
+  it('lets nothing through without the signing key', () => {
+    const { log, gate, codes } = scene();
+    gate.compared('all', []);
+    log.keyLoss = new DomainError('identity', 'the key is not here');
+    expect(codes()).toEqual(ALL('identity'));
+  });
+});
