@@ -21,7 +21,7 @@ records/*.txt      the records of three streams: leaf hash, record, sealed secti
 checkpoints.txt    signed checkpoints (C2SP tlog-checkpoint): one for each stream, and those that were put in
 public-key.txt     the log's key, as its first record says (C2SP signed-note)
 manifest.json      SHA-256 of every file
-verify_bundle.py   the verifier: at most 250 lines of Python, to be read before it is run
+verify_bundle.py   the verifier: one file of plain Python, to be read before it is run
 
 To verify, with python3 and numpy (and the package cryptography, for signatures):
 
