@@ -22,12 +22,17 @@ import { makeMetrics } from '../src/metrics.ts';
 import { CONSTANT_RECORD } from './study.ts';
 
 const log = await openLog({ data: '.', store: 'memory:' }, cliActor());
+await log.rebuild();
 const issued = await log.keys.issue({ user: 'bench', scopes: ['read', 'randomize'] }, cliActor());
 if ('refused' in issued) throw new Error(issued.refused);
 const authentication = new Authentication(log.keys);
 const results = JSON.stringify([CONSTANT_RECORD]);
 
-const app = apiApp({ logger: makeLogger('info'), metrics: makeMetrics(() => 0), trustProxy: undefined });
+const app = apiApp({
+  logger: makeLogger('info'),
+  metrics: makeMetrics({ lagSeconds: () => 0, studies: () => new Map() }),
+  trustProxy: undefined,
+});
 route(app, '/study_participants', '[]', {
   POST: async (request, response) => {
     const locals = response.locals as Locals;

@@ -51,6 +51,7 @@ export class Runner {
   #position: Position | undefined;
   #subscription: Subscription | undefined;
   #caughtUpAt: number | undefined;
+  #isCutOff = false;
 
   constructor(
     store: EventStore,
@@ -88,11 +89,18 @@ export class Runner {
   /** Follows the log live, from where `rebuild` ended. */
   follow(): void {
     this.#subscription = this.#store.subscribe(this.#position, {
-      onRecords: (records) => this.#takeNext(records),
+      onRecords: (records) => {
+        this.#isCutOff = false;
+        this.#takeNext(records);
+      },
       onCaughtUp: () => {
+        this.#isCutOff = false;
         this.#caughtUpAt = performance.now();
       },
-      onError: (error) => this.#hooks.onStoreError?.(error),
+      onError: (error) => {
+        this.#isCutOff = true;
+        this.#hooks.onStoreError?.(error);
+      },
     });
   }
 
@@ -103,6 +111,11 @@ export class Runner {
   /** Seconds since the projections were last known to show the whole log; -1 before the first time. */
   lagSeconds(): number {
     return this.#caughtUpAt === undefined ? -1 : (performance.now() - this.#caughtUpAt) / 1000;
+  }
+
+  /** Whether the store could not be followed when it was last heard of. */
+  get isCutOff(): boolean {
+    return this.#isCutOff;
   }
 
   /** Reads one stream's tail from the store. Throws StoreError. */

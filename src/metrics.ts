@@ -1,6 +1,7 @@
 /** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RelayStatus } from './relay/relay.ts';
+import type { Standing } from './study/standing.ts';
 import type { WriterHooks } from './write/writer.ts';
 
 export interface Metrics {
@@ -11,8 +12,15 @@ export interface Metrics {
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** @param lagSeconds how long ago the projections last showed all of the log */
-export function makeMetrics(lagSeconds: () => number): Metrics {
+/** Of the running service, asked when the metrics are. */
+export interface Measured {
+  /** How long ago the projections last showed all of the log. */
+  lagSeconds(): number;
+  /** How many studies are in each state. */
+  studies(): ReadonlyMap<Standing['state'], number>;
+}
+
+export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -55,6 +63,15 @@ export function makeMetrics(lagSeconds: () => number): Metrics {
     registers,
     collect() {
       this.set(lagSeconds());
+    },
+  });
+  new Gauge({
+    name: 'urn_studies',
+    help: 'Studies in the log, by state; all but the open ones take no participants in this process',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of studies()) this.set({ state }, count);
     },
   });
   /** By method, route and status: finding a histogram by its labels takes longer than adding to it. */

@@ -4,11 +4,12 @@ import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
 import { History } from './audit/history.ts';
 import { Verifications } from './audit/verifications.ts';
-import { configurationDifferences, describeDifferences } from './configuration/differences.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
+import { suspendIfDiffering } from './configuration/suspend.ts';
 import { DomainError } from './errors.ts';
 import { httpApp } from './http/app.ts';
 import { Authentication } from './http/credentials.ts';
+import { countStates } from './http/readiness.ts';
 import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
@@ -46,7 +47,10 @@ export async function startService(
   onProgress?: (records: number) => void,
 ): Promise<Service> {
   let notReady: string | undefined = 'The service is starting and reads its log';
-  const metrics = makeMetrics(() => log.runner.lagSeconds());
+  const metrics = makeMetrics({
+    lagSeconds: () => log.runner.lagSeconds(),
+    studies: () => countStates(log.studies.standings().values()),
+  });
   let relay: Relay | undefined;
   let reopen: () => void = () => undefined;
   const log = await openLog(settings, actor, {
@@ -90,7 +94,7 @@ export async function startService(
       logger,
       metrics,
       notReady: () => notReady,
-      isMoved: () => log.gate.refusal(LOG_STREAM, 'write')?.code === 'moved',
+      writeRefusal: () => log.gate.refusal(LOG_STREAM, 'write'),
       trustProxy: settings.trustProxy,
       version: settings.version,
     });
@@ -225,7 +229,8 @@ async function registerStudies(
 ): Promise<void> {
   // First those that are there already: what their file says otherwise holds also when a log that was moved is opened again.
   const isNew = ({ configuration }: ConfiguredStudy) => !studies.find(configuration.name);
-  for (const { configuration, seed } of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
+  for (const wanted of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
+    const { configuration, seed } = wanted;
     const { name, mode } = configuration;
     // Reported when it was read; the other studies do not suffer.
     if (runner.halted(studies.streamOf(name))) continue;
@@ -234,17 +239,16 @@ async function registerStudies(
       : await studies.register(configuration, seed, actor);
     const study = studies.find(name);
     if (!study) throw new Error('a study that was registered is not in the projection');
-    const differences = configurationDifferences(study.registered, { configuration, seed });
     if (outcome === 'registered') {
       const { studyId } = study.registered;
       logger.info({ study: name, mode, studyId }, 'study registered');
-    } else if (differences.length > 0) {
-      studies.suspend(study.stream);
-      const lines = describeDifferences(differences, { secrets: 'withhold' });
+      continue;
+    }
+    const differences = suspendIfDiffering(studies, wanted);
+    if (differences)
       logger.error(
-        { study: name, differences: lines },
+        { study: name, differences },
         'study suspended: its file differs from what was registered',
       );
-    }
   }
 }

@@ -1,18 +1,21 @@
 /** What the commands about studies share: the log with everything folded, and a study in a few words. */
 import { participants } from '../../projections/participants.ts';
 import { type OpenLog, openLog } from '../app.ts';
+import { suspendIfDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import { logExists } from '../stores.ts';
+import type { Standing } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
-import { cliActor, type LogOptions, logSettings } from './options.ts';
+import { cliActor, type LogOptions, logSettings, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
+import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 
 export function summary(log: OpenLog, study: Study) {
-  const { configuration, paused } = study.registered;
+  const { configuration } = study.registered;
   return {
     name: configuration.name,
     mode: configuration.mode,
-    state: log.runner.halted(study.stream) ? 'UNREADABLE' : paused ? 'paused' : 'open',
+    ...log.studies.standing(study.stream),
     participants: log.runner.state(participants, study.stream).inOrder.length,
     target: configuration.targetEnrollment,
     revision: study.revision,
@@ -21,6 +24,31 @@ export function summary(log: OpenLog, study: Study) {
 
 export function enrolled(count: number, target: number | undefined): string {
   return target === undefined ? `${count} participants` : `${count} of ${target} participants`;
+}
+
+/** For list and show, which say of a study whether `urn serve` with the same file lets anybody enrol. */
+export function studiesOption() {
+  return option(
+    '--studies <file>',
+    `the studies file that the service has: a study that it describes otherwise is suspended (default: ${DEFAULT_STUDIES_FILE}, if it exists)`,
+  );
+}
+
+/** Suspends in this process what `urn serve` with the same file would. A file that was not named may be somebody else's. */
+export function suspendAsServed(log: OpenLog, studiesFile: string | undefined): void {
+  try {
+    for (const configured of readStudiesFile(studiesFile).studies)
+      suspendIfDiffering(log.studies, configured);
+  } catch (error) {
+    if (studiesFile !== undefined || !(error instanceof UsageError)) throw error;
+    note(`warning: whether a study is suspended is not known: ${error.message}`);
+  }
+}
+
+/** Why a study takes no participants, in a line; undefined for an open one. */
+export function whyClosed({ state, reason, since }: Standing): string | undefined {
+  if (state === 'open') return undefined;
+  return [since === undefined ? state : `${state} since ${since}`, reason].join(': ');
 }
 
 /** Opens the log with everything folded; undefined when there is none, since reading should not begin one. */

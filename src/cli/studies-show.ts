@@ -13,14 +13,16 @@ import {
   REVISION_FORM,
 } from '../audit/moment.ts';
 import { foldUntil } from '../audit/past.ts';
+import { openOrPaused } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { result, table } from './output.ts';
-import { enrolled, summary, withStudies } from './studies-log.ts';
+import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 
 interface ShowOptions extends LogOptions {
   json?: boolean;
+  studies?: string;
   revision?: string;
   at?: string;
 }
@@ -38,6 +40,7 @@ export function showCommand(): Command {
         'as it stood at this instant in UTC, such as 2027-06-30T12:00:00Z: up to the first event that is later',
       ),
     )
+    .addOption(studiesOption())
     .addOption(jsonOption())
     .action(show);
 }
@@ -47,6 +50,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const now = log?.studies.find(name);
     if (!log || !now) throw unknownStudy(name);
+    suspendAsServed(log, options.studies);
     const {
       study,
       counts,
@@ -59,7 +63,8 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     await recordDisclosure(log, said);
     const { configuration, registeredAt, seedSource, seedWeak, recoveries, paused, studyId } =
       study.registered;
-    const overview = { ...summary(log, study), participants: count };
+    const standing = moment ? openOrPaused(paused) : log.studies.standing(study.stream);
+    const overview = { ...summary(log, study), ...standing, participants: count };
     const firstCheckpoint = log.ledger.maySign(study.stream)
       ? log.ledger.checkpoint(study.stream, 1).note
       : undefined;
@@ -93,7 +98,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
         ? []
         : [['not shown', `${now.revision - study.revision} later events, the first of ${nextAt}`]]),
       ['mode', overview.mode],
-      ['state', paused ? `${overview.state} since ${paused.at}: ${paused.reason}` : overview.state],
+      ['state', whyClosed(overview) ?? overview.state],
       ['participants', enrolled(overview.participants, overview.target)],
       ['registered', registeredAt],
       ['study id', studyId],

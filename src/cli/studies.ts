@@ -13,7 +13,7 @@ import {
 } from './options.ts';
 import { note, result, table } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
-import { enrolled, summary, withStudies } from './studies-log.ts';
+import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 import { showCommand } from './studies-show.ts';
 
 type Options = LogOptions & { json?: boolean };
@@ -25,7 +25,11 @@ export function studiesCommand(): Command[] {
       .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
       .addOption(jsonOption())
       .action(check),
-    logCommand('list').description('the studies in the log').addOption(jsonOption()).action(list),
+    logCommand('list')
+      .description('the studies in the log, and which of them take participants')
+      .addOption(studiesOption())
+      .addOption(jsonOption())
+      .action(list),
     showCommand(),
     stateCommand('pause', 'take no new participants, in every process that serves this log, within a second'),
     stateCommand('resume', 'take participants again'),
@@ -63,8 +67,9 @@ async function check(options: Options & { studies?: string }): Promise<void> {
   if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
 }
 
-async function list(options: Options): Promise<void> {
+async function list(options: Options & { studies?: string }): Promise<void> {
   await withStudies(options, async (log) => {
+    if (log) suspendAsServed(log, options.studies);
     const rows = log ? log.studies.list().map((study) => summary(log, study)) : [];
     if (options.json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0)
@@ -72,11 +77,12 @@ async function list(options: Options): Promise<void> {
     else
       result(
         table(
-          rows.map(({ name, mode, state, participants: count, target }) => [
-            name,
-            mode,
-            state,
-            enrolled(count, target),
+          rows.map((row) => [
+            row.name,
+            row.mode,
+            row.state,
+            enrolled(row.participants, row.target),
+            whyClosed(row) ?? '',
           ]),
         ),
       );

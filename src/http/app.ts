@@ -1,12 +1,15 @@
 /** The Express application: which path leads where, and what happens when something goes wrong. */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { DomainError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { docsRouter } from './docs.ts';
 import type { Locals } from './locals.ts';
 import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
-import { HttpProblem, MOVED, problemOf } from './problem.ts';
+import { HttpProblem, problemOf } from './problem.ts';
+import { parseQuery } from './query.ts';
+import { countStates, describeStates, notWritable } from './readiness.ts';
 import { noteRefusal } from './refusal.ts';
 import { API_HEADERS, SUCCESS, send } from './reply.ts';
 import { getBalance } from './routes/balance.ts';
@@ -25,8 +28,8 @@ export interface HttpParts extends StudyRoutes {
   /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
   readonly trustProxy: number | string | undefined;
   readonly version: string;
-  /** Whether the log was moved to another store, and takes nothing in this one. */
-  readonly isMoved: () => boolean;
+  /** Why nothing may be written to the log. */
+  readonly writeRefusal: () => DomainError | undefined;
 }
 
 type Handler = (request: Request, response: Response) => void | Promise<void>;
@@ -54,9 +57,16 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/healthz', '[]', { GET: ok });
   route(app, '/readyz', '[]', {
     GET: (request, response) => {
-      // Reading goes on; but a proxy in front should ask the service at the other store.
-      ready(() => parts.notReady() ?? (parts.isMoved() ? MOVED : undefined));
-      return ok(request, response);
+      ready(parts.notReady);
+      const query = parseQuery(request.url);
+      const purpose = query.get('urn.for');
+      if (purpose !== undefined && purpose !== 'writing')
+        throw new HttpProblem(400, 'urn.for is not "writing" (leave it out to ask whether reads work)');
+      const counts = countStates(parts.studies.standings().values());
+      if (purpose === 'writing')
+        ready(() => notWritable(counts, parts.writeRefusal(), parts.runner.isCutOff));
+      const message = describeStates(counts) ?? SUCCESS;
+      send(response, { status: 200, message, results: '{}' });
     },
   });
   route(app, '/metrics', '[]', {

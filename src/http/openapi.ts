@@ -82,10 +82,20 @@ export function openApiDocument(version: string): Json {
       ...EVIDENCE_PATHS,
       '/healthz': { get: operational('The process is alive', 'health') },
       '/readyz': {
-        get: operational(
-          'The service is ready: its projections have caught up with the log, which was not moved to another store',
-          'readiness',
-        ),
+        get: {
+          ...operational(
+            'Reads work: the projections have caught up with the log. The message counts the studies that take no participants, by state',
+            'readiness',
+          ),
+          parameters: [
+            {
+              name: 'urn.for',
+              in: 'query',
+              description: 'Asks instead whether a POST can work',
+              schema: { type: 'string', enum: ['writing'] },
+            },
+          ],
+        },
       },
     },
     components: {

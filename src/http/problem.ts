@@ -31,7 +31,7 @@ const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSe
 };
 
 /** The error itself names hosts and files, which are the operator's. */
-export const MOVED =
+const MOVED =
   'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)';
 
 /** The problem to tell the client, or undefined for an unexpected error, whose words stay inside. */

@@ -11,6 +11,7 @@ import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';
 import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { studyDecider } from './decide.ts';
+import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
 
 export interface Study {
@@ -19,6 +20,9 @@ export interface Study {
   /** Revision that `registered` and every projection of this study show. */
   readonly revision: number;
 }
+
+const DIFFERS =
+  'the studies file differs from what was registered (hint: urn studies check shows the differences)';
 
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
 
@@ -100,17 +104,25 @@ export class Studies {
     return this.#suspended.has(stream);
   }
 
+  /** Whether the study takes participants in this process. */
+  standing(stream: string): Standing {
+    const { gate, runner } = this.#parts;
+    const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
+    const suspension = this.isSuspended(stream) ? DIFFERS : undefined;
+    return standingOf(runner, stream, refusal, suspension);
+  }
+
+  /** Of all studies in the log, also those of which nothing can be read. By stream. */
+  standings(): Map<string, Standing> {
+    const streams = this.#parts.runner.streams().filter((stream) => stream.startsWith('study-'));
+    return new Map(streams.map((stream) => [stream, this.standing(stream)]));
+  }
+
   /** @throws DomainError `overloaded`, `unavailable`, and what the write gate refuses */
   submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
     const isFirst = command.type === 'register' || command.type === 'recover';
-    const awaited = isFirst ? undefined : this.#awaitedRecovery(stream);
-    if (awaited)
-      return Promise.reject(
-        new DomainError(
-          'rolled-back',
-          `recovery ${awaited.recovery} of the log was declared, but the generator of this study was not begun anew yet (hint: run urn recover again, or restart the service)`,
-        ),
-      );
+    const awaits = isFirst ? undefined : this.#awaitsRecovery(stream);
+    if (awaits) return Promise.reject(awaits);
     const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
     if (registering) return registering.then(() => this.submit(stream, command, actor));
     return this.#writer(stream).submit(command, actor);
@@ -139,6 +151,17 @@ export class Studies {
       renewed.push(registered.configuration.name);
     }
     return renewed;
+  }
+
+  #awaitsRecovery(stream: string): DomainError | undefined {
+    const awaited = this.#awaitedRecovery(stream);
+    return (
+      awaited &&
+      new DomainError(
+        'rolled-back',
+        `recovery ${awaited.recovery} of the log was declared, but the generator of this study was not begun anew yet (hint: run urn recover again, or restart the service)`,
+      )
+    );
   }
 
   /** The last recovery that names this study, if its generator was not begun anew since. */

@@ -42,12 +42,16 @@ const takeKey = (to: string) => {
   copyFileSync(join(place('home'), 'signing-key'), join(place(to), 'signing-key'));
 };
 
-/** As a copier that dies when it has closed every stream and copied all, at the last moment. */
-async function beginTo(target: string): Promise<void> {
+type At = (stream: string, record: string) => boolean;
+const AT_ITS_END: At = (_, record) => record.includes('"LogArrived"');
+const WHEN_LOG_IS_CLOSED: At = (stream, record) => stream !== 'log' && record.includes('"LogMoved"');
+
+/** As a copier that dies when it would write this to the target: it has closed every stream, and copied all or some. */
+async function beginTo(target: string, dies = AT_ITS_END): Promise<void> {
   const [here, there] = [new SqliteStore(database('home')), new SqliteStore(database(target))];
   const dying = Object.assign(Object.create(there), {
     append: (stream: string, revision: number, records: readonly RecordBytes[]) => {
-      if (records.some(({ record }) => String(record).includes('"LogArrived"'))) throw new Error('died');
+      if (records.some(({ record }) => dies(stream, String(record)))) throw new Error('died');
       return there.append(stream, revision, records);
     },
     readAll: (after?: Position) => there.readAll(after),
@@ -83,13 +87,19 @@ describe('a move that has begun', () => {
   it('closes the log for services and commands, in the source and in the target', async () => {
     const [source] = running as [Service];
     await beginTo('away');
-    await within(HEARD_WITHIN_MS, async () => (await ask(source.url, '/readyz')).status === 503);
+    const forWriting = { parameters: { 'urn.for': 'writing' } };
+    await within(HEARD_WITHIN_MS, async () => (await ask(source.url, '/readyz', forWriting)).status === 503);
+    expect(await ask(source.url, '/readyz')).toMatchObject({
+      status: 200,
+      message: expect.stringMatching(/no participants: \d moved$/),
+    });
     const { message } = await randomize(source, 'c');
     expect(message).toContain('The log is moved to another store');
     // Where to is the operator's.
     expect(message).not.toContain('sqlite:');
     expect(await urn(['studies', 'list', '--data', place('home')])).toMatchObject({
       code: 0,
+      stdout: expect.stringMatching(/^Sleep .* moved since \S+Z: the log is moved to sqlite:/m),
       stderr: expect.stringContaining(`the log is moved to sqlite:${database('away')}`),
     });
     expect((await clientOf(source.url, key).list('Sleep')).results).toHaveLength(2);
@@ -124,6 +134,23 @@ describe('a move that has begun', () => {
       expect(verified.includes('the log was moved to sqlite:')).toBe(data === 'home');
     }
     expect([...new LogCheck(place('away')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
+  });
+
+  it('lets a service of the target wait for what is still to arrive, although it knows what was signed', async () => {
+    const [source] = running as [Service];
+    await beginTo('away', WHEN_LOG_IS_CLOSED);
+    const asked = () => clientOf(source.url, key).randomize('Sleep', 'c', COOK);
+    await within(HEARD_WITHIN_MS, async () => (await asked()).status === 503);
+    await source.stop();
+    takeKey('away');
+    copyFileSync(join(place('home'), 'last-checkpoints'), join(place('away'), 'last-checkpoints'));
+    const target = await start('away');
+    expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
+    expect((await copy('away')).code).toBe(0);
+    await within(HEARD_WITHIN_MS, async () => (await randomize(target, 'c')).status === 200);
+    await within(HEARD_WITHIN_MS, async () => (await ask(target.url, '/readyz')).message === 'Success');
+    await target.stop();
+    await urnOk(['verify', '--data', place('away')]);
   });
 
   it('is given up, and the log goes on where it was, and can be moved to a fresh store', async () => {

@@ -87,8 +87,13 @@ it('loses nothing and gives nobody two arms, however often the copier is killed'
   expect(refused.status).toBe(503);
   expect(refused.message).toMatch(/^Not done: The log is moved to another store, .*urn studies list\)$/);
   expect(refused.headers.get('retry-after')).toBe('30');
-  const isReady = async () => (await ask(both[1].url, '/readyz')).status === 503;
-  expect(await within(15_000, isReady)).toBeLessThan(HEARD_WITHIN_MS);
+  const forWriting = { parameters: { 'urn.for': 'writing' } };
+  const hasHeard = async () => (await ask(both[1].url, '/readyz', forWriting)).status === 503;
+  expect(await within(15_000, hasHeard)).toBeLessThan(HEARD_WITHIN_MS);
+  expect(await ask(both[1].url, '/readyz')).toMatchObject({
+    status: 200,
+    message: expect.stringMatching(/^\d stud.* no participants: \d moved$/),
+  });
   expect((await clientOf(both[1].url, key).list('One')).status).toBe(200);
   const source = new LogCheck(from).check();
   expect(source.participants('One').has('late')).toBe(false);

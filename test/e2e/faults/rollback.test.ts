@@ -58,6 +58,13 @@ describe('a restored backup that is older than what was signed', () => {
     expect(refused.headers.get('urn-receipt')).toBeNull();
     expect(await list()).toEqual(['a', 'b']);
     expect(service.output.stderr).toContain('this log takes no participants');
+    const states = { status: 200, message: '2 studies take no participants: 2 rolled-back' };
+    expect(await ask(service.url, '/readyz')).toMatchObject(states);
+    const forWriting = { parameters: { 'urn.for': 'writing' } };
+    expect(await ask(service.url, '/readyz', forWriting)).toMatchObject({ ...states, status: 503 });
+    expect(await urnOk(['studies', 'list', '--data', data])).toMatch(
+      /^Sleep .* rolled-back: the log is not/m,
+    );
     // Nothing is signed, for it could contradict what was.
     const parameters = { study: 'Sleep' };
     expect((await ask(service.url, '/checkpoint', { key: keys.user, parameters })).status).toBe(503);
@@ -148,7 +155,7 @@ it('a data folder that does not exist is made for what the log signs last, which
   const folder = join(newFolder(), 'not', 'there');
   const args = ['--data', folder, '--store', `sqlite:${store}`, '--signing-key', key];
   await urnOk(['keys', 'add', 'nurse', '--data', data, '--store', `sqlite:${store}`, '--signing-key', key]);
-  service = await serve({ data: folder, studies: TRIALS, args: args.slice(2) });
+  service = await serve({ data: folder, args: args.slice(2) });
   await expect.poll(() => existsSync(join(folder, 'last-checkpoints')), { timeout: 30_000 }).toBe(true);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   await service.stop();

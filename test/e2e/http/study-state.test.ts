@@ -1,6 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clientOf, within } from '../../support/client.ts';
-import { issueKey, type Service, serve, urnOk } from '../../support/service.ts';
+import { ask, clientOf, within } from '../../support/client.ts';
+import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -16,6 +18,21 @@ async function begun(data: string): Promise<{ key: string; service: Service }> {
   expect((await randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
   expect((await randomize('Ward', 'before', { ward: 'a' })).status).toBe(200);
   return { key, service };
+}
+
+/** What /readyz and /metrics say of the studies: the states that any study is in. */
+async function statesOf(url: string) {
+  const { message } = await ask(url, '/readyz');
+  const writing = await ask(url, '/readyz', { parameters: { 'urn.for': 'writing' } });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const counts = [...metrics.matchAll(/^urn_studies\{state="([a-z-]+)"\} (\d+)$/gm)].filter(
+    ([, , n]) => n !== '0',
+  );
+  return {
+    message,
+    writing: writing.status,
+    states: Object.fromEntries(counts.map(([, state, n]) => [state, Number(n)])),
+  };
 }
 
 /** What a study that takes no new participants still does. */
@@ -57,6 +74,20 @@ describe('a paused study', () => {
 
   it('does all else', async () => {
     await expectAllButNewParticipants(service.url, key);
+  });
+
+  it('is shown as paused, with the reason and since when, wherever a study’s state is shown', async () => {
+    expect(await statesOf(service.url)).toEqual({
+      message: '1 study takes no participants: 1 paused',
+      writing: 200,
+      states: { open: 1, paused: 1 },
+    });
+    const [sleep] = JSON.parse(await urnOk(['studies', 'list', '--json', '--data', data]));
+    expect(sleep).toMatchObject({ name: 'Sleep', state: 'paused', reason: 'a question – to the board' });
+    expect(Date.parse(sleep.since)).toBeLessThanOrEqual(Date.now());
+    expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
+      /^state +paused since \S+Z: a question – to the board$/m,
+    );
   });
 
   it('does not affect another', async () => {
@@ -122,6 +153,41 @@ describe('a study whose file changed', () => {
     await service.stop();
   });
 
+  it('is shown as suspended by the service, and by commands that are given the same file', async () => {
+    const studies = TRIALS.replace('ZZTREATA', 'Other');
+    service = await serve({ data, studies });
+    expect(await statesOf(service.url)).toEqual({
+      message: '1 study takes no participants: 1 suspended',
+      writing: 200,
+      states: { open: 1, suspended: 1 },
+    });
+    await service.stop();
+    const file = join(newFolder(), 'studies.yaml');
+    writeFileSync(file, studies);
+    const args = ['--studies', file, '--data', data];
+    const listed = await urnOk(['studies', 'list', ...args]);
+    expect(listed).toMatch(
+      /^Sleep +test +suspended .*suspended: the studies file differs .*urn studies check/m,
+    );
+    expect(listed).toMatch(/^Ward +test +open /m);
+    expect(await urnOk(['studies', 'show', 'Sleep', ...args])).toMatch(
+      /^state +suspended: the studies file/m,
+    );
+  });
+
+  it('is not ready for writing when no study of the log takes participants', async () => {
+    service = await serve({
+      data,
+      studies: TRIALS.replace('ZZTREATA', 'Other').replace('ward: [', 'ward: [z, '),
+    });
+    expect(await statesOf(service.url)).toEqual({
+      message: '2 studies take no participants: 2 suspended',
+      writing: 503,
+      states: { suspended: 2 },
+    });
+    await service.stop();
+  });
+
   it('is paused first, when it is paused as well', async () => {
     service = await serve({ data, studies: TRIALS.replace('ZZTREATA', 'Other') });
     const post = () => clientOf(service.url, key).randomize('Sleep', 'new', COOK);
@@ -173,6 +239,16 @@ describe('a study whose stream is damaged', () => {
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).not.toBeNull();
     }
+  });
+
+  it('is shown as halted, and the service as ready', async () => {
+    expect(await statesOf(service.url)).toEqual({
+      message: '1 study takes no participants: 1 halted',
+      writing: 200,
+      states: { open: 1, halted: 1 },
+    });
+    const [sleep] = JSON.parse((await urn(['studies', 'list', '--json', '--data', data])).stdout);
+    expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
   });
 
   it('does not affect another', async () => {
