@@ -27,11 +27,13 @@ export async function ask(url: string, path: string, options: Ask = {}): Promise
   const query = new URLSearchParams(Array.isArray(parameters) ? parameters : Object.entries(parameters));
   if (key !== undefined) query.append('api_key', key);
   const response = await fetch(`${url}${path}?${query}`, { method, headers });
-  return checked(response.status, response.headers, await response.text());
+  const text = await response.text();
+  // The one answer of 200 that says more: how many studies take no participants.
+  return checked(response.status, response.headers, text, path === '/readyz' ? /./ : undefined);
 }
 
 /** @throws AssertionError unless the body is an envelope of exactly three members that repeats the status */
-export function checked(status: number, headers: Headers, text: string): Answer {
+export function checked(status: number, headers: Headers, text: string, success = /^Success$/): Answer {
   expect(headers.get('content-type'), text).toBe('application/json');
   expect(headers.get('cache-control')).toBe('no-store');
   const body = JSON.parse(text);
@@ -40,7 +42,7 @@ export function checked(status: number, headers: Headers, text: string): Answer 
   expect(typeof body.message).toBe('string');
   expect(body.results).toBeTypeOf('object');
   expect(body.results).not.toBeNull();
-  if (status < 400) expect(body.message).toBe('Success');
+  if (status < 400) expect(body.message).toMatch(success);
   return { status, headers, text, message: body.message, results: body.results };
 }
 

@@ -58,7 +58,7 @@ describe('a restored backup that is older than what was signed', () => {
     expect(refused.headers.get('urn-receipt')).toBeNull();
     expect(await list()).toEqual(['a', 'b']);
     expect(service.output.stderr).toContain('this log takes no participants');
-    const states = { status: 200, message: '2 studies take no participants: 2 rolled-back' };
+    const states = { status: 200, message: '5 studies take no participants: 5 rolled-back' };
     expect(await ask(service.url, '/readyz')).toMatchObject(states);
     const forWriting = { parameters: { 'urn.for': 'writing' } };
     expect(await ask(service.url, '/readyz', forWriting)).toMatchObject({ ...states, status: 503 });

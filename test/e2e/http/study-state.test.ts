@@ -80,7 +80,7 @@ describe('a paused study', () => {
     expect(await statesOf(service.url)).toEqual({
       message: '1 study takes no participants: 1 paused',
       writing: 200,
-      states: { open: 1, paused: 1 },
+      states: { open: 4, paused: 1 },
     });
     const [sleep] = JSON.parse(await urnOk(['studies', 'list', '--json', '--data', data]));
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'paused', reason: 'a question – to the board' });
@@ -159,7 +159,7 @@ describe('a study whose file changed', () => {
     expect(await statesOf(service.url)).toEqual({
       message: '1 study takes no participants: 1 suspended',
       writing: 200,
-      states: { open: 1, suspended: 1 },
+      states: { open: 4, suspended: 1 },
     });
     await service.stop();
     const file = join(newFolder(), 'studies.yaml');
@@ -178,12 +178,12 @@ describe('a study whose file changed', () => {
   it('is not ready for writing when no study of the log takes participants', async () => {
     service = await serve({
       data,
-      studies: TRIALS.replace('ZZTREATA', 'Other').replace('ward: [', 'ward: [z, '),
+      studies: TRIALS.replaceAll('mode: test', 'mode: live'),
     });
     expect(await statesOf(service.url)).toEqual({
-      message: '2 studies take no participants: 2 suspended',
+      message: '5 studies take no participants: 5 suspended',
       writing: 503,
-      states: { suspended: 2 },
+      states: { suspended: 5 },
     });
     await service.stop();
   });
@@ -245,7 +245,7 @@ describe('a study whose stream is damaged', () => {
     expect(await statesOf(service.url)).toEqual({
       message: '1 study takes no participants: 1 halted',
       writing: 200,
-      states: { open: 1, halted: 1 },
+      states: { open: 4, halted: 1 },
     });
     const [sleep] = JSON.parse((await urn(['studies', 'list', '--json', '--data', data])).stdout);
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
