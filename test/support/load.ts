@@ -101,6 +101,11 @@ export class Account {
     return this.#acknowledged.size;
   }
 
+  /** How many participants of a study were acknowledged. */
+  acknowledgedIn(study: string): number {
+    return [...this.#acknowledged.keys()].filter((id) => this.#sent.get(id)?.study === study).length;
+  }
+
   /** Requests that were never answered, or answered with 503. */
   get open(): readonly Sent[] {
     return [...this.#open.values()];

@@ -11,16 +11,11 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** @param identity the user and group to run as; only the superuser may choose another */
-export function otherProcess(
-  args: readonly string[],
-  identity: { uid?: number; gid?: number } = {},
-): Promise<Ended> {
+/** @param before what the command line begins with */
+export function otherProcess(args: readonly string[], before: readonly string[] = []): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [script, ...args], {
-      ...identity,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const [command = '', ...all] = [...before, process.execPath, script, ...args];
+    const child = spawn(command, all, { stdio: ['ignore', 'pipe', 'pipe'] });
     let out = '';
     let err = '';
     child.stdout.on('data', (chunk) => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { WITHOUT_OVERRIDE } from './without-override.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
 /** Generous: a machine may be busy with other tests. */
@@ -25,9 +26,8 @@ export interface Finished {
 export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** User and group to run as; only the superuser may choose others. */
-  readonly uid?: number;
-  readonly gid?: number;
+  /** File modes hold it back, even when the superuser runs the tests. */
+  readonly heedsModes?: boolean;
 }
 
 /** Runs a command that ends by itself, such as `urn('keys', ['list'])`. */
@@ -120,12 +120,19 @@ function studiesFile(data: string, text: string): string {
 }
 
 /** A command that runs until it is told to end. */
-export function start(args: readonly string[], { env = {}, cwd = tmpdir(), ...identity }: Surroundings = {}) {
+export function start(
+  args: readonly string[],
+  { env = {}, cwd = tmpdir(), heedsModes = false }: Surroundings = {},
+) {
   // The settings of whoever runs the tests are not those of the program under test.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('URN_'));
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  const [command = '', ...all] = [
+    ...(heedsModes ? WITHOUT_OVERRIDE : []),
+    ...[process.execPath, PROGRAM],
+    ...args,
+  ];
+  const child = spawn(command, all, {
     cwd,
-    ...identity,
     env: { ...Object.fromEntries(own), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -232,10 +232,9 @@ describe('urn recover', () => {
     await run('b');
     restore();
     // The declaration alone: as it is when the process is killed behind it.
+    const stopping = new URL('../../support/stop-after-declaring.mjs', import.meta.url);
     const child = await urn(['recover', '--data', data, '--reason', 'x'], {
-      env: {
-        NODE_OPTIONS: `--import ${join(import.meta.dirname, '../../support/stop-after-declaring.mjs')}`,
-      },
+      env: { NODE_OPTIONS: `--import ${stopping}` },
     });
     expect(child.code).not.toBe(0);
     expect((await verify()).study.records).toBe(2);

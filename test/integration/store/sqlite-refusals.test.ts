@@ -1,7 +1,6 @@
 /** Files that are not a sound log of ours: refused with a clear message, and left byte for byte as they were found. */
 import {
   chmodSync,
-  chownSync,
   copyFileSync,
   existsSync,
   readdirSync,
@@ -18,6 +17,7 @@ import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Ended, otherProcess } from '../../support/other-process.ts';
 import { records } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { WITHOUT_OVERRIDE } from '../../support/without-override.ts';
 
 const newFolder = temporaryFolders();
 const newFile = () => join(newFolder(), 'urn.sqlite');
@@ -145,32 +145,27 @@ describe('is damaged, and is not touched:', () => {
 });
 
 describe('without the right to write:', () => {
-  const superuser = process.getuid?.() === 0;
-  const identity = superuser ? { uid: 65534, gid: 65534 } : {};
-  const give = (path: string, mode: number) => {
-    if (superuser) chownSync(path, 65534, 65534);
-    chmodSync(path, mode);
-  };
+  const open = (file: string) => otherProcess(['open', file], WITHOUT_OVERRIDE);
   const said = ({ said: lines }: Ended) => lines.at(-1);
 
   it('a folder in which no file can be made', async () => {
     const folder = newFolder();
-    give(folder, 0o500);
-    expect(said(await otherProcess(['open', join(folder, 'urn.sqlite')], identity))).toMatchObject({
+    chmodSync(folder, 0o500);
+    expect(said(await open(join(folder, 'urn.sqlite')))).toMatchObject({
       name: 'StoreError',
       failure: 'unavailable',
       message: expect.stringContaining(
         'hint: the service must be able to write to the file and to its folder',
       ),
     });
-    give(folder, 0o700);
+    chmodSync(folder, 0o700);
     expect(readdirSync(folder)).toEqual([]);
   });
 
   it('a folder in which no folder can be made', async () => {
     const folder = newFolder();
-    give(folder, 0o500);
-    expect(said(await otherProcess(['open', join(folder, 'data', 'urn.sqlite')], identity))).toMatchObject({
+    chmodSync(folder, 0o500);
+    expect(said(await open(join(folder, 'data', 'urn.sqlite')))).toMatchObject({
       name: 'StoreError',
       failure: 'unavailable',
       message: expect.stringContaining('cannot make the folder'),
@@ -179,10 +174,10 @@ describe('without the right to write:', () => {
 
   it('a log in a folder that can only be read', async () => {
     const file = await writtenFile();
-    give(file, 0o600);
-    give(join(file, '..'), 0o500);
+    chmodSync(file, 0o600);
+    chmodSync(join(file, '..'), 0o500);
     const before = readFileSync(file);
-    expect(said(await otherProcess(['open', file], identity))).toMatchObject({
+    expect(said(await open(file))).toMatchObject({
       name: 'StoreError',
       failure: 'unavailable',
       message: expect.stringContaining('hint: the service must be able to write'),
@@ -192,10 +187,10 @@ describe('without the right to write:', () => {
 
   it('a log that can only be read', async () => {
     const file = await writtenFile();
-    give(file, 0o400);
-    give(join(file, '..'), 0o700);
+    chmodSync(file, 0o400);
+    chmodSync(join(file, '..'), 0o700);
     const before = readFileSync(file);
-    expect(said(await otherProcess(['open', file], identity))).toMatchObject({
+    expect(said(await open(file))).toMatchObject({
       name: 'StoreError',
       failure: 'unavailable',
       message: expect.stringContaining('hint: the service must be able to write'),
