@@ -10,7 +10,7 @@ import { studyConfig } from '../projections/study-config.ts';
 import { Keys } from './access/keys.ts';
 import type { Verify } from './audit/verifications.ts';
 import { DomainError } from './errors.ts';
-import { type LogIdentity, openIdentity } from './ledger/identity.ts';
+import { type Beginning, type LogIdentity, openIdentity } from './ledger/identity.ts';
 import { LastCheckpoints } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import type { SignedState } from './ledger/loss.ts';
@@ -21,7 +21,8 @@ import { rotateSigningKey } from './log/rotation.ts';
 import { WriteGate } from './log/write-gate.ts';
 import { Operations } from './operations/operations.ts';
 import { type EventStore, StoreError } from './store/event-store.ts';
-import { type OpenStore, openStore, type StoreSettings } from './stores.ts';
+import { NoLogError, type StoreSettings } from './store-location.ts';
+import { type OpenStore, openStore } from './stores.ts';
 import { studyState } from './study/state.ts';
 import { Studies } from './study/studies.ts';
 import { systemTools } from './write/tools.ts';
@@ -70,21 +71,21 @@ export interface OpenLog {
   close(): Promise<void>;
 }
 
-export interface LogHooks extends RunnerHooks, WriterHooks {
+export interface LogHooks extends RunnerHooks, WriterHooks, Pick<Beginning, 'onBegun'> {
   onKeyLost?(error: Error): void;
   /** The log goes on after a move or a recovery, all of it was read again, and the write gate knows. */
   onReopened?(): void;
 }
 
 /**
- * Opens the log, and begins it when there is none. Only its stream `log` is folded yet, and nothing may be written:
+ * Opens the log, and begins it when there is none, unless the settings say that it must exist. Only its stream `log` is folded yet, and nothing may be written:
  * `rebuild` or `read` come first.
- * @throws StoreError, DomainError `identity`, RecordError
+ * @throws StoreError, DomainError `identity`, NoLogError, RecordError
  */
 export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHooks = {}): Promise<OpenLog> {
   const opened = await openStore(settings);
   try {
-    return await openIn(opened, settings.logName, actor, hooks);
+    return await openIn(opened, settings, actor, hooks);
   } catch (error) {
     await opened.store.close();
     throw error;
@@ -93,13 +94,16 @@ export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHoo
 
 async function openIn(
   { store, verify, keyring, startChecks, lastCheckpointsFile }: OpenStore,
-  logName: string | undefined,
+  settings: LogSettings,
   actor: Actor,
   hooks: LogHooks,
 ): Promise<OpenLog> {
   const tools = systemTools();
-  const expectNone = () => refuseNewLog(lastCheckpointsFile);
-  const identity = await openIdentity(store, keyring, logName, actor, tools, expectNone);
+  const identity = await openIdentity(store, keyring, settings.logName, actor, tools, {
+    ...hooks,
+    expectNone: () => refuseNewLog(lastCheckpointsFile),
+    refused: settings.mustExist ? new NoLogError(settings) : undefined,
+  });
   const { logId } = identity;
   const lastCheckpoints =
     lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);

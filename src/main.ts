@@ -27,6 +27,7 @@ const program = new Command('urn')
   });
 /** By name, in the order of the help. Each is loaded when it is asked for: its imports are most of its start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  init: async () => (await import('./cli/init.ts')).initCommand(),
   serve: async () => (await import('./cli/serve.ts')).serveCommand(),
   keys: async () => {
     const { keysCommand } = await import('./cli/keys.ts');

@@ -20,6 +20,7 @@ import { makeMetrics, registerRelay } from './metrics.ts';
 import { Recorder } from './operations/recorder.ts';
 import type { Relay } from './relay/relay.ts';
 import type { RelaySettings } from './relay/settings.ts';
+import { begunIn } from './store-location.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
@@ -56,6 +57,7 @@ export async function startService(
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
     onFolded: (stream) => relay?.noticed(stream),
+    onBegun: (logName) => logger.warn({ logName }, begunIn(settings, logName)),
     onClockSetBack: (stream, before, now) =>
       logger.warn(
         { stream, before, now },

@@ -2,20 +2,17 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { openLog } from '../app.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import { CONTENTS, type Content } from '../content.ts';
 import { parseOrigin } from '../ledger/checkpoint.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
-import { logExists } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { recordDisclosure } from './disclosed.ts';
+import { openExisting } from './open-log.ts';
 import {
-  cliActor,
   jsonOption,
   type LogOptions,
   logCommand,
-  logSettings,
   option,
   repeatedOption,
   UsageError,
@@ -64,9 +61,7 @@ async function run({ study, content, checkpoint = [], json, ...options }: Option
   const out = resolve(options.out ?? `${fileNameOf(study)}-${content}.zip`);
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
   const kept = checkpoint.flatMap(checkpointsIn);
-  const settings = logSettings(options);
-  if (!(await logExists(settings))) throw unknownStudy(study);
-  const log = await openLog(settings, cliActor());
+  const log = await openExisting(options);
   try {
     const { store, identity, studies, lastCheckpoints } = log;
     const stream = studies.streamOf(study);

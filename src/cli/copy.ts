@@ -1,6 +1,5 @@
 /** urn copy: takes a log to another store, or gives that up. */
 import type { Command } from 'commander';
-import { type LogSettings, openLog } from '../app.ts';
 import { abortMove } from '../copy/abort-move.ts';
 import { CopyError } from '../copy/copy-error.ts';
 import { logIdIn } from '../copy/log-stream.ts';
@@ -8,6 +7,7 @@ import { type Moved, moveLog } from '../copy/move-log.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../stores.ts';
 import { systemTools } from '../write/tools.ts';
+import { openExisting } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
@@ -90,7 +90,8 @@ async function run({
     ...(toStreamPrefix !== undefined && { streamPrefix: toStreamPrefix }),
   });
   if (source.id === target.id) throw new UsageError('--from and --to name the same store');
-  if (!source.exists) throw new UsageError(`there is no log to move: ${source.id} (hint: --from, or --data)`);
+  const noLog = () => new UsageError(`there is no log in ${source.id} (hint: --from, or --data)`);
+  if (!source.exists) throw noLog();
   if (abort && !target.exists)
     throw new UsageError(
       `there is no store ${target.id} (hint: a move that was begun nowhere needs no giving up)`,
@@ -104,15 +105,14 @@ async function run({
   };
   try {
     const here = await open(source);
+    const logId = await logIdIn(here);
+    if (logId === undefined) throw noLog();
     // A dry run makes nothing.
     const there = dryRun && !target.exists ? emptyStore() : await open(target);
-    const logId = await logIdIn(here);
-    if (logId === undefined)
-      throw new UsageError(`there is no log in ${source.id} (hint: --from, or --data)`);
     const foreign = await logIdIn(there);
     if (foreign !== undefined && foreign !== logId)
       throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
-    if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(settings);
+    if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(options);
     const { description } = source;
     const parts = {
       source: here,
@@ -146,7 +146,7 @@ async function run({
     isClosed = false;
     tell(moved, source, target, json === true);
     if (moved.move !== undefined && from === undefined && hasSigningKey(settings))
-      await noteWhatIsSigned(settings);
+      await noteWhatIsSigned(options);
   } catch (error) {
     if (isClosed)
       note(
@@ -187,9 +187,9 @@ function tell(
 }
 
 /** A log that lacks what it has signed must not be moved as if it were whole. Without its key nobody can tell. */
-async function refuseRolledBack(settings: LogSettings): Promise<void> {
+async function refuseRolledBack(options: LogOptions): Promise<void> {
   const shown = progress('records read');
-  const log = await openLog(settings, cliActor());
+  const log = await openExisting(options);
   try {
     await log.rebuild(shown.show);
     shown.end();
@@ -201,8 +201,8 @@ async function refuseRolledBack(settings: LogSettings): Promise<void> {
 }
 
 /** So that a backup of the source from before the move is recognized when it is served with this data folder. */
-async function noteWhatIsSigned(settings: LogSettings): Promise<void> {
-  const log = await openLog(settings, cliActor());
+async function noteWhatIsSigned(options: LogOptions): Promise<void> {
+  const log = await openExisting(options);
   try {
     await log.rebuild();
     const { ledger, lastCheckpoints } = log;

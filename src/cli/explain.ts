@@ -1,23 +1,14 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import { RecordError } from '../../events/record.ts';
-import { type OpenLog, openLog } from '../app.ts';
+import type { OpenLog } from '../app.ts';
 import { type Explanation, explain } from '../audit/explain.ts';
 import { explanationText } from '../audit/explanation-text.ts';
 import { foldUntil } from '../audit/past.ts';
-import { logExists } from '../stores.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
-import {
-  cliActor,
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  logSettings,
-  option,
-  UsageError,
-  unknownStudy,
-} from './options.ts';
+import { openExisting } from './open-log.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
 
 interface Options extends LogOptions {
@@ -41,9 +32,7 @@ export function explainCommand(): Command {
 }
 
 async function run(options: Options): Promise<void> {
-  const settings = logSettings(options);
-  if (!(await logExists(settings))) throw unknownStudy(options.study);
-  const log = await openLog(settings, cliActor());
+  const log = await openExisting(options);
   try {
     const explanation = await explained(log, options);
     await recordDisclosure(log, { what: 'explanation', study: options.study, participant: options.id });

@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { ApiKey } from '../../projections/access.ts';
 import { type Grant, refusal } from '../access/decide.ts';
-import { type OpenLog, openLog } from '../app.ts';
+import type { OpenLog } from '../app.ts';
+import { openExisting, openOrBegin } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
   type LogOptions,
   logCommand,
-  logSettings,
   option,
   repeatedOption,
   UsageError,
@@ -79,7 +79,7 @@ export function keysCommand(): Command[] {
 
 async function add(user: string, options: AddOptions): Promise<void> {
   const grant = grantOf(user, options);
-  await withKeys(options, async ({ keys, studies, runner }) => {
+  const issue = async ({ keys, studies, runner }: OpenLog) => {
     for (const name of grant.studies ?? []) {
       await runner.catchUp(studies.streamOf(name));
       if (!studies.find(name))
@@ -91,7 +91,8 @@ async function add(user: string, options: AddOptions): Promise<void> {
     const until = grant.expiresAt === undefined ? '' : `, refused from ${grant.expiresAt} on`;
     note(`key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); the key is shown only now:`);
     result(options.json ? JSON.stringify({ keyId, key: apiKey, ...grant }) : apiKey);
-  });
+  };
+  await withKeys(options, issue, openOrBegin);
 }
 
 /** @throws UsageError for what cannot be granted, before a log is opened or made */
@@ -197,9 +198,13 @@ async function revoke(keyId: string, options: LogOptions & { reason?: string }):
   });
 }
 
-/** Opens the log, and begins it when there is none, with the keys folded. */
-async function withKeys(options: LogOptions, use: (log: OpenLog) => Promise<void>): Promise<void> {
-  const log = await openLog(logSettings(options), cliActor());
+/** With the keys folded. @param open `openExisting` or `openOrBegin` */
+async function withKeys(
+  options: LogOptions,
+  use: (log: OpenLog) => Promise<void>,
+  open: (options: LogOptions) => Promise<OpenLog> = openExisting,
+): Promise<void> {
+  const log = await open(options);
   try {
     await log.read('access');
     const halted = log.runner.halted('access');

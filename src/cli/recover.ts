@@ -1,15 +1,16 @@
 /** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import { type OpenLog, openLog } from '../app.ts';
+import type { OpenLog } from '../app.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { SignedState } from '../ledger/loss.ts';
 import { parseVerifierKey } from '../ledger/verifier-key.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import { isLogInUse, logExists } from '../stores.ts';
+import { isLogInUse } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
+import { openExisting } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
@@ -83,30 +84,22 @@ export function recoverCommand(): Command {
     .action(run);
 }
 
-/** @throws UsageError */
-function refuseInUse(isInUse: boolean | undefined, stopped = false): void {
-  if (isInUse)
-    throw new UsageError(
-      'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)',
-    );
-  if (isInUse === undefined && !stopped)
-    throw new UsageError(
-      'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then say so with --stopped; --dry-run works beside them)',
-    );
-}
+const IN_USE =
+  'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)';
+const PERHAPS_IN_USE =
+  'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then say so with --stopped; --dry-run works beside them)';
 
 async function run({ reason, checkpoint = [], ...given }: Options): Promise<void> {
   const { dryRun, unproven, notMoved, stopped, json, ...options } = given;
   if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
   const kept = checkpoint.flatMap(checkpointsIn);
-  const settings = logSettings(options);
-  if (!(await logExists(settings)))
-    throw new UsageError('there is no log to recover (hint: name it with --data)');
   // A service that does not know of the loss would go on drawing between the declaration and the new generators.
-  if (!dryRun) refuseInUse(isLogInUse(settings), stopped);
+  const inUse = dryRun ? false : isLogInUse(logSettings(options));
+  if (inUse) throw new UsageError(IN_USE);
   const shown = progress('records read');
-  const log = await openLog(settings, cliActor());
+  const log = await openExisting(options);
   try {
+    if (inUse === undefined && !stopped) throw new UsageError(PERHAPS_IN_USE);
     await log.rebuild(shown.show);
     shown.end();
     const refusal = log.gate.refusal(LOG_STREAM, 'recover');

@@ -1,13 +1,12 @@
 /** urn relay */
 import type { Command } from 'commander';
-import { openLog } from '../app.ts';
 import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
 import { makeRelayMetrics } from '../metrics.ts';
 import { FeedError } from '../relay/feed-error.ts';
 import { type MetricsServer, serveMetrics } from '../relay/metrics-server.ts';
 import type { Relay } from '../relay/relay.ts';
-import { logExists } from '../stores.ts';
-import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
+import { openExisting } from './open-log.ts';
+import { cliActor, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
 
@@ -45,13 +44,10 @@ export function relayCommand(): Command {
 async function run(options: Options): Promise<void> {
   const settings = relaySettings(options);
   const metricsPort = portOf(options.metricsPort);
-  const log = logSettings(options);
-  if (!(await logExists(log)))
-    throw new UsageError('there is no log to publish (hint: name it with --data or --store)');
   const out = logDestination();
   const logger = makeLogger(options.logLevel, out);
   let relay: Relay | undefined;
-  const opened = await openLog(log, cliActor(), {
+  const opened = await openExisting(options, {
     onFolded: (stream) => relay?.noticed(stream),
     onHalted: (stream, error) =>
       logger.error(

@@ -1,18 +1,10 @@
 /** urn signing-key: which keys have signed the log, and another one from now on. */
 import type { Command } from 'commander';
 import { logHistory } from '../../projections/log.ts';
-import { type OpenLog, openLog } from '../app.ts';
+import type { OpenLog } from '../app.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import { logExists } from '../stores.ts';
-import {
-  cliActor,
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  logSettings,
-  option,
-  UsageError,
-} from './options.ts';
+import { openExisting } from './open-log.ts';
+import { cliActor, jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
 
 const HELP = `
@@ -55,9 +47,7 @@ async function rotate({ reason, ...options }: LogOptions & { reason: string }): 
 }
 
 async function withLog(options: LogOptions, use: (log: OpenLog) => Promise<void>): Promise<void> {
-  const settings = logSettings(options);
-  if (!(await logExists(settings))) throw new UsageError('there is no log (hint: name it with --data)');
-  const log = await openLog(settings, cliActor());
+  const log = await openExisting(options);
   try {
     await use(log);
   } finally {

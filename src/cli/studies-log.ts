@@ -1,12 +1,12 @@
 /** What the commands about studies share: the log with everything folded, and a study in a few words. */
 import { participants } from '../../projections/participants.ts';
-import { type OpenLog, openLog } from '../app.ts';
+import type { OpenLog } from '../app.ts';
 import { suspendIfDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import { logExists } from '../stores.ts';
 import type { Standing } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
-import { cliActor, type LogOptions, logSettings, option, UsageError } from './options.ts';
+import { openExisting } from './open-log.ts';
+import { type LogOptions, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 
@@ -51,15 +51,10 @@ export function whyClosed({ state, reason, since }: Standing): string | undefine
   return [since === undefined ? state : `${state} since ${since}`, reason].join(': ');
 }
 
-/** Opens the log with everything folded; undefined when there is none, since reading should not begin one. */
-export async function withStudies(
-  options: LogOptions,
-  use: (log: OpenLog | undefined) => Promise<void>,
-): Promise<void> {
-  const settings = logSettings(options);
-  if (!(await logExists(settings))) return use(undefined);
+/** Opens the log with everything folded. @throws NoLogError */
+export async function withStudies<T>(options: LogOptions, use: (log: OpenLog) => Promise<T>): Promise<T> {
   const shown = progress('records read');
-  const log = await openLog(settings, cliActor(), {
+  const log = await openExisting(options, {
     onHalted: (stream, error) =>
       note(`warning: stream ${stream} cannot be read any further: ${error.message}`),
   });
@@ -68,7 +63,7 @@ export async function withStudies(
     shown.end();
     const warning = log.gate.refusal(LOG_STREAM, 'write');
     if (warning) note(`warning: ${warning.message}`);
-    await use(log);
+    return await use(log);
   } finally {
     await log.close();
   }

@@ -48,8 +48,8 @@ export function showCommand(): Command {
 async function show(name: string, options: ShowOptions): Promise<void> {
   const moment = momentOf(options);
   await withStudies(options, async (log) => {
-    const now = log?.studies.find(name);
-    if (!log || !now) throw unknownStudy(name);
+    const now = log.studies.find(name);
+    if (!now) throw unknownStudy(name);
     suspendAsServed(log, options.studies);
     const {
       study,

@@ -1,7 +1,9 @@
 /** urn studies: check the file; list, show, pause and resume what is registered. */
 import type { Command } from 'commander';
+import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
+import { NoLogError } from '../store-location.ts';
 import {
   cliActor,
   jsonOption,
@@ -49,17 +51,16 @@ async function check(options: Options & { studies?: string }): Promise<void> {
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   const outcomes: { study: string; outcome: 'new' | 'as registered' | 'differs'; differences: string[] }[] =
     [];
-  await withStudies(options, async (log) => {
-    for (const { configuration, seed } of configured) {
-      const study = log?.studies.find(configuration.name);
-      const differences = study ? configurationDifferences(study.registered, { configuration, seed }) : [];
-      outcomes.push({
-        study: configuration.name,
-        outcome: !study ? 'new' : differences.length > 0 ? 'differs' : 'as registered',
-        differences: describeDifferences(differences, { secrets: 'show' }),
-      });
-    }
-  });
+  const registered = await registeredStudies(options);
+  for (const { configuration, seed } of configured) {
+    const study = registered.get(configuration.name);
+    const differences = study ? configurationDifferences(study, { configuration, seed }) : [];
+    outcomes.push({
+      study: configuration.name,
+      outcome: !study ? 'new' : differences.length > 0 ? 'differs' : 'as registered',
+      differences: describeDifferences(differences, { secrets: 'show' }),
+    });
+  }
   if (options.json) result(JSON.stringify({ studies: outcomes, warnings }, null, 2));
   else
     for (const { study, outcome, differences } of outcomes)
@@ -67,10 +68,22 @@ async function check(options: Options & { studies?: string }): Promise<void> {
   if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
 }
 
+/** By name. A file can be checked before there is a log. */
+async function registeredStudies(options: Options): Promise<Map<string, RegisteredStudy>> {
+  try {
+    const studies = await withStudies(options, async (log) => log.studies.list());
+    return new Map(studies.map(({ registered }) => [registered.configuration.name, registered]));
+  } catch (error) {
+    if (!(error instanceof NoLogError)) throw error;
+    note(`${error.message}\nso each study of the file is new`);
+    return new Map();
+  }
+}
+
 async function list(options: Options & { studies?: string }): Promise<void> {
   await withStudies(options, async (log) => {
-    if (log) suspendAsServed(log, options.studies);
-    const rows = log ? log.studies.list().map((study) => summary(log, study)) : [];
+    suspendAsServed(log, options.studies);
+    const rows = log.studies.list().map((study) => summary(log, study));
     if (options.json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0)
       note('no study is registered (hint: urn serve --studies FILE registers those of the file)');
@@ -97,8 +110,8 @@ async function setState(
   if (options.reason.trim() === '')
     throw new UsageError('--reason needs a text: it is recorded with the event');
   await withStudies(options, async (log) => {
-    const study = log?.studies.find(name);
-    if (!log || !study) throw unknownStudy(name);
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
     const { outcome } = await log.studies.submit(
       study.stream,
       { type: verb, reason: options.reason },

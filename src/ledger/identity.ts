@@ -43,11 +43,19 @@ export class LogIdentity {
   }
 }
 
+export interface Beginning {
+  /** Throws when a log is known to have been here, so that none must be begun. */
+  expectNone?(): void;
+  /** Why none may be begun by this command, if that is so. */
+  readonly refused?: DomainError | undefined;
+  /** This process has begun the log. */
+  onBegun?(logName: string): void;
+}
+
 /**
  * Reads who the log is, and begins it when the store is empty.
  *
  * @param wantedName name for a new log; undefined: "urn", and whatever name an existing log has
- * @param expectNone throws when a log is known to have been here, so that none must be begun
  * @throws DomainError `identity` when log, name and key do not belong together; RecordError; StoreError
  */
 export async function openIdentity(
@@ -56,11 +64,11 @@ export async function openIdentity(
   wantedName: string | undefined,
   actor: Actor,
   tools: WriterTools,
-  expectNone: () => void = () => undefined,
+  beginning: Beginning = {},
 ): Promise<LogIdentity> {
   const existing = await readIdentity(store);
-  if (!existing) expectNone();
-  const begun = existing ?? (await begin(store, keys, wantedName ?? 'urn', actor, tools));
+  if (!existing) beginning.expectNone?.();
+  const begun = existing ?? (await begin(store, keys, wantedName ?? 'urn', actor, tools, beginning));
   if (wantedName !== undefined && wantedName !== begun.logName)
     throw new DomainError(
       'identity',
@@ -118,8 +126,10 @@ async function begin(
   logName: string,
   actor: Actor,
   { newId, newSalt, now }: WriterTools,
+  { refused, onBegun }: Beginning,
 ): Promise<Begun> {
   await expectEmpty(store);
+  if (refused) throw refused;
   if (!LogCreated.data.shape.logName.safeParse(logName).success)
     throw new DomainError(
       'identity',
@@ -137,7 +147,10 @@ async function begin(
   const header = { id: newId(), log: logId, stream: 'log', revision: 0, at: now().toISOString(), actor };
   const record = encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt);
   const { type } = await store.append('log', NO_STREAM, [record]);
-  if (type === 'written') return { logId, logName, publicKeys: [key.publicKey] };
+  if (type === 'written') {
+    onBegun?.(logName);
+    return { logId, logName, publicKeys: [key.publicKey] };
+  }
   // Another process began the log at the same moment.
   const first = await readIdentity(store);
   if (!first) throw new DomainError('identity', 'the log was begun elsewhere but cannot be read');

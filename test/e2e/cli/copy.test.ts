@@ -321,10 +321,7 @@ it('says what is wrong with what it is asked for', async () => {
     [['--to', `sqlite:${database('none')}`, '--abort'], 'there is no store'],
     [['--to', `sqlite:${database('none')}`, '--abort', '--dry-run'], 'do not go together'],
     [['--to', `sqlite:${database('none')}`, '--reason', ' '], '--reason needs a text'],
-    [
-      ['--to', `sqlite:${database('home')}`, '--from', `sqlite:${database('none')}`],
-      'there is no log to move',
-    ],
+    [['--to', `sqlite:${database('home')}`, '--from', `sqlite:${database('none')}`], 'there is no log in'],
     [['--to', `sqlite:${database('other')}`, '--abort'], 'holds another log'],
     [[], "required option '--to <url>'"],
   ];

@@ -18,7 +18,9 @@ describe('urn keys add', () => {
     const { code, stdout, stderr } = await keys(data, 'add', 'edc');
     expect(code).toBe(0);
     expect(stdout).toMatch(KEY);
-    expect(stderr).toMatch(/^key k[0-9a-f]{12} for edc \(read,randomize\); the key is shown only now:\n$/);
+    expect(stderr).toMatch(
+      /^there was no log in .*\nkey k[0-9a-f]{12} for edc \(read,randomize\); the key is shown only now:\n$/,
+    );
     expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite']);
     expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated', 'ApiKeyIssued']);
   });
@@ -134,8 +136,9 @@ describe('urn keys add', () => {
 });
 
 describe('urn keys list', () => {
-  it('works on an empty data folder', async () => {
+  it('works on a log without a key', async () => {
     const data = newFolder();
+    await urnOk(['init', '--data', data]);
     expect(await keys(data, 'list')).toEqual({
       code: 0,
       stdout: '',

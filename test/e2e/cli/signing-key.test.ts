@@ -153,5 +153,5 @@ it('needs a reason, and a log', async () => {
   const empty = await urn(['signing-key', 'rotate', '--reason', ' ', '--data', data]);
   expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('--reason needs a text')]);
   const nowhere = await urn(['signing-key', 'show', '--data', newFolder()]);
-  expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log')]);
+  expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log in')]);
 });

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
-import { issueKey, type Service, serve, urn } from '../../support/service.ts';
+import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -138,12 +138,12 @@ describe('urn studies list', () => {
     });
   });
 
-  it('begins no log', async () => {
-    const empty = join(newFolder(), 'none');
+  it('of a log without a study is empty', async () => {
+    const empty = newFolder();
+    await urnOk(['init', '--data', empty]);
     const list = (...args: string[]) => urn(['studies', 'list', '--data', empty, ...args]);
     expect(await list()).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no study') });
     expect(await list('--json')).toMatchObject({ code: 0, stdout: '[]\n' });
-    expect(existsSync(empty)).toBe(false);
   });
 });
 
@@ -217,7 +217,7 @@ describe('urn studies pause and resume', () => {
 });
 
 describe('a log that is not there', () => {
-  it('is no error, but one that is lost is: the signing key is there, its database is not', async () => {
+  it('is told from one that is lost: the signing key is there, its database is not', async () => {
     const lost = newFolder();
     await issueKey(lost, 'edc');
     rmSync(join(lost, 'urn.sqlite'));

@@ -3,6 +3,7 @@ import { urn } from '../../support/service.ts';
 
 const COMMANDS = [
   [],
+  ['init'],
   ['serve'],
   ['keys'],
   ['keys', 'add'],

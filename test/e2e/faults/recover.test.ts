@@ -304,7 +304,7 @@ describe('urn recover', () => {
       expect.stringContaining('holds other records than the 3 that the log signed'),
     ]);
     const nowhere = await urn(['recover', '--reason', 'x', '--data', newFolder()]);
-    expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('no log to recover')]);
+    expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log in')]);
   });
 });
 

@@ -156,7 +156,7 @@ describe('services on one EventStoreDB', () => {
     expect(operations).toMatch(/started.*\n(.*\n)*.*stopped/);
     const elsewhere = await urn(['verify', '--store', log.store, '--stream-prefix', 'nobody']);
     expect(elsewhere.code).toBe(2);
-    expect(elsewhere.stderr).toMatch(/no log with the stream prefix "nobody".*--stream-prefix/);
+    expect(elsewhere.stderr).toMatch(/there is no log in .*stream prefix nobody.*--stream-prefix/);
   });
 
   it('never show the password of the store', async () => {

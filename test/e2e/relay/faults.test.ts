@@ -258,7 +258,7 @@ describe.skipIf(broker.missing)('urn relay', () => {
     expect(said).toContain('refuses the user "relay"');
     expect(said).not.toContain('ZZWRONG');
     const nothing = await urn(['relay', '--data', join(newFolder(), 'none'), '--kafka-brokers', address]);
-    expect(nothing.stderr).toContain('there is no log to publish');
+    expect(nothing.stderr).toContain('there is no log in');
     expect(nothing.code).toBe(2);
   });
 
