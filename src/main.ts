@@ -6,6 +6,7 @@ import { note } from './cli/output.ts';
 import { VERSION } from './cli/version.ts';
 import { DomainError } from './errors.ts';
 import { StoreError } from './store/event-store.ts';
+import { printable } from './text.ts';
 
 // Whatever is made from here on holds keys, seeds or treatments: for its owner alone.
 process.umask(0o077);
@@ -22,6 +23,11 @@ const program = new Command('urn')
     'after',
     '\nEvery option has an environment variable, URN_<NAME>, such as URN_PORT; the option wins.',
   )
+  // What was mistyped is repeated.
+  .configureOutput({
+    writeOut: (text) => process.stdout.write(printable(text)),
+    writeErr: (text) => process.stderr.write(printable(text)),
+  })
   .exitOverride((exit) => {
     process.exit(exit.exitCode === 0 ? 0 : 2);
   });

@@ -95,6 +95,12 @@ export function mayHoldLog(location: Location): boolean {
   return location.kind === 'eventstoredb' || existsSync(location.file);
 }
 
+/** Undefined for a log that is in no file. @throws DomainError as `locate` */
+export function databaseFile(settings: StoreSettings): string | undefined {
+  const location = locate(settings);
+  return location.kind === 'sqlite' ? location.file : undefined;
+}
+
 export function signingKeyFile({ data, signingKey }: StoreSettings): string {
   return signingKey === undefined ? join(resolve(data), 'signing-key') : resolve(signingKey);
 }

@@ -1,5 +1,6 @@
 /** An explanation as text, for a reader who knows trials: the steps and words are those of docs/method.md. */
 import type { BgState } from '../../events/study.ts';
+import { onOneLine } from '../text.ts';
 import type { Explanation } from './explain.ts';
 
 /** Whole numbers and doubles alike: a double is written with as many digits as tell it from all others. */
@@ -19,8 +20,7 @@ export function explanationText(explanation: Explanation): string {
     ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
     ...section('Compared with the record', comparison(explanation)),
   ];
-  // A name in an altered log may hold what a terminal obeys.
-  return lines.map((line) => line.replaceAll(/\p{Cc}/gu, ' ').trimEnd()).join('\n');
+  return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
 }
 
 /** Where the record differs, what was worked out is not what happened. */

@@ -31,7 +31,7 @@ export class EnrolmentReplay implements Replay<DisclosedEvent> {
       this.#treatmentProblem(event) ??
       this.#form.actorProblem(event);
     if (found) return [found];
-    this.#form.take(event);
+    this.#form.take(event, (id) => this.#ids.has(id));
     this.#evolve(event);
     return [];
   }

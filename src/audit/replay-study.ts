@@ -51,9 +51,13 @@ export class StudyReplay implements Replay {
     const next = evolve(this.#state, event);
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
     this.#state = isBegun ? { ...next, enrolled: new Known(), requests: new Known() } : next;
-    this.#form.take(event);
+    this.#form.take(event, (id) => this.#isEnrolled(id));
     if (event.type === 'ParticipantRandomized') this.participants++;
     return [];
+  }
+
+  #isEnrolled(id: string): boolean {
+    return this.#state.status !== 'unregistered' && this.#state.enrolled.get(id) !== undefined;
   }
 
   #problems(event: StudyEvent): readonly Problem[] {

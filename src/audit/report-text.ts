@@ -1,4 +1,6 @@
 /** The report for people. It says what was seen, and what that is worth, and never more. */
+
+import { onOneLine } from '../text.ts';
 import type {
   BundleReport,
   Divergence,
@@ -29,8 +31,7 @@ export function reportText(report: Report): string {
     '',
     ...verdict(report),
   ];
-  // A name or a reason may hold what a terminal obeys.
-  return lines.map((line) => line.replaceAll(/\p{Cc}/gu, ' ')).join('\n');
+  return lines.map(onOneLine).join('\n');
 }
 
 function trust({ trusted, untrustedKey }: Report): string[] {

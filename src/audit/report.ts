@@ -31,6 +31,7 @@ export type WarningCode =
   | 'revoked-key-used'
   | 'expired-key-used'
   | 'weak-seed'
+  | 'look-alike-ids'
   | 'recovered'
   | 'moved'
   | 'two-histories-signed';

@@ -8,6 +8,7 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { StudyOutcome } from '../study/commands.ts';
 import { IdPattern, problemsOfId } from '../study/participant-id.ts';
+import { lookAlikeForm } from '../text.ts';
 import { problem } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import type { Problem } from './report.ts';
@@ -46,6 +47,8 @@ export class StudyForm {
   #factors: readonly { readonly name: string; readonly levels: ReadonlySet<string> }[] | undefined;
   #idPattern: { readonly text: string; readonly compiled: IdPattern } | undefined;
   #name: string | undefined;
+  /** Ids that are not their own `lookAlikeForm`, which are few, by that form. */
+  readonly #unlike = new Map<string, string>();
 
   /** @param recoveredAt by revision: where the log's recoveries say that the generator begins anew */
   constructor(keys: KeyHistory, warnings: Warnings, recoveredAt: ReadonlyMap<number, Recovered>) {
@@ -82,10 +85,28 @@ export class StudyForm {
     return this.#keys.judge(event, { study: this.name ?? '', levels: event.data.levels }, this.#warnings);
   }
 
-  /** Takes in an event in which nothing is wrong, and remarks on it. */
-  take(event: DisclosedStudyEvent): void {
+  /**
+   * Takes in an event in which nothing is wrong, and remarks on it.
+   * @param isKnown whether there was a participant of that id
+   */
+  take(event: DisclosedStudyEvent, isKnown: (id: string) => boolean): void {
     if (event.type === 'StudyRegistered') this.#begin(event);
     if (event.type === 'StudyRecovered') this.#tellOfRecovery(event);
+    if (event.type === 'ParticipantRandomized') this.#tellOfLookAlike(event, isKnown);
+  }
+
+  /** Such ids were taken before, and still are from logs of that time. */
+  #tellOfLookAlike({ data, revision }: Of<'ParticipantRandomized'>, isKnown: (id: string) => boolean): void {
+    const { participantId: id } = data;
+    const form = lookAlikeForm(id);
+    const earlier = this.#unlike.get(form) ?? (form !== id && isKnown(form) ? form : undefined);
+    if (form !== id) this.#unlike.set(form, id);
+    if (earlier !== undefined)
+      this.#warnings.add(
+        'look-alike-ids',
+        `participant ${JSON.stringify(id)} looks like participant ${JSON.stringify(earlier)}: it may be one person who was randomized twice`,
+        revision,
+      );
   }
 
   #participantProblem({ participantId, levels }: Of<'ParticipantRandomized'>['data']): Problem | undefined {

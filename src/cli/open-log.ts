@@ -1,25 +1,47 @@
 /** How commands open the log: most of them only where there is one, so that a wrong folder stays as it is. */
 import { type LogHooks, type OpenLog, openLog } from '../app.ts';
+import { permissionWarnings } from '../permissions.ts';
 import { begunIn, isInMemory } from '../store-location.ts';
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
 
 /** @throws NoLogError when there is no log: then nothing was written */
-export function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
-  return openLog({ ...logSettings(options), mustExist: true }, cliActor(), hooks);
+export async function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
+  const log = await openLog({ ...logSettings(options), mustExist: true }, cliActor(), hooks);
+  warnOfPermissions(options);
+  return log;
 }
 
 /** Opens the log, and begins it where there is none, which it says. */
-export function openOrBegin(options: LogOptions, onBegun: () => void = () => undefined): Promise<OpenLog> {
+export async function openOrBegin(
+  options: LogOptions,
+  onBegun: () => void = () => undefined,
+): Promise<OpenLog> {
   const settings = logSettings(options);
   if (isInMemory(settings))
     throw new UsageError(
       'a log in memory is gone when this command ends (hint: --store sqlite:<file>, or leave out --store)',
     );
-  return openLog(settings, cliActor(), {
+  const log = await openLog(settings, cliActor(), {
     onBegun: (logName) => {
       note(begunIn(settings, logName));
       onBegun();
     },
   });
+  warnOfPermissions(options);
+  return log;
+}
+
+function warnOfPermissions(options: LogOptions): void {
+  for (const warning of permissionWarnings(logSettings(options), options.allowGroupKey))
+    note(`warning: ${warning}`);
+}
+
+/** Folds the keys of a log that was opened. @throws RecordError when they cannot be read */
+export async function readKeys({ read, runner, gate }: OpenLog): Promise<void> {
+  await read('access');
+  const halted = runner.halted('access');
+  if (halted) throw halted;
+  const warning = gate.refusal('access', 'write');
+  if (warning) note(`warning: ${warning.message}`);
 }

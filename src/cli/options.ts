@@ -38,6 +38,7 @@ export interface StoreOptions {
 export interface LogOptions extends StoreOptions {
   readonly signingKey?: string;
   readonly logName?: string;
+  readonly allowGroupKey?: boolean;
 }
 
 /** A command that only reads what stands in the store. */
@@ -67,7 +68,13 @@ export function logCommand(name: string): Command {
         "the log's signing key, the same for all instances (default: signing-key in --data)",
       ),
     )
-    .addOption(option('--log-name <name>', 'name for a new log (default: urn)'));
+    .addOption(option('--log-name <name>', 'name for a new log (default: urn)'))
+    .addOption(
+      option(
+        '--allow-group-key',
+        "the group of the signing key's file is meant to read it (a mounted secret)",
+      ),
+    );
 }
 
 export function jsonOption(): Option {

@@ -1,17 +1,18 @@
-/** Results on stdout, everything else on stderr. */
+/** Results on stdout, everything else on stderr; nothing that a terminal obeys, or does not show, on either. */
+import { onOneLine, printable } from '../text.ts';
 
 export function result(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${printable(text)}\n`);
 }
 
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printable(text)}\n`);
 }
 
 /** A line for each row, in columns of text, each as wide as its widest cell. */
 export function table(texts: readonly (readonly string[])[]): string {
-  // A reason may have lines of its own, or what a terminal obeys.
-  const rows = texts.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, ' ')));
+  // A reason may have lines of its own.
+  const rows = texts.map((row) => row.map(onOneLine));
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(cell.length, widest[i] ?? 0)),
     [],

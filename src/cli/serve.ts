@@ -5,7 +5,9 @@ import type { Command } from 'commander';
 import { participants } from '../../projections/participants.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
+import { permissionWarnings } from '../permissions.ts';
 import type { Service } from '../service.ts';
+import { isInMemory } from '../store-location.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
@@ -105,6 +107,9 @@ async function serve(options: ServeOptions): Promise<void> {
     shown.show,
   );
   shown.end();
+  if (!isInMemory(options))
+    for (const warning of permissionWarnings(logSettings(options), options.allowGroupKey))
+      logger.warn(warning);
   if (!isLoopback(options.host) && !tls && trustProxy === undefined)
     logger.warn(
       'listening beyond this machine without TLS: keys and allocations can be read on the way (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',

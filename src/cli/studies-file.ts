@@ -13,7 +13,7 @@ export const DEFAULT_STUDIES_FILE = 'studies.yaml';
  */
 export function readStudiesFile(named: string | undefined): StudiesFile {
   const file = named ?? DEFAULT_STUDIES_FILE;
-  if (named === undefined && !existsSync(file)) return { studies: [], warnings: [] };
+  if (named === undefined && !existsSync(file)) return { studies: [], warnings: [], liveByDefault: [] };
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));

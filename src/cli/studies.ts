@@ -1,9 +1,5 @@
 /** urn studies: check the file; list, show, pause and resume what is registered. */
 import type { Command } from 'commander';
-import type { RegisteredStudy } from '../../projections/study-config.ts';
-import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
-import { formatFinding } from '../configuration/finding.ts';
-import { NoLogError } from '../store-location.ts';
 import {
   cliActor,
   jsonOption,
@@ -14,7 +10,7 @@ import {
   unknownStudy,
 } from './options.ts';
 import { note, result, table } from './output.ts';
-import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+import { checkCommand } from './studies-check.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 import { showCommand } from './studies-show.ts';
 
@@ -22,11 +18,7 @@ type Options = LogOptions & { json?: boolean };
 
 export function studiesCommand(): Command[] {
   return [
-    logCommand('check')
-      .description('check the studies file, and compare it with what is registered in the log')
-      .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
-      .addOption(jsonOption())
-      .action(check),
+    checkCommand(),
     logCommand('list')
       .description('the studies in the log, and which of them take participants')
       .addOption(studiesOption())
@@ -44,40 +36,6 @@ function stateCommand(verb: 'pause' | 'resume', description: string): Command {
     .description(description)
     .addOption(option('--reason <text>', 'recorded with the event').makeOptionMandatory())
     .action((name: string, options: LogOptions & { reason: string }) => setState(verb, name, options));
-}
-
-async function check(options: Options & { studies?: string }): Promise<void> {
-  const { studies: configured, warnings } = readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
-  for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
-  const outcomes: { study: string; outcome: 'new' | 'as registered' | 'differs'; differences: string[] }[] =
-    [];
-  const registered = await registeredStudies(options);
-  for (const { configuration, seed } of configured) {
-    const study = registered.get(configuration.name);
-    const differences = study ? configurationDifferences(study, { configuration, seed }) : [];
-    outcomes.push({
-      study: configuration.name,
-      outcome: !study ? 'new' : differences.length > 0 ? 'differs' : 'as registered',
-      differences: describeDifferences(differences, { secrets: 'show' }),
-    });
-  }
-  if (options.json) result(JSON.stringify({ studies: outcomes, warnings }, null, 2));
-  else
-    for (const { study, outcome, differences } of outcomes)
-      result([`${study}: ${outcome}`, ...differences.map((line) => `  ${line}`)].join('\n'));
-  if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
-}
-
-/** By name. A file can be checked before there is a log. */
-async function registeredStudies(options: Options): Promise<Map<string, RegisteredStudy>> {
-  try {
-    const studies = await withStudies(options, async (log) => log.studies.list());
-    return new Map(studies.map(({ registered }) => [registered.configuration.name, registered]));
-  } catch (error) {
-    if (!(error instanceof NoLogError)) throw error;
-    note(`${error.message}\nso each study of the file is new`);
-    return new Map();
-  }
 }
 
 async function list(options: Options & { studies?: string }): Promise<void> {

@@ -26,6 +26,8 @@ export type StudiesFile = {
   readonly studies: ConfiguredStudy[];
   /** In the order of the file. */
   readonly warnings: Finding[];
+  /** Names of the studies whose mode is left out. */
+  readonly liveByDefault: string[];
 };
 
 /** In UTF-16 code units. The file is written by hand; a thousand studies fit. */
@@ -49,6 +51,9 @@ export function parseStudiesFile(text: string, fileName: string): StudiesFile {
   return {
     studies: studies.map(({ configuration, seed, line }) => ({ configuration, seed, line })),
     warnings: warnings.sorted(),
+    liveByDefault: studies
+      .filter(({ lines }) => !lines.has('mode'))
+      .map(({ configuration }) => configuration.name),
   };
 }
 

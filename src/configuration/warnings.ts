@@ -1,6 +1,7 @@
 /** What a studies file may say but should not: designs that can be predicted, or that unbalance the arms. */
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Refuse } from './finding.ts';
+import { warnAboutNames } from './name-warnings.ts';
 import type { ReadStudy } from './study.ts';
 import { quote } from './values.ts';
 
@@ -23,6 +24,7 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
   }
 
   const { w, alpha, beta, treatments } = configuration;
+  warnAboutNames(configuration, lineOf, warn);
   if (alpha > beta) {
     warn(
       urn.alpha.line ?? study.line,

@@ -25,7 +25,7 @@ export async function minRevisionShown(
 ): Promise<Query> {
   const wanted = parseRevision(query.get(MIN_REVISION) ?? '');
   if (wanted === undefined) throw new HttpProblem(400, `${MIN_REVISION} is not ${REVISION_FORM}`);
-  if (!(await isShown(runner, stream, wanted)))
+  if (!(await orUnavailable(runner.reach(stream, wanted, WAIT_MS))))
     throw new HttpProblem(
       503,
       `This instance shows revision ${runner.revision(stream)} of the study, and ${wanted} did not come within ${WAIT_MS / 1000} s (is it a revision of this study, as Urn-Revision told it?)`,
@@ -34,9 +34,10 @@ export async function minRevisionShown(
   return new Map([...query].filter(([name]) => name !== MIN_REVISION));
 }
 
-async function isShown(runner: Pick<Runner, 'reach'>, stream: string, wanted: number): Promise<boolean> {
+/** What is read of the log. @throws HttpProblem 503 when it cannot be read */
+export async function orUnavailable<T>(reading: Promise<T>): Promise<T> {
   try {
-    return await runner.reach(stream, wanted, WAIT_MS);
+    return await reading;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     throw new HttpProblem(503, 'The log cannot be read just now', { 'Retry-After': '1' });

@@ -144,7 +144,8 @@ const POST_HEADERS = [
   {
     name: 'X-On-Behalf-Of',
     in: 'header',
-    description: 'Who stood behind a shared key; recorded with the event',
+    description:
+      'Who stood behind a shared key; recorded with the event. In NFC, without characters that nobody sees.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
 ];

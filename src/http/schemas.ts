@@ -121,4 +121,7 @@ export const ParticipantId = z
   .superRefine((id, context) => {
     for (const message of problemsOfId(id)) context.addIssue({ code: 'custom', message });
   })
-  .meta({ description: 'Participant identifier: 1 to 128 characters' });
+  .meta({
+    description:
+      'Participant identifier: 1 to 128 characters. A new one is in NFC, without characters that nobody sees.',
+  });

@@ -64,9 +64,12 @@ export class StudyView {
     this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
-  /** @throws HttpProblem 400 naming every problem at once */
-  newParticipant(query: Query): NewParticipant {
-    const problems = prefixedParameters(query);
+  /**
+   * @param found problems that the request was found to have before
+   * @throws HttpProblem 400 naming every problem at once
+   */
+  newParticipant(query: Query, found: readonly string[]): NewParticipant {
+    const problems = [...found, ...prefixedParameters(query)];
     const id = check(this.#id, query.get('id'), problems);
     const levels = this.#levels.map(
       (level, i) => check(level, query.get(this.#factorNames[i] ?? ''), problems) ?? '',

@@ -2,6 +2,7 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createOnce, flush } from '../create-once.ts';
+import { refuseKeyOfOthers } from '../permissions.ts';
 import { loadSigningKey, makeSigningKey, type SigningKey } from './signing-key.ts';
 
 export interface Keyring {
@@ -17,12 +18,17 @@ export interface Keyring {
   loadOrMakeNext(logName: string): SigningKey;
 }
 
-/** In a file, for its owner alone; the next one in `<file>.next`. */
+/** In a file that nobody but its owner, and perhaps its group, may use; the next one in `<file>.next`. */
 export function keyringInFile(file: string): Keyring {
   const nextFile = `${file}.next`;
+  const read = (path: string) => {
+    const key = loadSigningKey(path);
+    refuseKeyOfOthers(path);
+    return key;
+  };
   const make = (path: string, name: string) => {
     createOnce(path, (draft) => writeFileSync(draft, `${makeSigningKey(name).secret}\n`));
-    return loadSigningKey(path);
+    return read(path);
   };
   const replace = () => {
     try {
@@ -36,7 +42,7 @@ export function keyringInFile(file: string): Keyring {
   return {
     load(publicKey) {
       if (existsSync(nextFile) && loadSigningKey(nextFile).publicKey === publicKey) replace();
-      return loadSigningKey(file);
+      return read(file);
     },
     loadOrMake: (name) => make(file, name),
     loadOrMakeNext: (name) => make(nextFile, name),

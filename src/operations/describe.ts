@@ -1,6 +1,7 @@
 /** Operations in words, a line for each. */
 import type { RefusalReason } from '../../events/operations.ts';
 import type { Actor, LogEvent } from '../../events/record.ts';
+import { onOneLine } from '../text.ts';
 import { OPERATIONS } from './operations.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
@@ -12,8 +13,7 @@ export function studyOf(event: LogEvent): string | undefined {
 
 /** When, who, what. @throws Error for an event of another stream */
 export function describeOperation(event: LogEvent): string {
-  // A name may hold what a terminal obeys.
-  return `${event.at}  ${who(event.actor)}  ${what(event)}`.replaceAll(/\p{Cc}/gu, ' ');
+  return onOneLine(`${event.at}  ${who(event.actor)}  ${what(event)}`);
 }
 
 function who(actor: Actor): string {

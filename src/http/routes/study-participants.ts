@@ -4,7 +4,10 @@ import type { Actor } from '../../../events/record.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
+import { problemsOfId } from '../../study/participant-id.ts';
+import { lookAlikeProblem } from '../../text.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
+import { orUnavailable } from '../min-revision.ts';
 import { momentOf, studyAt } from '../moment.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
@@ -71,11 +74,13 @@ export function randomizeParticipant(routes: StudyRoutes) {
     ['randomize'],
     async (request) => {
       const { http, query, accepted, study, view } = request;
-      const { id, levels } = view.newParticipant(query);
+      const behalf = onBehalfOf(http);
+      const unfit = lookAlikeProblems(query.get('id'), behalf);
+      const isNew = unfit.length > 0 && (await isUnknown(routes, request));
+      const { id, levels } = view.newParticipant(query, isNew ? unfit : []);
       if (!withinLimits(accepted.key, study, levels))
         throw new HttpProblem(403, 'This API key is limited to other levels than these');
       const { keyId, user } = accepted.key;
-      const behalf = onBehalfOf(http);
       const { accessRevision } = accepted;
       const actor: Actor =
         behalf === undefined
@@ -97,6 +102,24 @@ export function randomizeParticipant(routes: StudyRoutes) {
     },
     headersAreSound,
   );
+}
+
+/** Names that people cannot tell from others make no new participant. Whoever is recorded is found by any name. */
+function lookAlikeProblems(id = '', behalf = ''): string[] {
+  const [worse] = problemsOfId(id);
+  const named = [
+    ['id', worse === undefined ? lookAlikeProblem(id) : undefined],
+    ['the header X-On-Behalf-Of', lookAlikeProblem(behalf)],
+  ];
+  return named.flatMap(([what, problem]) => (problem === undefined ? [] : [`${what} ${problem}`]));
+}
+
+/** Whether the participant is not recorded, by another instance just now for example. */
+async function isUnknown({ runner }: StudyRoutes, { query, study }: StudyRequest): Promise<boolean> {
+  const { stream } = study;
+  const isRecorded = () => runner.state(participants, stream).byId.has(query.get('id') ?? '');
+  if (!isRecorded()) await orUnavailable(runner.catchUp(stream));
+  return !isRecorded();
 }
 
 function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, revision: number): StudyReply {

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Finished, urn, urnOk } from '../../support/service.ts';
+import { openLog } from '../../../src/app.ts';
+import { type Finished, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
 const KEY = /^urn_[A-Za-z0-9_-]{43}\n$/;
@@ -98,6 +100,51 @@ describe('urn keys add', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(KEY);
     expect(stderr).toContain('warning: no study "Misspelt" is registered yet');
+  });
+
+  it('refuses --where for what no study has, with the nearest name, unless it is insisted on', async () => {
+    const data = newFolder();
+    await (await serve({ data, studies: TRIALS })).stop();
+    const add = (...args: string[]) => keys(data, 'add', 'site', '--study', 'Sleep', ...args);
+    const misspelt = ['--where', 'local_site=30-Dupage Country'];
+    const hint = 'no level "30-Dupage Country" (hint: did you mean "30-Dupage County"?)';
+    const refused = await add(...misspelt);
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(hint) });
+    expect(refused.stderr).toContain('--force');
+    expect(await listed(data)).toEqual([]);
+    const forced = await add(...misspelt, '--force');
+    expect(forced).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`warning: factor "local_site" has ${hint}`),
+    });
+    const right = await add('--where', 'local_site=30-Dupage County');
+    expect(right).toMatchObject({ code: 0, stderr: expect.not.stringContaining('warning') });
+  });
+
+  it('warns where no study is registered that --where could be compared with', async () => {
+    const { code, stderr } = await keys(newFolder(), 'add', 'site', '--where', 'site=a');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('--where was not checked') });
+  });
+
+  it('refuses a new user who cannot be told from another, and gives one who is recorded further keys', async () => {
+    const data = newFolder();
+    const unfit = 'e\u200bdc';
+    for (const args of [
+      ['add', unfit],
+      ['add', 'Mu\u0308ller'],
+    ]) {
+      const { code, stdout, stderr } = await keys(data, ...args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(/the name of the user contains U\+(200B|0308), which/);
+    }
+    expect(readdirSync(data)).toEqual([]);
+    const log = await openLog({ data }, { cli: true, user: 'an older version' });
+    await log.read('access');
+    await log.keys.issue({ user: unfit, scopes: ['read'] }, { cli: true, user: 'an older version' });
+    await log.close();
+    expect((await keys(data, 'add', unfit)).code).toBe(0);
+    expect((await keys(data, 'add', `${unfit}2`)).code).toBe(2);
+    expect((await keys(data, 'list')).stdout).toContain('e\\u200bdc');
   });
 
   it.each([

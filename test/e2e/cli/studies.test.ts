@@ -35,7 +35,9 @@ describe('urn studies check', () => {
     const empty = join(newFolder(), 'none');
     const { code, stdout } = await urn(['studies', 'check', '--studies', file(TRIALS), '--data', empty]);
     expect(code).toBe(0);
-    expect(stdout).toBe('Sleep: new\nWard: new\nPatterned: new\nOrdered: new\nExact: new\n');
+    expect(stdout.match(/^\S.*$/gm)).toEqual(
+      ['Sleep', 'Ward', 'Patterned', 'Ordered', 'Exact'].map((name) => `${name}: new`),
+    );
     expect(existsSync(empty)).toBe(false);
   });
 
@@ -77,8 +79,77 @@ describe('urn studies check', () => {
         { outcome: 'as registered' },
         { outcome: 'as registered' },
       ],
-      warnings: [],
+      warnings: [
+        { line: expect.any(Number), message: expect.stringContaining('factor "1" has one level') },
+        { message: expect.stringContaining('"cafe\u0301" of "answer" differ by case, outer blanks or') },
+        { message: expect.stringContaining('"cafe\u0301" of "answer" contains U+0301, which') },
+      ],
     });
+  });
+
+  it('prints what would be registered, and says of a mode that is left out that it means live', async () => {
+    const text = [
+      'Left out:',
+      '  alpha: 1',
+      '  treatments: [MART, "RMC, Q"]',
+      '  factors: {sex: [Male, Female], site: ["11–Cook", "30"]}',
+      'Rehearsal:',
+      '  mode: test',
+      '  D: range',
+      '  w: 3',
+      '  starting_seed: 340282366920938463463374607431768211457',
+      '  id_pattern: "[0-9]+"',
+      '  target_enrollment: 30',
+      '  treatments: [a, b]',
+      '  factors: {x: [y, z]}',
+    ].join('\n');
+    const { code, stdout } = await studies('check', '--studies', file(text, 'printed.yaml'));
+    expect(code).toBe(0);
+    expect(stdout).toBe(`Left out: new
+  would be registered as
+  mode           live (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)
+  arms           "MART", "RMC, Q"
+  factor "sex"   "Male", "Female"
+  factor "site"  "11–Cook", "30"
+  urn            D=chisquare w=1 alpha=1 beta=1 urn_selection=method1
+  seed           drawn from the operating system
+Rehearsal: new
+  would be registered as
+  mode        test
+  arms        "a", "b"
+  factor "x"  "y", "z"
+  urn         D=range w=3 alpha=0 beta=1 urn_selection=method1
+  seed        given in the file
+  id pattern  [0-9]+
+  target      30 participants
+`);
+    const { stdout: json } = await studies('check', '--json', '--studies', file(text, 'printed.yaml'));
+    expect(JSON.parse(json).studies).toMatchObject([
+      { liveByDefault: true, seedSource: 'drawn', configuration: { mode: 'live', alpha: 1 } },
+      { liveByDefault: false, seedSource: 'configured', configuration: { mode: 'test', D: 'range' } },
+    ]);
+  });
+
+  it('refuses to register a name that cannot be told from another, or is too long; so does urn serve', async () => {
+    const alike = file('"Sleep\u200b":\n  treatments: [a, b]\n  factors: {x: [y, z]}\n', 'alike.yaml');
+    const long = file(
+      `Long:\n  treatments: [${'a'.repeat(201)}, b]\n  factors: {x: [y, ${'z'.repeat(201)}]}\n`,
+      'long.yaml',
+    );
+    for (const [path, reasons] of [
+      [alike, [/study "Sleep\\u200b": its name contains U\+200B, which nobody sees/]],
+      [long, [/study "Long": treatment 1 has more than 200 characters/, /level 2 of factor 1 has more/]],
+    ] as const)
+      for (const command of [
+        ['studies', 'check', '--data', data],
+        ['serve', '--port', '0', '--data', newFolder()],
+      ]) {
+        const { code, stdout, stderr } = await urn([...command, '--studies', path]);
+        expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+        expect(stderr).toContain('the studies file is refused:');
+        for (const reason of reasons) expect(stderr).toMatch(reason);
+        expect(stderr).not.toContain('aaa');
+      }
   });
 
   it('warns on stderr, with file and line, of what should not be', async () => {
@@ -87,7 +158,7 @@ describe('urn studies check', () => {
       'weak.yaml',
     );
     const { code, stdout, stderr } = await studies('check', '--studies', weak);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'A: new\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^A: new\n/) });
     expect(stderr).toContain(`warning: ${weak}:2: study "A": starting_seed is below 2^96`);
     expect(stderr).toContain(`warning: ${weak}:3: study "A": alpha (2) is greater than beta (1)`);
   });

@@ -41,9 +41,9 @@ describe('two different byte strings never become the same id: 400 for', () => {
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('not valid') });
   });
 
-  it('a replacement character is an id of its own, when it is sent', async () => {
+  it('a replacement character is refused by its name when it is sent: it stands for text that was lost', async () => {
     const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&id=%EF%BF%BD`);
-    expect(answer).toMatchObject({ status: 200, results: [{ id: '\ufffd' }] });
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id contains U+FFFD') });
   });
 
   it.each(['/study_config%ff', '/%zz', '/caf\u00e9'])(

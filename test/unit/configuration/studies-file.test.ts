@@ -286,10 +286,35 @@ describe('warnings', () => {
 
   it('tell so for many arms with the usual weights, at the line of the treatments', () => {
     const arms = (count: number) => Array.from({ length: count }, (_, arm) => `arm ${arm}`).join(', ');
-    const study = (count: number) => bareStudy('factors: {sex: [Male]}', `treatments: [${arms(count)}]`);
+    const study = (count: number) =>
+      bareStudy('factors: {sex: [Male, Female]}', `treatments: [${arms(count)}]`);
     expect(warningsOf(study(10))).toEqual([]); // 1/19
     expect(warningsOf(study(11))).toEqual([expect.stringMatching(/^3: .* 21 balls \(K = 11/)]);
     expect(warningsOf(`${study(11)}\n  w: 1`)).toEqual([expect.stringMatching(/^4: .* 21 balls/)]);
+  });
+
+  it('tell of names that a person takes for one', () => {
+    const factors = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
+    expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors))).toEqual([
+      expect.stringMatching(/^2: study "S": treatment 1 and treatment 2 differ by case, outer blanks or/),
+      expect.stringMatching(/^2: study "S": treatment 3 contains U\+00A0, a space other than/),
+      expect.stringMatching(/^3: study "S": factor "site" and factor "Site" differ by/),
+      expect.stringMatching(/^3: study "S": level "Cook" of "site" and level "Cook " of "site" differ by/),
+      expect.stringMatching(/^3: .*and level "cook" of "site" differ by/),
+      expect.stringMatching(/^3: .*and level "C\u200book" of "site" differ by/),
+      expect.stringMatching(/^3: .*level "C\u200book" of "site" contains U\+200B, which nobody sees/),
+    ]);
+  });
+
+  it('tell of factors with one level', () => {
+    expect(warningsOf(bareStudy('treatments: [A, B]', 'factors: {x: [y]}'))).toEqual([
+      expect.stringMatching(
+        /^3: .* factor "x" has one level.*\(hint: right for a trial without stratification/,
+      ),
+    ]);
+    expect(warningsOf(bareStudy('treatments: [A, B]', 'factors: {x: [y], z: [a, b]}'))).toEqual([
+      expect.stringMatching(/^3: .* factor "x" has one level.*\(hint: list the levels that are missing/),
+    ]);
   });
 
   it('stand in the order of the file, with its name', () => {

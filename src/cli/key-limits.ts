@@ -1,0 +1,82 @@
+/** Whether what a key is limited to exists: with a key that is limited to something misspelt, nothing works. */
+import type { LevelLimit } from '../../events/access.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import type { Grant } from '../access/decide.ts';
+import { nearestTo } from '../configuration/nearest.ts';
+import { quote } from '../configuration/values.ts';
+
+type Limited = Pick<Grant, 'studies' | 'where'>;
+type Study = Pick<StudyConfiguration, 'name' | 'factors'>;
+
+export interface Compared {
+  /** Why nothing would work with the key. */
+  readonly problems: readonly string[];
+  /** What may be right all the same. */
+  readonly warnings: readonly string[];
+}
+
+/** @param registered all studies that are registered: of those that are not yet, nothing can be said */
+export function compareLimits({ studies, where }: Limited, registered: readonly Study[]): Compared {
+  const names = registered.map(({ name }) => name);
+  const unregistered = (studies ?? [])
+    .filter((name) => !names.includes(name))
+    .map(
+      (name) =>
+        `no study ${quote(name)} is registered yet${didYouMean(name, names)}; the key is limited to that name all the same`,
+    );
+  if (!where) return { problems: [], warnings: unregistered };
+  const seen = registered.filter(({ name }) => studies?.includes(name) ?? true);
+  if (seen.length === 0) {
+    const unchecked = 'none of its studies is registered yet, so --where was not checked';
+    return { problems: [], warnings: [...unregistered, unchecked] };
+  }
+  const problems = limitProblems(where, seen);
+  const outOfReach = studies && problems.length === 0 ? seen.flatMap((study) => lacking(study, where)) : [];
+  return { problems, warnings: [...unregistered, ...outOfReach] };
+}
+
+function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]): string[] {
+  const factors = studies.flatMap((study) => study.factors);
+  const problems = where.flatMap(({ factor, levels }) => {
+    const known = factors.filter(({ name }) => name === factor).flatMap((one) => one.levels);
+    if (known.length === 0) {
+      const names = factors.map(({ name }) => name);
+      return [`no study has a factor ${quote(factor)}${didYouMean(factor, names) || listed(names)}`];
+    }
+    return levels
+      .filter((level) => !known.includes(level))
+      .map(
+        (level) =>
+          `factor ${quote(factor)} has no level ${quote(level)}${didYouMean(level, known) || listed(known)}`,
+      );
+  });
+  if (problems.length > 0 || studies.some((study) => where.every((limit) => has(study, limit))))
+    return problems;
+  return [`no study has ${where.map(({ factor }) => quote(factor)).join(' and ')} with these levels at once`];
+}
+
+function has({ factors }: Study, { factor, levels }: LevelLimit): boolean {
+  const known = factors.find(({ name }) => name === factor);
+  return known?.levels.some((level) => levels.includes(level)) ?? false;
+}
+
+function lacking({ name, factors }: Study, where: readonly LevelLimit[]): string[] {
+  return where
+    .filter(({ factor }) => !factors.some((known) => known.name === factor))
+    .map(({ factor }) => `study ${quote(name)} has no factor ${quote(factor)}, so the key does not reach it`);
+}
+
+function didYouMean(given: string, choices: readonly string[]): string {
+  const nearest = nearestTo(given, choices);
+  return nearest === undefined ? '' : ` (hint: did you mean ${quote(nearest)}?)`;
+}
+
+/** Choices that a message lists. */
+const LISTED = 20;
+
+function listed(choices: readonly string[]): string {
+  const different = [...new Set(choices)];
+  const more = different.length - LISTED;
+  const shown = different.slice(0, LISTED).map(quote).join(', ');
+  return ` (hint: there are ${shown}${more > 0 ? ` and ${more} more` : ''})`;
+}

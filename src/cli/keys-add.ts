@@ -1,0 +1,175 @@
+/** urn keys add: issues a key, once what it is limited to was compared with what is registered. */
+import type { Command } from 'commander';
+import { type LevelLimit, Scope } from '../../events/access.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import { type Grant, refusal } from '../access/decide.ts';
+import type { OpenLog } from '../app.ts';
+import { NoLogError } from '../store-location.ts';
+import { lookAlikeProblem } from '../text.ts';
+import { compareLimits } from './key-limits.ts';
+import { openExisting, openOrBegin, readKeys } from './open-log.ts';
+import {
+  cliActor,
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  option,
+  repeatedOption,
+  UsageError,
+} from './options.ts';
+import { note, progress, result } from './output.ts';
+
+interface AddOptions extends LogOptions {
+  scope: string;
+  study?: string[];
+  where?: string[];
+  expires?: string;
+  allowPrediction?: boolean;
+  force?: boolean;
+  json?: boolean;
+}
+
+const ADD_HELP = `
+Scopes (none implies another):
+  read       configuration and participants, with treatments
+  blinded    configuration and participants, without treatments
+  randomize  randomize participants; alone, the arm is not shown
+  audit      generator states and seeds, explanations, balances, the past: whoever has it can predict, so give it to
+             someone who does not enrol
+
+Examples:
+  urn keys add edc                                          full access of the contract: read,randomize
+  urn keys add site-30 --study "CHS JCOIN" --where "local_site=30-Dupage County"
+  urn keys add auditor --scope read,audit --expires 2027-06-30`;
+
+export function addCommand(): Command {
+  return logCommand('add')
+    .argument('<user>', 'who owns the key; recorded with every participant that it randomizes')
+    .description('issue an API key: the key, alone, on stdout, once')
+    .addOption(
+      option('--scope <scopes>', 'what the key may do, separated by commas').default('read,randomize'),
+    )
+    .addOption(repeatedOption('--study <name>', 'limit the key to this study (repeatable)'))
+    .addOption(
+      repeatedOption(
+        '--where <factor=level>',
+        'limit the key to a level; of one factor any, of several all (repeatable)',
+      ),
+    )
+    .addOption(
+      option(
+        '--expires <date>',
+        'last day (UTC) or instant of the key, as 2027-06-30 or 2027-06-30T12:00:00Z',
+      ),
+    )
+    .addOption(option('--allow-prediction', 'issue randomize together with audit all the same; recorded'))
+    .addOption(option('--force', 'issue a key that is limited to a factor or level that no study has'))
+    .addOption(jsonOption())
+    .addHelpText('after', ADD_HELP)
+    .action(add);
+}
+
+async function add(user: string, options: AddOptions): Promise<void> {
+  const grant = grantOf(user, options);
+  const existing = await openExisting(options).catch((error) => {
+    if (!(error instanceof NoLogError)) throw error;
+  });
+  // What is refused begins no log.
+  if (!existing) refuseUnsuitable(grant, NOTHING, options.force);
+  const log = existing ?? (await openOrBegin(options));
+  try {
+    await readKeys(log);
+    if (existing) refuseUnsuitable(grant, await known(log, grant), options.force);
+    const issued = await log.keys.issue(grant, cliActor());
+    if ('refused' in issued) throw new UsageError(issued.refused);
+    const { keyId, apiKey } = issued;
+    const until = grant.expiresAt === undefined ? '' : `, refused from ${grant.expiresAt} on`;
+    note(`key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); the key is shown only now:`);
+    result(options.json ? JSON.stringify({ keyId, key: apiKey, ...grant }) : apiKey);
+  } finally {
+    await log.close();
+  }
+}
+
+/** What a log has that a grant can name. */
+interface Known {
+  readonly users: readonly string[];
+  readonly studies: readonly StudyConfiguration[];
+}
+
+const NOTHING: Known = { users: [], studies: [] };
+
+/** @param log with its keys folded; all of it is read only for a grant that names studies or levels */
+async function known(log: OpenLog, { studies, where }: Grant): Promise<Known> {
+  const users = log.keys.list().map(({ user }) => user);
+  if (!studies && !where) return { users, studies: [] };
+  const shown = progress('records read');
+  await log.rebuild(shown.show);
+  shown.end();
+  return { users, studies: log.studies.list().map(({ registered }) => registered.configuration) };
+}
+
+/** @throws UsageError; what may be right is only warned about */
+function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false): void {
+  // A user who is recorded gets further keys, whatever the name.
+  const unfit = users.includes(grant.user) ? undefined : lookAlikeProblem(grant.user);
+  if (unfit !== undefined) throw new UsageError(`the name of the user ${unfit}`);
+  const { problems, warnings } = compareLimits(grant, studies);
+  if (problems.length > 0 && !force)
+    throw new UsageError(`${problems.join('\n     ')}\n     (to issue the key all the same: --force)`);
+  for (const warning of [...problems, ...warnings]) note(`warning: ${warning}`);
+}
+
+/** @throws UsageError for what cannot be granted, before a log is opened or made */
+function grantOf(user: string, { scope, study, where, expires, allowPrediction }: AddOptions): Grant {
+  if (user.trim() === '' || /\p{Cc}/u.test(user))
+    throw new UsageError('the user needs a name without control characters');
+  if (study?.includes('')) throw new UsageError('--study needs the name of a study');
+  const scopes = [...new Set(scope.split(',').map((word) => word.trim()))].map((word) => {
+    const parsed = Scope.safeParse(word);
+    if (!parsed.success)
+      throw new UsageError(`"${word}" is not a scope (there are: ${Scope.options.join(', ')})`);
+    return parsed.data;
+  });
+  const grant: Grant = {
+    user,
+    scopes,
+    studies: study,
+    where: where && limits(where),
+    expiresAt: expires === undefined ? undefined : expiry(expires),
+    allowPrediction,
+  };
+  const why = refusal(grant);
+  if (why !== undefined) throw new UsageError(why);
+  return grant;
+}
+
+/** Split at the first "=": a level may contain one, a factor with one cannot be named here. */
+function limits(where: readonly string[]): LevelLimit[] {
+  const byFactor = new Map<string, string[]>();
+  for (const limit of where) {
+    const equals = limit.indexOf('=');
+    if (equals < 1 || equals === limit.length - 1)
+      throw new UsageError(`--where "${limit}" is not FACTOR=LEVEL (for example --where local_site=11)`);
+    const factor = limit.slice(0, equals);
+    byFactor.set(factor, [...(byFactor.get(factor) ?? []), limit.slice(equals + 1)]);
+  }
+  return [...byFactor].map(([factor, levels]) => ({ factor, levels }));
+}
+
+const EXPIRY = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z)?$/;
+
+/** A day is the last one on which the key works (UTC). */
+function expiry(text: string): string {
+  const [, day = '', time] = EXPIRY.exec(text) ?? [];
+  const midnight = new Date(`${day}T00:00:00Z`);
+  const instant = new Date(`${day}${time ?? 'T24:00:00Z'}`);
+  // Date reads 2027-02-31 as a day in March.
+  const exists = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  if (!exists || Number.isNaN(instant.getTime()))
+    throw new UsageError(
+      `--expires "${text}" is neither a day (2027-06-30) nor an instant in UTC (2027-06-30T12:00:00Z)`,
+    );
+  if (instant.getTime() <= Date.now()) throw new UsageError(`--expires ${text} has passed already`);
+  return instant.toISOString();
+}

@@ -1,0 +1,114 @@
+/** urn studies check: what is wrong in the studies file, what would be registered, and what the log has otherwise. */
+import type { Command } from 'commander';
+import type { StudyConfiguration } from '../../events/study.ts';
+import type { RegisteredStudy } from '../../projections/study-config.ts';
+import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
+import { formatFinding } from '../configuration/finding.ts';
+import { newStudyProblems } from '../configuration/new-study.ts';
+import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import { quote } from '../configuration/values.ts';
+import { NoLogError } from '../store-location.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
+import { note, result, table } from './output.ts';
+import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+import { withStudies } from './studies-log.ts';
+
+interface Options extends LogOptions {
+  studies?: string;
+  json?: boolean;
+}
+
+const HELP = `
+Of each study it says whether it is new, as registered, or differs from what is registered (exit code 1). Of a new one it
+prints what the next urn serve would register, for good: read it before. docs/studies-file.md describes the file.`;
+
+export function checkCommand(): Command {
+  return logCommand('check')
+    .description('check the studies file, show what would be registered, and compare it with the log')
+    .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(check);
+}
+
+interface Outcome {
+  readonly study: string;
+  readonly outcome: 'new' | 'as registered' | 'differs';
+  readonly differences: readonly string[];
+  /** As the file has it, with defaults. */
+  readonly configuration: StudyConfiguration;
+  readonly seedSource: 'configured' | 'drawn';
+  /** Whether the file leaves the mode out, so that the study is live. */
+  readonly liveByDefault: boolean;
+}
+
+async function check(options: Options): Promise<void> {
+  const file = options.studies ?? DEFAULT_STUDIES_FILE;
+  const { studies, warnings, liveByDefault } = readStudiesFile(file);
+  for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
+  const registered = await registeredStudies(options);
+  refuseUnfit(
+    studies.filter(({ configuration }) => !registered.has(configuration.name)),
+    file,
+  );
+  const outcomes = studies.map(({ configuration, seed }): Outcome => {
+    const { name } = configuration;
+    const study = registered.get(name);
+    const differences = study ? configurationDifferences(study, { configuration, seed }) : [];
+    return {
+      study: name,
+      outcome: !study ? 'new' : differences.length > 0 ? 'differs' : 'as registered',
+      differences: describeDifferences(differences, { secrets: 'show' }),
+      configuration,
+      seedSource: seed === undefined ? 'drawn' : 'configured',
+      liveByDefault: liveByDefault.includes(name),
+    };
+  });
+  if (options.json) result(JSON.stringify({ studies: outcomes, warnings }, null, 2));
+  else for (const outcome of outcomes) result(described(outcome));
+  if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
+}
+
+/** By name. A file can be checked before there is a log. */
+async function registeredStudies(options: Options): Promise<Map<string, RegisteredStudy>> {
+  try {
+    const studies = await withStudies(options, async (log) => log.studies.list());
+    return new Map(studies.map(({ registered }) => [registered.configuration.name, registered]));
+  } catch (error) {
+    if (!(error instanceof NoLogError)) throw error;
+    note(`${error.message}; so every study of the file is new`);
+    return new Map();
+  }
+}
+
+/** @throws UsageError */
+function refuseUnfit(unregistered: readonly ConfiguredStudy[], file: string): void {
+  const findings = unregistered.flatMap((study) =>
+    newStudyProblems(study).map((message) => formatFinding({ file, line: study.line, message })),
+  );
+  if (findings.length > 0)
+    throw new UsageError(['the studies file is refused:', ...findings.map((line) => `  ${line}`)].join('\n'));
+}
+
+function described(of: Outcome): string {
+  const lines =
+    of.outcome === 'new' ? ['would be registered as', ...registration(of).split('\n')] : of.differences;
+  return [`${of.study}: ${of.outcome}`, ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+function registration({ configuration, seedSource, liveByDefault }: Outcome): string {
+  const { mode, treatments, factors, D, w, alpha, beta, urnSelection, idPattern, targetEnrollment } =
+    configuration;
+  const byDefault =
+    ' (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)';
+  const names = (list: readonly string[]) => list.map(quote).join(', ');
+  return table([
+    ['mode', `${mode}${liveByDefault ? byDefault : ''}`],
+    ['arms', names(treatments)],
+    ...factors.map(({ name, levels }) => [`factor ${quote(name)}`, names(levels)]),
+    ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+    ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],
+    ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+    ...(targetEnrollment === undefined ? [] : [['target', `${targetEnrollment} participants`]]),
+  ]);
+}

@@ -1,0 +1,71 @@
+/** Slips of the pen in the names of arms, factors and levels: each is taken exactly as it is written. */
+import type { StudyConfiguration } from '../../events/study.ts';
+import { lookAlikeForm, lookAlikeProblem } from '../text.ts';
+import type { Refuse } from './finding.ts';
+import { quote } from './values.ts';
+
+/** Names that must differ from one another. */
+interface Names {
+  readonly line: number;
+  readonly names: readonly string[];
+  /** What a message calls one of them. */
+  readonly shown: (place: number) => string;
+}
+
+/** @param lineOf where the treatments, and the factors, stand in the file */
+export function warnAboutNames(
+  { treatments, factors }: StudyConfiguration,
+  lineOf: (key: 'treatments' | 'factors') => number,
+  warn: Refuse,
+): void {
+  const line = lineOf('factors');
+  const all: Names[] = [
+    // No message names a treatment.
+    { line: lineOf('treatments'), names: treatments, shown: (i) => `treatment ${i + 1}` },
+    { line, names: factors.map(({ name }) => name), shown: (i) => `factor ${quote(factors[i]?.name ?? '')}` },
+    ...factors.map(({ name, levels }) => {
+      return {
+        line,
+        names: levels,
+        shown: (i: number) => `level ${quote(levels[i] ?? '')} of ${quote(name)}`,
+      };
+    }),
+  ];
+  for (const names of all) {
+    warnOfPairs(names, warn);
+    warnOfUnseen(names, warn);
+  }
+  for (const { name, levels } of factors)
+    if (levels.length === 1)
+      warn(
+        line,
+        `factor ${quote(name)} has one level, which every participant has`,
+        factors.length === 1
+          ? 'right for a trial without stratification; otherwise list the levels that are missing'
+          : 'list the levels that are missing, or remove the factor',
+      );
+}
+
+/** Each name with the first one that a person takes for the same. */
+function warnOfPairs({ line, names, shown }: Names, warn: Refuse): void {
+  const first = new Map<string, number>();
+  for (const [place, name] of names.entries()) {
+    const form = lookAlikeForm(name).trim().toLowerCase();
+    const before = first.get(form);
+    if (before === undefined) first.set(form, place);
+    else
+      warn(
+        line,
+        `${shown(before)} and ${shown(place)} differ by case, outer blanks or characters that nobody sees alone`,
+        'remove one of them, unless they are meant to be two',
+      );
+  }
+}
+
+function warnOfUnseen({ line, names, shown }: Names, warn: Refuse): void {
+  for (const [place, name] of names.entries()) {
+    const problem = lookAlikeProblem(name);
+    if (problem !== undefined)
+      warn(line, `${shown(place)} ${problem}`, 'write it without, unless clients send exactly this');
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Text that people have to tell apart. Unicode has characters that nobody sees, and several ways to write what looks the
+ * same: by them one participant could be two. What is new to the log is held to `lookAlikeProblem` where it comes in, over
+ * HTTP and on the command line, and nowhere else: Unicode grows, and what is recorded stays valid.
+ */
+
+/** Characters that are refused, and what is said of them. Controls are refused everywhere already. */
+const UNFIT: readonly (readonly [RegExp, string])[] = [
+  [/[\p{Cf}\p{Default_Ignorable_Code_Point}]/u, 'which nobody sees'],
+  [/(?! )[\p{Z}\u2800]/u, 'a space other than the common one (U+0020)'],
+  [/[\p{Co}\p{Cn}]/u, 'which has no meaning that all agree on'],
+  [/[\p{Cs}\ufffd]/u, 'which stands for text that was lost on the way'],
+];
+const ALL_UNFIT = new RegExp(UNFIT.map(([{ source }]) => source).join('|'), 'gu');
+/** What almost every text consists of; nothing in it is refused. */
+const PLAIN = /^[\x20-\x7e]*$/;
+
+/** Why a text cannot be told from others by looking at it, as the end of a sentence; undefined: it can. */
+export function lookAlikeProblem(text: string): string | undefined {
+  if (PLAIN.test(text)) return undefined;
+  for (const [pattern, why] of UNFIT) {
+    const [found] = pattern.exec(text) ?? [];
+    if (found !== undefined) return `contains ${codePoint(found)}, ${why}`;
+  }
+  const composed = text.normalize('NFC');
+  if (composed === text) return undefined;
+  const decomposed = [...text].slice([...commonStart(text, composed)].length).find((one) => !PLAIN.test(one));
+  return `contains ${codePoint(decomposed ?? text)}, which Unicode also writes in another way (hint: send it in its composed form, NFC)`;
+}
+
+/** Texts of which this is equal look alike. */
+export function lookAlikeForm(text: string): string {
+  // Without the characters between them, a letter and its accent can be one.
+  return PLAIN.test(text) ? text : text.normalize('NFKC').replaceAll(ALL_UNFIT, '').normalize('NFKC');
+}
+
+const UNPRINTABLE = new RegExp(`(?!\\n)\\p{Cc}|${ALL_UNFIT.source.replace('\\ufffd', '')}`, 'gu');
+
+/**
+ * Text for a terminal: what it would obey, or not show, is written as JSON writes it, `\u001b`. So JSON stays the same
+ * JSON. Ends of lines stay.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(UNPRINTABLE, (found) =>
+    Array.from({ length: found.length }, (_, i) => escaped(found.charCodeAt(i))).join(''),
+  );
+}
+
+/** The same on one line, and shorter: controls are blanks. */
+export function onOneLine(text: string): string {
+  return printable(text.replaceAll(/\p{Cc}/gu, ' '));
+}
+
+function escaped(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
+}
+
+function codePoint(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+function commonStart(one: string, other: string): string {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return one.slice(0, length);
+}

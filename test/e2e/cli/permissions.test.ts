@@ -1,0 +1,130 @@
+/** Files of a log that more people than its owner may use. */
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { permissionWarnings, refuseKeyOfOthers } from '../../../src/permissions.ts';
+import { serve, start, urn, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+
+async function newLog(): Promise<string> {
+  const data = join(newFolder(), 'data of "us"');
+  await urnOk(['init', '--data', data]);
+  return data;
+}
+
+const list = (data: string, ...args: string[]) => urn(['keys', 'list', '--data', data, ...args]);
+
+describe('a signing key that everybody on the machine may use', () => {
+  it.each([0o604, 0o602, 0o601, 0o666, 0o644])(
+    'is refused with mode %o, by every command that needs it',
+    (mode) => {
+      const file = join(newFolder(), 'signing-key');
+      mkdirSync(file);
+      chmodSync(file, mode);
+      expect(() => refuseKeyOfOthers(file)).toThrow(
+        `(mode 0${mode.toString(8)}), and sign for the log with it (hint: chmod 600 ${file}; if somebody`,
+      );
+      chmodSync(file, 0o660);
+      expect(() => refuseKeyOfOthers(file)).not.toThrow();
+    },
+  );
+
+  it('stops commands and the service, which say what mends it', async () => {
+    const data = await newLog();
+    const key = join(data, 'signing-key');
+    chmodSync(key, 0o666);
+    const records = storedLog(data).length;
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'add', 'edc'],
+      ['serve', '--port', '0'],
+    ]) {
+      const { code, stdout, stderr } = await urn([...args, '--data', data, '--allow-group-key']);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain(`(mode 0666), and sign for the log with it (hint: chmod 600 '${key}'; if`);
+    }
+    expect(storedLog(data)).toHaveLength(records);
+    chmodSync(key, 0o600);
+    expect(await list(data)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('warning') });
+  });
+});
+
+describe('what more than its owner may use is warned about, with the command that mends it', () => {
+  let data: string;
+  beforeAll(async () => {
+    data = await newLog();
+  });
+
+  it.each([
+    [
+      'signing-key',
+      0o640,
+      0o600,
+      "the group of the signing key .* \\(mode 0640; hint: chmod 600 '.*signing-key', or --allow-group-key",
+    ],
+    ['.', 0o777, 0o700, 'the data folder .* \\(mode 0777; hint: chmod 700 '],
+    ['.', 0o750, 0o700, 'the data folder .* \\(mode 0750; hint: chmod 700 '],
+    [
+      'urn.sqlite',
+      0o644,
+      0o600,
+      "the database .*, which holds every arm, .* \\(mode 0644; hint: chmod 600 '.*urn.sqlite'\\*\\)",
+    ],
+    ['urn.sqlite', 0o660, 0o600, 'the database .* \\(mode 0660'],
+  ])('%s with mode %o', async (file, mode, right, warning) => {
+    chmodSync(join(data, file), mode);
+    const { code, stderr } = await list(data);
+    chmodSync(join(data, file), right);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(`^warning: ${warning}`) });
+    expect(stderr.match(/warning/g)).toHaveLength(1);
+  });
+
+  it('--allow-group-key silences the one of a mounted secret, and no other', async () => {
+    chmodSync(join(data, 'signing-key'), 0o440);
+    chmodSync(data, 0o770);
+    const { stderr } = await list(data, '--allow-group-key');
+    const { stderr: byVariable } = await urn(['keys', 'list', '--data', data], {
+      env: { URN_ALLOW_GROUP_KEY: '1' },
+    });
+    chmodSync(data, 0o700);
+    chmodSync(join(data, 'signing-key'), 0o600);
+    expect(stderr).toMatch(/^warning: the data folder .*\nthere is no key yet.*\n$/);
+    expect(byVariable).toBe(stderr);
+  });
+
+  it('by the service too, as a line of its log', async () => {
+    chmodSync(data, 0o777);
+    const service = await serve({ data });
+    await service.stop();
+    chmodSync(data, 0o700);
+    const [line] = service.output.stderr.split('\n').filter((text) => text.includes('the data folder'));
+    expect(JSON.parse(line ?? '')).toMatchObject({ level: 40, msg: expect.stringContaining('mode 0777') });
+  });
+
+  it('a folder of a database elsewhere, where everybody may put another in its place', () => {
+    const place = newFolder();
+    const settings = { data: newFolder(), store: `sqlite:${join(place, 'trial.sqlite')}` };
+    expect(permissionWarnings(settings)).toEqual([]);
+    chmodSync(place, 0o755);
+    expect(permissionWarnings(settings)).toEqual([]);
+    chmodSync(place, 0o777);
+    expect(permissionWarnings(settings)).toEqual([expect.stringContaining(`hint: chmod o-w ${place})`)]);
+    // As /tmp.
+    chmodSync(place, 0o1777);
+    expect(permissionWarnings(settings)).toEqual([]);
+    chmodSync(place, 0o700);
+  });
+});
+
+it('what the program makes is for its owner alone, whatever the umask of who starts it', async () => {
+  const before = process.umask(0o000);
+  const data = join(newFolder(), 'data');
+  const { exited } = start(['init', '--data', data]);
+  process.umask(before);
+  expect(await exited).toBe(0);
+  expect(statSync(data).mode & 0o777).toBe(0o700);
+  expect(permissionWarnings({ data })).toEqual([]);
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { compareLimits } from '../../../src/cli/key-limits.ts';
+
+const SLEEP = {
+  name: 'Sleep',
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'local_site', levels: ['11-Cook County', '30-Dupage County'] },
+  ],
+};
+const WARD = { name: 'Ward', factors: [{ name: 'ward', levels: ['a', 'b'] }] };
+
+const compare = (
+  where: readonly (readonly [factor: string, ...levels: string[]])[] | undefined,
+  studies: readonly string[] | undefined,
+  registered = [SLEEP, WARD],
+) => compareLimits({ studies, where: where?.map(([factor, ...levels]) => ({ factor, levels })) }, registered);
+const FINE = { problems: [], warnings: [] };
+
+describe('a key is limited to what a study has', () => {
+  it.each([
+    ['no limits', undefined, undefined],
+    ['a level', [['sex', 'Male']], undefined],
+    ['two levels of a factor', [['local_site', '11-Cook County', '30-Dupage County']], undefined],
+    [
+      'levels of two factors of one study',
+      [
+        ['sex', 'Male'],
+        ['local_site', '11-Cook County'],
+      ],
+      ['Sleep'],
+    ],
+  ] as const)('%s', (_, where, studies) => {
+    expect(compare(where, studies)).toEqual(FINE);
+  });
+
+  it.each([
+    [
+      'a misspelt level',
+      [['local_site', '30-Dupage Country']],
+      'local_site" has no level "30-Dupage Country" (hint: did you mean "30-Dupage County"?)',
+    ],
+    ['a level in another case', [['sex', 'male']], 'did you mean "Male"?'],
+    ['a character that nobody sees', [['sex', 'Male\u200b']], 'did you mean "Male"?'],
+    ['a blank', [['sex', ' Male']], 'did you mean "Male"?'],
+    ['a part of a level', [['local_site', '30']], 'hint: there are "11-Cook County", "30-Dupage County")'],
+    ['one level of two', [['sex', 'Male', 'Other']], 'factor "sex" has no level "Other"'],
+    [
+      'a misspelt factor',
+      [['site', 'a']],
+      'no study has a factor "site" (hint: there are "sex", "local_site", "ward")',
+    ],
+    [
+      'the level of another factor',
+      [['ward', 'Male']],
+      'factor "ward" has no level "Male" (hint: there are "a", "b")',
+    ],
+    [
+      'factors that no study has together',
+      [
+        ['sex', 'Male'],
+        ['ward', 'a'],
+      ],
+      'no study has "sex" and "ward" with these levels at once',
+    ],
+  ] as const)('and not to %s', (_, where, problem) => {
+    const { problems, warnings } = compare(where, undefined);
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+    expect(warnings).toEqual([]);
+  });
+
+  it('of the studies that it is limited to', () => {
+    expect(compare([['ward', 'a']], ['Sleep']).problems).toEqual([
+      expect.stringContaining('no study has a factor "ward"'),
+    ]);
+    expect(compare([['ward', 'a']], ['Ward', 'Sleep'])).toEqual({
+      problems: [],
+      warnings: ['study "Sleep" has no factor "ward", so the key does not reach it'],
+    });
+  });
+
+  it('tells of every problem at once', () => {
+    expect(
+      compare(
+        [
+          ['sex', 'male', 'X'],
+          ['sight', 'a'],
+        ],
+        undefined,
+      ).problems,
+    ).toHaveLength(3);
+  });
+
+  it('lists at most twenty choices', () => {
+    const levels = Array.from({ length: 300 }, (_, i) => `site ${i}`);
+    const [problem] = compare([['site', 'elsewhere']], undefined, [
+      { name: 'S', factors: [{ name: 'site', levels }] },
+    ]).problems;
+    expect(problem).toContain('"site 19" and 280 more)');
+  });
+
+  it('of a study that is not registered yet nothing is known, which is a warning', () => {
+    const [study, unchecked] = compare([['sex', 'male']], ['Slepp']).warnings;
+    expect(study).toBe(
+      'no study "Slepp" is registered yet (hint: did you mean "Sleep"?); the key is limited to that name all the same',
+    );
+    expect(unchecked).toContain('--where was not checked');
+    expect(compare([['sex', 'male']], undefined, [])).toMatchObject({ problems: [], warnings: [unchecked] });
+  });
+});
