@@ -4,6 +4,7 @@ import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
 import { History } from './audit/history.ts';
 import { Verifications } from './audit/verifications.ts';
+import { refuseNewStudies } from './configuration/new-studies.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { suspendIfDiffering } from './configuration/suspend.ts';
 import { DomainError } from './errors.ts';
@@ -211,6 +212,8 @@ async function prepareStudies(
   logger: Logger,
 ): Promise<void> {
   try {
+    if (!log.gate.refusal(LOG_STREAM, 'write'))
+      refuseNewStudies(configured, (name) => log.studies.isNew(name));
     await registerStudies(log, configured, actor, logger);
     // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
     for (const study of await log.studies.renewGenerators(actor))
@@ -230,7 +233,7 @@ async function registerStudies(
   logger: Logger,
 ): Promise<void> {
   // First those that are there already: what their file says otherwise holds also when a log that was moved is opened again.
-  const isNew = ({ configuration }: ConfiguredStudy) => !studies.find(configuration.name);
+  const isNew = ({ configuration }: ConfiguredStudy) => studies.isNew(configuration.name);
   for (const wanted of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
     const { configuration, seed } = wanted;
     const { name, mode } = configuration;

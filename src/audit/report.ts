@@ -31,6 +31,8 @@ export type WarningCode =
   | 'revoked-key-used'
   | 'expired-key-used'
   | 'weak-seed'
+  | 'id-not-matching'
+  | 'id-not-compared'
   | 'recovered'
   | 'moved'
   | 'two-histories-signed';

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
+import { refuseNewStudies } from '../configuration/new-studies.ts';
 import { NoLogError } from '../store-location.ts';
 import {
   cliActor,
@@ -52,6 +53,7 @@ async function check(options: Options & { studies?: string }): Promise<void> {
   const outcomes: { study: string; outcome: 'new' | 'as registered' | 'differs'; differences: string[] }[] =
     [];
   const registered = await registeredStudies(options);
+  refuseNewStudies(configured, (name) => !registered.has(name));
   for (const { configuration, seed } of configured) {
     const study = registered.get(configuration.name);
     const differences = study ? configurationDifferences(study, { configuration, seed }) : [];
