@@ -4,6 +4,7 @@ import { RecordError } from '../events/record.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { VERSION } from './cli/version.ts';
+import { StudiesFileError } from './configuration/finding.ts';
 import { DomainError } from './errors.ts';
 import { StoreError } from './store/event-store.ts';
 import { printable } from './text.ts';
@@ -79,6 +80,7 @@ try {
 } catch (error) {
   const known =
     error instanceof UsageError ||
+    error instanceof StudiesFileError ||
     error instanceof DomainError ||
     error instanceof StoreError ||
     error instanceof RecordError;

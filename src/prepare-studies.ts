@@ -1,7 +1,7 @@
 /** The studies of the file and the log, made ready when a service starts, and when a log goes on. */
 import type { Actor } from '../events/record.ts';
 import type { OpenLog } from './app.ts';
-import { newStudyProblems } from './configuration/new-study.ts';
+import { refuseNewStudies } from './configuration/new-studies.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { suspendIfDiffering } from './configuration/suspend.ts';
 import { DomainError } from './errors.ts';
@@ -16,6 +16,8 @@ export async function prepareStudies(
   logger: Logger,
 ): Promise<void> {
   try {
+    if (!log.gate.refusal(LOG_STREAM, 'write'))
+      refuseNewStudies(configured, (name) => log.studies.isNew(name));
     await registerStudies(log, configured, actor, logger);
     // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
     for (const study of await log.studies.renewGenerators(actor))
@@ -35,9 +37,7 @@ async function registerStudies(
   logger: Logger,
 ): Promise<void> {
   // First those that are there already: what their file says otherwise holds also when a log that was moved is opened again.
-  const isNew = ({ configuration: { name } }: ConfiguredStudy) =>
-    !studies.find(name) && !runner.halted(studies.streamOf(name));
-  refuseUnfit(configured.filter(isNew));
+  const isNew = ({ configuration }: ConfiguredStudy) => studies.isNew(configuration.name);
   for (const wanted of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
     const { configuration, seed } = wanted;
     const { name, mode } = configuration;
@@ -60,13 +60,4 @@ async function registerStudies(
         'study suspended: its file differs from what was registered',
       );
   }
-}
-
-/** @throws DomainError `identity` */
-function refuseUnfit(unregistered: readonly ConfiguredStudy[]): void {
-  const problems = unregistered.flatMap((study) =>
-    newStudyProblems(study).map((problem) => `  line ${study.line}: ${problem}`),
-  );
-  if (problems.length > 0)
-    throw new DomainError('identity', ['the studies file is refused:', ...problems].join('\n'));
 }

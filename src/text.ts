@@ -25,7 +25,7 @@ export function lookAlikeProblem(text: string): string | undefined {
   const composed = text.normalize('NFC');
   if (composed === text) return undefined;
   const decomposed = [...text].slice([...commonStart(text, composed)].length).find((one) => !PLAIN.test(one));
-  return `contains ${codePoint(decomposed ?? text)}, which Unicode also writes in another way (hint: send it in its composed form, NFC)`;
+  return `contains ${codePoint(decomposed ?? text)}, which Unicode also writes in another way: send it in its composed form, NFC`;
 }
 
 /** Texts of which this is equal look alike. */

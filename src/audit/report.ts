@@ -32,6 +32,8 @@ export type WarningCode =
   | 'expired-key-used'
   | 'weak-seed'
   | 'look-alike-ids'
+  | 'id-not-matching'
+  | 'id-not-compared'
   | 'recovered'
   | 'moved'
   | 'two-histories-signed';

@@ -7,7 +7,8 @@ import { canonicalJson, type DisclosedEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { StudyOutcome } from '../study/commands.ts';
-import { IdPattern, problemsOfId } from '../study/participant-id.ts';
+import { IdPattern } from '../study/id-pattern.ts';
+import { problemsOfId } from '../study/participant-id.ts';
 import { lookAlikeForm } from '../text.ts';
 import { problem } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
@@ -45,7 +46,7 @@ export class StudyForm {
   readonly #warnings: Warnings;
   readonly #recoveredAt: ReadonlyMap<number, Recovered>;
   #factors: readonly { readonly name: string; readonly levels: ReadonlySet<string> }[] | undefined;
-  #idPattern: { readonly text: string; readonly compiled: IdPattern } | undefined;
+  #idPattern: IdPattern | undefined;
   #name: string | undefined;
   /** Ids that are not their own `lookAlikeForm`, which are few, by that form. */
   readonly #unlike = new Map<string, string>();
@@ -91,6 +92,7 @@ export class StudyForm {
    */
   take(event: DisclosedStudyEvent, isKnown: (id: string) => boolean): void {
     if (event.type === 'StudyRegistered') this.#begin(event);
+    if (event.type === 'ParticipantRandomized') this.#compareId(event);
     if (event.type === 'StudyRecovered') this.#tellOfRecovery(event);
     if (event.type === 'ParticipantRandomized') this.#tellOfLookAlike(event, isKnown);
   }
@@ -129,7 +131,7 @@ export class StudyForm {
     const [unfit] = problemsOfId(participantId);
     if (unfit !== undefined)
       return problem('data.participantId', 'an id that the service takes', participantId, unfit);
-    if (this.#idPattern && !this.#idPattern.compiled.matches(participantId))
+    if (this.#idPattern?.isLinear && !this.#idPattern.matches(participantId))
       return problem('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
     return undefined;
   }
@@ -137,13 +139,31 @@ export class StudyForm {
   #begin({ data, revision }: Of<'StudyRegistered'>): void {
     const { factors, idPattern } = data.configuration;
     this.#factors = factors.map(({ name, levels }) => ({ name, levels: new Set(levels) }));
-    if (idPattern !== undefined) this.#idPattern = { text: idPattern, compiled: new IdPattern(idPattern) };
+    if (idPattern !== undefined) this.#idPattern = new IdPattern(idPattern);
     if (data.seedWeak)
       this.#warnings.add(
         'weak-seed',
         'the seed is below 2^96: it can be found by search from published allocations',
         revision,
       );
+  }
+
+  /** With a pattern whose verdict can differ from one engine, or machine, to the next: a remark, never a failure. */
+  #compareId({ data, revision }: Of<'ParticipantRandomized'>): void {
+    if (!this.#idPattern || this.#idPattern.isLinear) return;
+    const matches = this.#idPattern.matches(data.participantId);
+    if (matches) return;
+    const verdict =
+      matches === undefined
+        ? 'the id could not be compared with the idPattern in time, nor were those after it'
+        : 'the id does not match the idPattern, as the engine of this program reads it';
+    this.#warnings.add(
+      matches === undefined ? 'id-not-compared' : 'id-not-matching',
+      `${verdict}; new studies cannot have this pattern, because others read it otherwise`,
+      revision,
+    );
+    // The next one would take as long.
+    if (matches === undefined) this.#idPattern = undefined;
   }
 
   #tellOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
@@ -211,7 +231,7 @@ function has128Bits({ seed }: { readonly seed: string }): boolean {
   return BigInt(seed) >> 128n === 0n;
 }
 
-function configurationProblem({ treatments, factors, idPattern }: StudyConfiguration): Problem | undefined {
+function configurationProblem({ treatments, factors }: StudyConfiguration): Problem | undefined {
   const where = 'data.configuration';
   const lists: [string, readonly string[]][] = [
     [`${where}.treatments`, treatments],
@@ -221,10 +241,5 @@ function configurationProblem({ treatments, factors, idPattern }: StudyConfigura
   for (const [field, names] of lists)
     if (new Set(names).size < names.length)
       return problem(field, 'names that differ', names, 'a name stands there twice');
-  try {
-    if (idPattern !== undefined) new IdPattern(idPattern);
-    return undefined;
-  } catch {
-    return problem(`${where}.idPattern`, 'a regular expression', idPattern, 'it cannot be used');
-  }
+  return undefined;
 }

@@ -4,11 +4,10 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
-import { newStudyProblems } from '../configuration/new-study.ts';
-import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import { refuseNewStudies } from '../configuration/new-studies.ts';
 import { quote } from '../configuration/values.ts';
 import { NoLogError } from '../store-location.ts';
-import { jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
+import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { withStudies } from './studies-log.ts';
@@ -43,14 +42,10 @@ interface Outcome {
 }
 
 async function check(options: Options): Promise<void> {
-  const file = options.studies ?? DEFAULT_STUDIES_FILE;
-  const { studies, warnings, liveByDefault } = readStudiesFile(file);
+  const { studies, warnings, liveByDefault } = readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   const registered = await registeredStudies(options);
-  refuseUnfit(
-    studies.filter(({ configuration }) => !registered.has(configuration.name)),
-    file,
-  );
+  refuseNewStudies(studies, (name) => !registered.has(name));
   const outcomes = studies.map(({ configuration, seed }): Outcome => {
     const { name } = configuration;
     const study = registered.get(name);
@@ -79,15 +74,6 @@ async function registeredStudies(options: Options): Promise<Map<string, Register
     note(`${error.message}; so every study of the file is new`);
     return new Map();
   }
-}
-
-/** @throws UsageError */
-function refuseUnfit(unregistered: readonly ConfiguredStudy[], file: string): void {
-  const findings = unregistered.flatMap((study) =>
-    newStudyProblems(study).map((message) => formatFinding({ file, line: study.line, message })),
-  );
-  if (findings.length > 0)
-    throw new UsageError(['the studies file is refused:', ...findings.map((line) => `  ${line}`)].join('\n'));
 }
 
 function described(of: Outcome): string {

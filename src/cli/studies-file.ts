@@ -1,6 +1,5 @@
 /** Reading the studies file from disk. */
 import { existsSync, readFileSync } from 'node:fs';
-import { formatFinding, StudiesFileError } from '../configuration/finding.ts';
 import { parseStudiesFile, type StudiesFile } from '../configuration/studies-file.ts';
 import { UsageError } from './options.ts';
 
@@ -9,7 +8,7 @@ export const DEFAULT_STUDIES_FILE = 'studies.yaml';
 /**
  * The studies of the file; none when no file was named and the default one is missing, since the log alone can be
  * served.
- * @throws UsageError naming every problem with file and line
+ * @throws UsageError; StudiesFileError naming every problem with file and line
  */
 export function readStudiesFile(named: string | undefined): StudiesFile {
   const file = named ?? DEFAULT_STUDIES_FILE;
@@ -25,13 +24,5 @@ export function readStudiesFile(named: string | undefined): StudiesFile {
       throw new UsageError(`${file} is not UTF-8 (hint: save it as UTF-8)`);
     throw new UsageError(`cannot read ${file}: ${message}`);
   }
-  try {
-    return parseStudiesFile(text, file);
-  } catch (error) {
-    if (error instanceof StudiesFileError)
-      throw new UsageError(
-        `the studies file is refused:\n${error.findings.map((finding) => `  ${formatFinding(finding)}`).join('\n')}`,
-      );
-    throw error;
-  }
+  return parseStudiesFile(text, file);
 }

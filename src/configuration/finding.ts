@@ -33,7 +33,7 @@ export class StudiesFileError extends Error {
   readonly findings: readonly Finding[];
 
   constructor(findings: readonly Finding[]) {
-    super(findings.map(formatFinding).join('\n'));
+    super(`the studies file is refused:\n${findings.map((one) => `  ${formatFinding(one)}`).join('\n')}`);
     this.findings = findings;
   }
 }

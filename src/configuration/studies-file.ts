@@ -6,6 +6,7 @@
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
 import { nearestTo } from './nearest.ts';
+import { noteIfNew } from './new-studies.ts';
 import { type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
 import { BUILT_IN, readUrnSettings, URN_KEYS } from './urn-settings.ts';
 import { quote } from './values.ts';
@@ -19,6 +20,8 @@ export type ConfiguredStudy = {
   readonly seed: bigint | undefined;
   /** Line of the study's name, from 1. */
   readonly line: number;
+  /** Why the file is refused when the study is not in the log yet. */
+  readonly refusedIfNew: readonly Finding[];
 };
 
 export type StudiesFile = {
@@ -49,7 +52,12 @@ export function parseStudiesFile(text: string, fileName: string): StudiesFile {
   if (findings.length > 0) throw new StudiesFileError(findings);
   for (const study of studies) warnAbout(study, warnings.note);
   return {
-    studies: studies.map(({ configuration, seed, line }) => ({ configuration, seed, line })),
+    studies: studies.map((study) => {
+      const { configuration, seed, line } = study;
+      const ifNew = findingsOf(fileName);
+      noteIfNew(study, ifNew.note);
+      return { configuration, seed, line, refusedIfNew: ifNew.sorted() };
+    }),
     warnings: warnings.sorted(),
     liveByDefault: studies
       .filter(({ lines }) => !lines.has('mode'))

@@ -1,5 +1,6 @@
 /** One study of the studies file. */
 import type { StudyConfiguration } from '../../events/study.ts';
+import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
 import type { Refuse } from './finding.ts';
 import { readUrnSettings, URN_KEYS, type UrnSettings } from './urn-settings.ts';
 import {
@@ -23,8 +24,6 @@ const OWN_KEYS = [
   'treatments',
   'factors',
 ] as const;
-/** In UTF-16 code units. Nested thousands of times, a pattern ends the process when it is first used. */
-const MAX_PATTERN_LENGTH = 1_000;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS];
 
 /** A study as the file gives it; `lines` tells where its settings stand, for warnings. */

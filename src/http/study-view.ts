@@ -4,7 +4,7 @@ import type { Scope } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Participant } from '../../projections/participants.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
-import { IdPattern } from '../study/participant-id.ts';
+import { IdPattern } from '../study/id-pattern.ts';
 import { toJson } from './json.ts';
 import { MOMENT_PARAMETERS } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
@@ -45,7 +45,7 @@ export class StudyView {
   readonly #factorNames: readonly string[];
   /** What they are called in a record. */
   readonly #memberNames: readonly string[];
-  readonly #id: z.ZodType<string>;
+  readonly #idPattern: IdPattern | undefined;
   /** Per factor. */
   readonly #levels: readonly z.ZodType<string>[];
   readonly #renderings = new Map<string, Rendering>();
@@ -56,26 +56,36 @@ export class StudyView {
     this.#factorNames = configuration.factors.map(({ name }) => name);
     this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
     const { idPattern } = configuration;
-    const pattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
-    this.#id = ParticipantId.refine((id) => id === '' || !pattern || pattern.matches(id), {
-      error: `id does not match this study's pattern ${idPattern}`,
-    });
+    this.#idPattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
     this.#levels = configuration.factors.map(levelSchema);
     this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
   /**
    * @param found problems that the request was found to have before
-   * @throws HttpProblem 400 naming every problem at once
+   * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be compared with the pattern in time
    */
   newParticipant(query: Query, found: readonly string[]): NewParticipant {
     const problems = [...found, ...prefixedParameters(query)];
-    const id = check(this.#id, query.get('id'), problems);
+    const id = this.#newId(query, problems);
     const levels = this.#levels.map(
       (level, i) => check(level, query.get(this.#factorNames[i] ?? ''), problems) ?? '',
     );
     if (problems.length > 0 || id === undefined) throw new HttpProblem(400, problems.join('; '));
     return { id: ownText(id), levels };
+  }
+
+  #newId(query: Query, problems: string[]): string | undefined {
+    const id = check(ParticipantId, query.get('id'), problems);
+    if (id === undefined || !this.#idPattern) return id;
+    const matches = this.#idPattern.matches(id);
+    // It can be for the machine alone, which is too busy.
+    if (matches === undefined)
+      throw new HttpProblem(503, "The id could not be compared with this study's pattern in time", {
+        'Retry-After': '1',
+      });
+    if (!matches) problems.push(`id does not match this study's pattern ${this.#idPattern.text}`);
+    return id;
   }
 
   /**

@@ -54,6 +54,12 @@ export class Studies {
     return this.#at(this.streamOf(name));
   }
 
+  /** Whether nothing in the log is of the study of that name. One that cannot be read is not new. */
+  isNew(name: string): boolean {
+    const stream = this.streamOf(name);
+    return !this.#at(stream) && !this.#parts.runner.halted(stream);
+  }
+
   /** All studies in the log, in the order of their registration. */
   list(): Study[] {
     const { runner } = this.#parts;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UnknownStudyError } from '../../../src/audit/verify.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
+import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
 import {
   altered,
   enrol,
@@ -16,7 +16,9 @@ import {
   REGISTERED,
   RESUMED,
   STUDY,
+  STUDY_ID,
   type Step,
+  step,
   streamOf,
   trust,
   verify,
@@ -204,6 +206,23 @@ describe('the stream of a study', () => {
     });
     expect(found).toMatchObject({ revision: 1, field: 'data.participantId', participant: '001' });
   });
+
+  it.each([
+    // RE2 has none of these, and what ECMAScript makes of them can change from one version to the next.
+    ['ids do not match', '(?!0)[0-9]+', { code: 'id-not-matching', count: 2, revision: 1 }],
+    ['it takes too long', '(?=0)(?:0|\\d|[0-9]|[01]|0|0|0)*x', { code: 'id-not-compared', count: 1 }],
+    ['it is none of this engine', '(?<', { code: 'id-not-compared', count: 1, revision: 1 }],
+  ])(
+    'a pattern that RE2 cannot run is remarked on, and no failure, when %s',
+    async (_, idPattern, warning) => {
+      const configuration = { ...CONFIGURATION, idPattern };
+      const registered = step({ ...REGISTER, studyId: STUDY_ID, configuration }, OPERATOR);
+      const ids = ['0'.repeat(100), '0'.repeat(101)];
+      const report = await verify(logOf([registered, ...ids.map((id) => step(randomize(id)))]));
+      expect(report.ok).toBe(true);
+      expect(streamOf(report).warnings).toMatchObject([warning]);
+    },
+  );
 
   it('tells of a clock that stepped back, and of a weak seed, without failing', async () => {
     const weak = { ...REGISTERED, command: { ...REGISTERED.command, seed: 7n } as Step['command'] };

@@ -44,10 +44,10 @@ describe('a refusal', () => {
       { file: 'studies.yaml', line: 8, message: 'no (hint: yes)' },
     ]);
     expect(error.message).toBe(
-      'studies.yaml:3: w is below 1 (hint: write at least 1)\nstudies.yaml:8: no (hint: yes)',
+      'the studies file is refused:\n  studies.yaml:3: w is below 1 (hint: write at least 1)\n  studies.yaml:8: no (hint: yes)',
     );
     expect(() => parseStudiesFile(broken, 'my/studies.yml')).toThrow(
-      /^my\/studies\.yml:1: w is below 1 \(hint: .*\)\n/,
+      /^the studies file is refused:\n {2}my\/studies\.yml:1: w is below 1 \(hint: .*\)\n/,
     );
   });
 

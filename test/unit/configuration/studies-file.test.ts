@@ -43,6 +43,7 @@ describe('a studies file in the format of the reference', () => {
       },
       seed: 100n,
       line: 1,
+      refusedIfNew: [],
     });
   });
 
@@ -109,6 +110,7 @@ describe('settings that are left out', () => {
       },
       seed: undefined,
       line: 1,
+      refusedIfNew: [],
     });
   });
 

@@ -1,25 +1,24 @@
-/**
- * What the names of a study must be when it is registered. A study that is in the log already has the names that it has,
- * so the file is not refused for them (studies-file.ts), but only the registration.
- */
+/** What the names of a study must be when it is registered. A study that is in the log already has the names that it has. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { lookAlikeProblem } from '../text.ts';
-import type { ConfiguredStudy } from './studies-file.ts';
-import { quote } from './values.ts';
+import type { Problem } from './finding.ts';
 
-/** In code points. What is longer tells itself apart by the memory that the process takes. */
+/** In code points. What is longer shows in the memory that the process takes. */
 const MOST_CHARACTERS = 200;
 
-/** Why a study cannot be registered, as messages of findings; none: it can. */
-export function newStudyProblems({ configuration }: ConfiguredStudy): string[] {
+export function problemsOfNewNames(configuration: StudyConfiguration): Problem[] {
   const unfit = lookAlikeProblem(configuration.name);
-  const reasons = [
-    ...(unfit === undefined ? [] : [`its name ${unfit}`]),
+  return [
+    ...(unfit === undefined
+      ? []
+      : [{ reason: `its name ${unfit}`, hint: 'choose a name that nobody can take for another' }]),
     ...namesOf(configuration)
       .filter(([, name]) => name.length > MOST_CHARACTERS && [...name].length > MOST_CHARACTERS)
-      .map(([what]) => `${what} has more than ${MOST_CHARACTERS} characters (hint: choose a shorter one)`),
+      .map(([what]) => ({
+        reason: `${what} has more than ${MOST_CHARACTERS} characters`,
+        hint: 'choose a shorter one',
+      })),
   ];
-  return reasons.map((reason) => `study ${quote(shortened(configuration.name))}: ${reason}`);
 }
 
 /** Each name, and what a message calls it: no treatment by its name. */
@@ -34,6 +33,6 @@ function namesOf({ name, treatments, factors }: StudyConfiguration): [what: stri
   ];
 }
 
-function shortened(name: string): string {
+export function shortened(name: string): string {
   return name.length > MOST_CHARACTERS ? `${[...name].slice(0, 40).join('')}…` : name;
 }

@@ -1,0 +1,34 @@
+/**
+ * What a study may have only if it was registered before this program asked for more. It is refused for studies that are
+ * new to the log, where it does no harm yet to choose something else.
+ */
+import { linearPatternProblem } from '../study/linear-pattern.ts';
+import { type Refuse, StudiesFileError } from './finding.ts';
+import { problemsOfNewNames, shortened } from './new-names.ts';
+import type { ConfiguredStudy } from './studies-file.ts';
+import type { ReadStudy } from './study.ts';
+import { quote } from './values.ts';
+
+export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refuse): void {
+  const { name, idPattern } = configuration;
+  const study = `study ${quote(shortened(name))}`;
+  for (const { reason, hint } of problemsOfNewNames(configuration)) note(line, `${study}: ${reason}`, hint);
+  const problem = idPattern === undefined ? undefined : linearPatternProblem(idPattern);
+  if (!problem) return;
+  const reason = `${study}: id_pattern ${problem.reason}, which a new study cannot have`;
+  note(lines.get('id_pattern') ?? line, reason, problem.hint);
+}
+
+/**
+ * @param isNew whether a study of that name is not in the log
+ * @throws StudiesFileError naming everything that new studies of the file cannot have
+ */
+export function refuseNewStudies(
+  configured: readonly ConfiguredStudy[],
+  isNew: (name: string) => boolean,
+): void {
+  const findings = configured
+    .filter(({ configuration }) => isNew(configuration.name))
+    .flatMap(({ refusedIfNew }) => refusedIfNew);
+  if (findings.length > 0) throw new StudiesFileError(findings);
+}

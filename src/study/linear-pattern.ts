@@ -1,0 +1,204 @@
+/**
+ * Which patterns mean the same in ECMAScript (flag `u`) and in RE2. An engine that takes time in proportion to the id can
+ * run them, and whoever judges an id later, with whatever engine, comes to the same verdict.
+ *
+ *     pattern    = branch *( "|" branch )
+ *     branch     = *( "^" / "$" / atom [ quantifier ] )
+ *     atom       = literal / escape / class / "(" [ "?:" ] pattern ")"
+ *     quantifier = ( "*" / "+" / "?" / "{" n [ "," [ m ] ] "}" ) [ "?" ]    ; n <= m, no leading zeros
+ *     escape     = "\" ( "d" / "D" / "w" / "W" / one of ^ $ \ . * + ? ( ) [ ] { } | / )
+ *     class      = "[" [ "^" ] [ "-" ] *( member [ "-" member ] ) [ "-" ] "]"    ; not empty
+ *     member     = any character but [ ] \ - / escape / "\-"    ; no \d \D \w \W at the end of a range
+ *
+ * A literal is a character that means nothing else. Left out is what the two read differently (`.` and `\s`, which know
+ * other line ends and spaces; a bracket that stands alone), what only one of them has (looking ahead and behind,
+ * backreferences, `\u`, `\A`, `[[:alpha:]]`), what depends on the version of Unicode (`\p`, ignoring case), and what no id
+ * needs (word boundaries, control characters).
+ */
+
+/** Why a pattern is not one of them, and what to write instead. */
+export interface PatternProblem {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+/** In UTF-16 code units. Nested thousands of times, a pattern ends the process when it is first used. */
+export const MAX_PATTERN_LENGTH = 1_000;
+/**
+ * Characters, classes, groups and branches, repetitions written out: each may cost time for each character of an id.
+ * RE2 itself takes repetitions of up to 1,000.
+ */
+const MAX_SIZE = 500;
+
+const SYNTAX = new Set('^$\\.*+?()[]{}|');
+const ESCAPES = new Set([...SYNTAX, '/']);
+const CLASS_ESCAPES = new Set([...ESCAPES, '-']);
+const SHORTHANDS = new Set('dDwW');
+const COUNT = /^\{(0|[1-9]\d{0,3})(?:,(0|[1-9]\d{0,3})?)?\}/;
+
+/** What keeps a pattern from being one of them; undefined for one that is. */
+export function linearPatternProblem(pattern: string): PatternProblem | undefined {
+  try {
+    if (pattern.length > MAX_PATTERN_LENGTH)
+      refuse(`is longer than ${MAX_PATTERN_LENGTH} characters`, 'write a shorter one');
+    if (/\p{Surrogate}/u.test(pattern)) refuse('is no well-formed Unicode', 'write whole characters');
+    new Reader(pattern).readWhole();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error.problem;
+    throw error;
+  }
+}
+
+class Refusal extends Error {
+  readonly problem: PatternProblem;
+
+  constructor(problem: PatternProblem) {
+    super(problem.reason);
+    this.problem = problem;
+  }
+}
+
+function refuse(reason: string, hint: string): never {
+  throw new Refusal({ reason, hint });
+}
+
+/** Each method reads a part of the grammar, and returns its size where that matters. */
+class Reader {
+  readonly #characters: readonly string[];
+  #at = 0;
+
+  constructor(pattern: string) {
+    this.#characters = [...pattern];
+  }
+
+  get #next(): string | undefined {
+    return this.#characters[this.#at];
+  }
+
+  #take(wanted: string): boolean {
+    if (this.#next !== wanted) return false;
+    this.#at++;
+    return true;
+  }
+
+  readWhole(): void {
+    this.#pattern();
+    if (this.#next !== undefined) refuse('closes a group that was not opened', 'write \\) for the character');
+  }
+
+  #pattern(): number {
+    let size = 1 + this.#branch();
+    while (this.#take('|')) size = bounded(size + 1 + this.#branch());
+    return size;
+  }
+
+  #branch(): number {
+    let size = 0;
+    while (this.#next !== undefined && this.#next !== '|' && this.#next !== ')') {
+      if (this.#take('^') || this.#take('$')) continue;
+      const once = this.#atom();
+      size = bounded(size + once * this.#quantifier());
+    }
+    return size;
+  }
+
+  #atom(): number {
+    if (this.#take('(')) return this.#group();
+    if (this.#take('[')) this.#class();
+    else if (this.#take('\\')) this.#escape(ESCAPES);
+    else this.#literal();
+    return 1;
+  }
+
+  #group(): number {
+    if (this.#take('?') && !this.#take(':'))
+      refuse(
+        'has (? before something other than a colon',
+        'groups are ( ) and (?: ); looking ahead or behind, names and flags cannot be used',
+      );
+    const size = this.#pattern();
+    if (!this.#take(')')) refuse('has a group that is not closed', 'close it with )');
+    return size;
+  }
+
+  #literal(): void {
+    const character = this.#next ?? '';
+    if (character === '.')
+      refuse('has a . for any character', 'write \\. for a dot, or list the characters, as in [A-Za-z0-9]');
+    if (SYNTAX.has(character))
+      refuse(`has a ${character} that cannot stand there`, `write \\${character} for the character`);
+    this.#at++;
+  }
+
+  /** What stands behind a backslash. @returns whether it is one character, rather than a shorthand for many */
+  #escape(escapes: ReadonlySet<string>): boolean {
+    const character = this.#next ?? '';
+    if (!escapes.has(character) && !SHORTHANDS.has(character))
+      refuse(
+        `has a \\${character}`,
+        `a backslash stands before d, D, w, W and ${[...escapes].join(' ')} alone; list the characters, as in [A-Za-z0-9]`,
+      );
+    this.#at++;
+    return escapes.has(character);
+  }
+
+  get #endsWithHyphen(): boolean {
+    return this.#next === '-' && this.#characters[this.#at + 1] === ']';
+  }
+
+  #class(): void {
+    this.#take('^');
+    const first = this.#at;
+    this.#take('-');
+    while (this.#next !== ']' && !this.#endsWithHyphen) {
+      const from = this.#member();
+      if (this.#endsWithHyphen || !this.#take('-')) continue;
+      const to = this.#member();
+      if (from === undefined || to === undefined || from > to)
+        refuse('has a range in brackets that is none', 'write - first or last for the character, or as \\-');
+    }
+    this.#take('-');
+    if (this.#at === first) refuse('has brackets with nothing in them', 'list the characters');
+    this.#at++;
+  }
+
+  /** @returns its code point; undefined for a shorthand */
+  #member(): number | undefined {
+    if (this.#next === undefined) refuse('has brackets that are not closed', 'close them with ]');
+    if (this.#take('\\')) {
+      const isOne = this.#escape(CLASS_ESCAPES);
+      return isOne ? this.#characters[this.#at - 1]?.codePointAt(0) : undefined;
+    }
+    if (this.#next === '[' || this.#next === '-')
+      refuse(`has a ${this.#next} in brackets`, `write \\${this.#next} for the character`);
+    return this.#characters[this.#at++]?.codePointAt(0);
+  }
+
+  /** @returns how often its atom is written out: at least once */
+  #quantifier(): number {
+    const times = this.#times();
+    if (times !== undefined) this.#take('?');
+    return times ?? 1;
+  }
+
+  #times(): number | undefined {
+    if (this.#take('*') || this.#take('+') || this.#take('?')) return 1;
+    if (this.#next !== '{') return undefined;
+    const ahead = this.#characters.slice(this.#at, this.#at + 12).join('');
+    const [all = '', least, most = least] = COUNT.exec(ahead) ?? [];
+    if (all === '' || Number(least) > Number(most))
+      refuse('has a { that begins no number of times', 'write {3}, {3,} or {3,5}; \\{ is the character');
+    this.#at += all.length;
+    return Math.max(1, Number(most));
+  }
+}
+
+function bounded(size: number): number {
+  if (size > MAX_SIZE)
+    refuse(
+      'is too large when its repetitions are written out',
+      `${MAX_SIZE} characters are the most; repeat less`,
+    );
+  return size;
+}
