@@ -10,6 +10,7 @@ import { DomainError } from './errors.ts';
 import { httpApp } from './http/app.ts';
 import { Authentication } from './http/credentials.ts';
 import { countStates } from './http/readiness.ts';
+import { KeyLimits } from './http/key-limits.ts';
 import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
 import type { DatetimeFormat } from './http/study-view.ts';
@@ -93,6 +94,7 @@ export async function startService(
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder,
+      limits: new KeyLimits(),
       logger,
       metrics,
       notReady: () => notReady,
