@@ -22,8 +22,8 @@ export function statesIn(
   scopes: readonly Scope[],
   toRevision: number,
 ): StudyReply['discloses'] {
-  const [one, ...others] = shown.slice(0, 2);
+  const [one] = shown;
   if (!scopes.includes('audit') || !one) return undefined;
-  const participant = others.length === 0 ? { participant: one.participantId } : {};
+  const participant = shown.length === 1 ? { participant: one.participantId } : {};
   return { what: 'generator-states', toRevision, ...participant };
 }

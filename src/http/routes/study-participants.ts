@@ -78,9 +78,8 @@ function answer(
     case 'duplicate': {
       const refused = { status: 400, revision, refused: 'duplicate' } as const;
       const message = `Participant ${outcome.participantId} is already assigned`;
-      const { scopes } = request.accepted.key;
-      const mayRead = scopes.includes('read') || scopes.includes('blinded');
-      if (!mayRead) return { ...refused, message, results: '[]' };
+      if (!mayReadOf(request, decided(request, outcome.participantId)))
+        return { ...refused, message, results: '[]' };
       const differ = outcome.differingFactors;
       if (differ.length === 0)
         return { ...refused, message, ...record(request, shownScopes, outcome.participantId, revision) };
@@ -123,6 +122,12 @@ function receipt({ study }: StudyRequest, ledger: Ledger, revision: number): str
   const { size, base64 } = ledger.checkpoint(study.stream);
   if (size <= revision) throw new Error('a participant that was decided is not in the ledger');
   return base64;
+}
+
+/** In what way a participant differs says what they are: of one outside the key's limits it learns nothing. */
+function mayReadOf({ accepted: { key }, study }: StudyRequest, { levels }: Participant): boolean {
+  const mayRead = key.scopes.includes('read') || key.scopes.includes('blinded');
+  return mayRead && withinLimits(key, study, levels);
 }
 
 /** The participant that was decided, or was there already. */
