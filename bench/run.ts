@@ -12,6 +12,7 @@ import { measurePosts } from './posts.ts';
 import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
 import { measureRelaying } from './relaying.ts';
+import { measureSharing } from './sharing.ts';
 import { measureVerifying } from './verifying.ts';
 
 const { values: options } = parseArgs({
@@ -48,6 +49,11 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       restarts: quick ? 1 : 5,
       listed: 10_000,
       restarted: quick ? 50_000 : 100_000,
+    }),
+  sharing: (processes) =>
+    measureSharing(processes, {
+      ...{ listed: 20_000, readers: 16 },
+      ...(quick ? { rounds: 1, measuredMs: 3000 } : { rounds: 3, measuredMs: 10_000 }),
     }),
   deciding: () =>
     measureDeciding({

@@ -16,3 +16,14 @@ export class DomainError extends Error {
     this.code = code;
   }
 }
+
+/** A key has used up what it may do for now. */
+export class BudgetError extends Error {
+  override readonly name = 'BudgetError';
+  /** How long until it may again, in ms. */
+  readonly renewsInMs: number;
+  constructor(message: string, renewsInMs: number) {
+    super(message);
+    this.renewsInMs = renewsInMs;
+  }
+}

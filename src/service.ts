@@ -8,6 +8,7 @@ import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { DomainError } from './errors.ts';
 import { httpApp } from './http/app.ts';
 import { Authentication } from './http/credentials.ts';
+import { KeyLimits } from './http/key-limits.ts';
 import { countStates } from './http/readiness.ts';
 import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
@@ -93,6 +94,7 @@ export async function startService(
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder,
+      limits: new KeyLimits(),
       logger,
       metrics,
       notReady: () => notReady,

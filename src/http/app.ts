@@ -16,9 +16,10 @@ import { getBalance } from './routes/balance.ts';
 import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
 import { getExplanation } from './routes/explanation.ts';
 import { getOperations } from './routes/operations.ts';
+import { listParticipants } from './routes/participant-list.ts';
 import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
-import { listParticipants, randomizeParticipant } from './routes/study-participants.ts';
+import { randomizeParticipant } from './routes/study-participants.ts';
 import { getVerification } from './routes/verification.ts';
 import { ready, type StudyRoutes } from './study-request.ts';
 
@@ -156,6 +157,9 @@ function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'reco
     const locals = response.locals as Locals;
     const problem = problemOf(error) ?? unexpected(error, parts.logger, locals);
     noteRefusal(parts, request, locals, problem.status);
+    // In the middle of an answer, only that it ends too early can say so.
+    if (response.headersSent) response.destroy();
+    if (response.destroyed) return;
     const { status, message, results = locals.emptyResults } = problem;
     const revision = locals.revision === undefined ? {} : { 'Urn-Revision': String(locals.revision) };
     send(response, { status, message, results, headers: { ...problem.headers, ...revision } });

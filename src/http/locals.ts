@@ -1,4 +1,4 @@
-import type { KeyActor } from '../operations/refusals.ts';
+import type { KeyActor } from '../operations/recorder.ts';
 
 /** What a route leaves for the log, the metrics and the error handler. */
 export interface Locals {

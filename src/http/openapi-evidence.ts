@@ -12,6 +12,7 @@ import {
   READ_ERRORS,
   ref,
   study,
+  URN_NEXT,
 } from './openapi-parts.ts';
 import { OperationsResult } from './operations-result.ts';
 import {
@@ -115,10 +116,7 @@ export const EVIDENCE_PATHS: Json = {
             description: 'Revision of the last event of the stream `operations`',
             schema: { type: 'integer' },
           },
-          'Urn-Next': {
-            description: 'Where the next page begins; absent when there is none',
-            schema: { type: 'integer' },
-          },
+          ...URN_NEXT,
         },
         errors: { 400: BAD_REQUEST, ...READ_ERRORS },
       },

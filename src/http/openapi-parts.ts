@@ -37,13 +37,42 @@ export const MOMENT = [
   },
 ];
 
+export const PAGE = [
+  {
+    name: 'urn.limit',
+    in: 'query',
+    description: 'At most so many participants. The header Urn-Next says where the next page begins.',
+    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+  },
+  {
+    name: 'urn.from',
+    in: 'query',
+    description:
+      'Only participants randomized at this revision or later. Pages that are to agree while the study grows all name the same urn.revision.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+];
+export const BG_STATE = {
+  name: 'urn.bg_state',
+  in: 'query',
+  description:
+    '`omit` leaves the generator states out of the records, which a key with the scope `audit` is shown otherwise. Then nothing is disclosed, and nothing counts against the budget of the key.',
+  schema: { type: 'string', enum: ['omit'] },
+};
+export const URN_NEXT = {
+  'Urn-Next': {
+    description: 'Where the next page begins; absent when there is none',
+    schema: { type: 'integer' },
+  },
+};
+
 export const BAD_REQUEST =
   'Malformed, a parameter is missing or unknown, or a level is invalid; the message names every problem.';
 export const READ_ERRORS = {
   401: 'The API key is missing or not valid',
   403: 'The key lacks the scope, or is limited to other levels',
   404: 'No such study, or not one of the key',
-  429: 'Too many failed attempts from this address (a valid key is never refused)',
+  429: 'Too many failed attempts from this address (which never keeps a valid key out), or the key asks for more than it may have at a time or in an hour; try again after Retry-After',
   503: 'Starting, overloaded, or the log has no room or does not answer; try again after Retry-After',
 };
 

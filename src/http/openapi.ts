@@ -2,6 +2,7 @@
 import { EVIDENCE_PATHS, EVIDENCE_SCHEMAS } from './openapi-evidence.ts';
 import {
   BAD_REQUEST,
+  BG_STATE,
   envelopeOf,
   idParameter,
   type Json,
@@ -9,10 +10,12 @@ import {
   MIN_REVISION,
   MOMENT,
   operation,
+  PAGE,
   READ_ERRORS,
   ref,
   response,
   study,
+  URN_NEXT,
 } from './openapi-parts.ts';
 import { ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
 
@@ -52,15 +55,24 @@ export function openApiDocument(version: string): Json {
               levels('Only participants of these levels'),
               MIN_REVISION,
               ...MOMENT,
+              ...PAGE,
+              BG_STATE,
             ],
             result: records,
             example: [EXAMPLE_RECORD],
             empty: [],
+            headers: URN_NEXT,
             errors: { 400: BAD_REQUEST, ...READ_ERRORS },
           },
         ),
         post: operation('Randomize a new participant', 'randomizeParticipant', ['randomize'], {
-          parameters: [study, idParameter(true), levels('One level of every factor'), ...POST_HEADERS],
+          parameters: [
+            study,
+            idParameter(true),
+            levels('One level of every factor'),
+            BG_STATE,
+            ...POST_HEADERS,
+          ],
           result: records,
           example: [EXAMPLE_RECORD],
           empty: [],

@@ -3,6 +3,10 @@ import { z } from 'zod';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 
+/** They name a part of a list. */
+export const PAGE_PARAMETERS: readonly string[] = ['urn.limit', 'urn.from'];
+/** `omit` leaves the generator states out. */
+export const BG_STATE = 'urn.bg_state';
 /** They name the moment of a study that is asked about. */
 export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
 

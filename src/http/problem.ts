@@ -1,5 +1,5 @@
 /** What goes wrong with a request, in HTTP's terms. The only place that maps the domain's errors to statuses. */
-import { DomainError, type DomainErrorCode } from '../errors.ts';
+import { BudgetError, DomainError, type DomainErrorCode } from '../errors.ts';
 
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
@@ -30,6 +30,11 @@ const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSe
   identity: { status: 503, retryAfterSeconds: '300' },
 };
 
+/** A key asks for more than it may have at a time. */
+export function tooMany(message: string, retryAfterSeconds: number): HttpProblem {
+  return new HttpProblem(429, message, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
+}
+
 /** The error itself names hosts and files, which are the operator's. */
 const MOVED =
   'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)';
@@ -37,6 +42,7 @@ const MOVED =
 /** The problem to tell the client, or undefined for an unexpected error, whose words stay inside. */
 export function problemOf(error: unknown): HttpProblem | undefined {
   if (error instanceof HttpProblem) return error;
+  if (error instanceof BudgetError) return tooMany(error.message, Math.ceil(error.renewsInMs / 1000));
   if (!(error instanceof DomainError)) return undefined;
   const { status, retryAfterSeconds } = OF_DOMAIN[error.code];
   const why = error.code === 'moved' ? MOVED : error.message;

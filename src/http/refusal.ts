@@ -2,8 +2,7 @@
 import type { Request } from 'express';
 import type { RefusalReason } from '../../events/operations.ts';
 import type { Keys } from '../access/keys.ts';
-import type { Recorder } from '../operations/recorder.ts';
-import type { KeyActor } from '../operations/refusals.ts';
+import type { KeyActor, Recorder } from '../operations/recorder.ts';
 import { keysIn } from './credentials.ts';
 import type { Locals } from './locals.ts';
 import { knownMethod } from './observe.ts';
@@ -13,12 +12,13 @@ export interface RefusalParts {
   readonly recorder: Pick<Recorder, 'refused'>;
 }
 
-/** Of 401 and 429, the key's standing says why. */
+/** Of a key that is not valid, its standing says why. */
 const OF_STATUS: Readonly<Record<number, RefusalReason>> = {
   403: 'not-permitted',
   404: 'not-found',
   409: 'paused',
   422: 'idempotency-key-reused',
+  429: 'unavailable',
   500: 'failed',
   503: 'unavailable',
 };

@@ -13,7 +13,15 @@ export interface Reply {
 export const SUCCESS = 'Success';
 
 export function envelope({ status, message, results }: Reply): string {
-  return `{"message":${JSON.stringify(message)},"results":${results},"status":${status}}`;
+  return `${beginning(message)}${results}${end(status)}`;
+}
+
+function beginning(message: string): string {
+  return `{"message":${JSON.stringify(message)},"results":`;
+}
+
+function end(status: number): string {
+  return `,"status":${status}}`;
 }
 
 /**
@@ -43,6 +51,54 @@ export function send(response: ServerResponse, reply: Reply): void {
   for (const [name, value] of Object.entries(reply.headers ?? {})) headers.push(name, value);
   response.writeHead(reply.status, headers);
   response.end(body);
+}
+
+/** How long a client may leave a slice untaken, in ms. */
+const UNTAKEN_MS = 10_000;
+
+/**
+ * Sends results that are too long to be rendered at once, slice by slice, each when the client has taken the one before
+ * it: so a client that does not read costs a slice of memory, and not the whole answer. Resolves when the last one has
+ * left, or the connection is gone.
+ * @param turns in which slices are rendered
+ */
+export async function sendSlices(
+  response: ServerResponse,
+  { status, message, headers = {} }: Omit<Reply, 'results'>,
+  slices: Iterator<string>,
+  turns: { slice<T>(render: () => T): Promise<T> },
+): Promise<void> {
+  const writeHead = () => {
+    response.writeHead(status, [...API_HEADERS, ...Object.entries(headers).flat()]);
+    response.write(beginning(message));
+  };
+  if (response.req.method === 'HEAD') writeHead();
+  else
+    for (;;) {
+      const { value, done } = await turns.slice(() => slices.next());
+      if (response.destroyed) return;
+      // An error of the first slice can still be answered as one.
+      if (!response.headersSent) writeHead();
+      if (done) break;
+      if (!response.write(value)) await taken(response, 'drain');
+    }
+  response.end(end(status));
+  await taken(response, 'finish');
+}
+
+function taken(response: ServerResponse, by: 'drain' | 'finish'): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      clearTimeout(timer);
+      response.off(by, settle);
+      response.off('close', settle);
+      resolve();
+    };
+    const timer = setTimeout(() => response.destroy(), UNTAKEN_MS);
+    response.once(by, settle);
+    response.once('close', settle);
+  });
 }
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;

@@ -12,12 +12,13 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Disclosed, Recorder } from '../operations/recorder.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Authentication, apiKeyOf } from './credentials.ts';
+import type { KeyLimits } from './key-limits.ts';
 import type { Locals } from './locals.ts';
 import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
-import { type Reply, send } from './reply.ts';
+import { type Reply, send, sendSlices } from './reply.ts';
 import { type DatetimeFormat, StudyView } from './study-view.ts';
 
 /** What the routes need of the running service. */
@@ -31,7 +32,8 @@ export interface StudyRoutes {
   /** As the origins of its checkpoints begin. */
   readonly logName: string;
   readonly views: StudyViews;
-  readonly recorder: Pick<Recorder, 'refused' | 'disclosed'>;
+  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
+  readonly limits: KeyLimits;
   /** Why the service is not ready, or undefined when it is. */
   readonly notReady: () => string | undefined;
 }
@@ -39,6 +41,7 @@ export interface StudyRoutes {
 /** A request with a valid key. */
 export interface KeyRequest {
   readonly http: Request;
+  readonly response: Response;
   readonly query: Query;
   readonly accepted: Accepted;
 }
@@ -50,11 +53,15 @@ export interface StudyRequest extends KeyRequest {
   readonly participants: Participants;
 }
 
-export interface StudyReply extends Reply {
+export interface StudyReply extends Omit<Reply, 'results'> {
+  /** JSON text; of what is too long to be rendered at once, slice by slice. */
+  readonly results: string | Iterator<string>;
   /** Revision of the study, or other stream, that the answer shows. */
   readonly revision: number;
   /** What it shows that is recorded before it is sent; the study is the request's. */
   readonly discloses?: Omit<Disclosed, 'study'> | undefined;
+  /** Must be answered however much the key was shown before: outside its budget of disclosures. */
+  readonly isAlwaysShown?: boolean;
   /** Why a request is refused, where the status does not say it. */
   readonly refused?: RefusalReason;
 }
@@ -91,7 +98,7 @@ export function studyHandler(
   return keyHandler(
     routes,
     async (request, locals) => {
-      const { http, accepted } = request;
+      const { http, response, accepted } = request;
       const name = request.query.get('study');
       let study = studyFor(routes, accepted.key, name);
       locals.study = study.registered.studyId;
@@ -107,6 +114,7 @@ export function studyHandler(
       // Member by member: a spread costs more than all the rest of this function.
       return answer({
         http,
+        response,
         query,
         accepted,
         study,
@@ -143,15 +151,21 @@ export function keyHandler(
     locals.keyId = keyId;
     locals.user = user;
     locals.actor = actor;
-    const reply = await answer({ http, query, accepted }, locals);
+    const reply = await answer({ http, response, query, accepted }, locals);
     locals.revision = reply.revision;
-    const { status, message, results, revision, headers = {}, discloses } = reply;
+    const { status, message, results, revision, discloses } = reply;
     const { studyName } = locals;
-    if (discloses && studyName !== undefined)
-      await routes.recorder.disclosed(actor, { ...discloses, study: studyName });
+    if (discloses && studyName !== undefined) {
+      const { recorder } = routes;
+      const disclosed = { ...discloses, study: studyName };
+      await (reply.isAlwaysShown
+        ? recorder.disclosedAlways(actor, disclosed)
+        : recorder.disclosed(actor, disclosed));
+    }
     if (status >= 400) noteRefusal(routes, http, locals, status, reply.refused);
-    const shownRevision = { 'Urn-Revision': String(revision) };
-    send(response, { status, message, results, headers: Object.assign(shownRevision, headers) });
+    const headers = Object.assign({ 'Urn-Revision': String(revision) }, reply.headers);
+    if (typeof results === 'string') send(response, { status, message, results, headers });
+    else await sendSlices(response, { status, message, headers }, results, routes.limits.lists);
   };
 }
 

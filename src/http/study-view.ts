@@ -6,7 +6,7 @@ import type { Participant } from '../../projections/participants.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { IdPattern } from '../study/id-pattern.ts';
 import { toJson } from './json.ts';
-import { MOMENT_PARAMETERS } from './parameters.ts';
+import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 import {
@@ -20,7 +20,14 @@ import {
 export type DatetimeFormat = 'http-date' | 'sql';
 
 /** Parameters that name no factor. */
-const OWN_PARAMETERS = new Set(['api_key', 'study', 'id', ...MOMENT_PARAMETERS]);
+const OWN_PARAMETERS = new Set([
+  ...['api_key', 'study', 'id', BG_STATE],
+  ...MOMENT_PARAMETERS,
+  ...PAGE_PARAMETERS,
+]);
+
+/** Participants that are rendered without letting others in between: about a millisecond's work. */
+export const SLICE = 250;
 
 export interface NewParticipant {
   readonly id: string;
@@ -118,6 +125,15 @@ export class StudyView {
     const rendering = this.#rendering(scopes);
     const records = participants.map((participant) => this.#record(participant, rendering));
     return rendering.bgState ? `[${records.map(withBgState).join(',')}]` : JSON.stringify(records);
+  }
+
+  /** As `records`, in pieces of `SLICE` participants. */
+  *slices(participants: readonly Participant[], scopes: readonly Scope[]): Generator<string, void> {
+    for (let from = 0; from < participants.length; from += SLICE) {
+      const records = this.records(participants.slice(from, from + SLICE), scopes);
+      yield `${from === 0 ? '[' : ','}${records.slice(1, -1)}`;
+    }
+    yield participants.length === 0 ? '[]' : ']';
   }
 
   /** JSON of the configuration: `starting_seed` is for `audit` alone. */

@@ -6,15 +6,28 @@
  *   disclosure to the same key, made again, is counted.
  * - A refusal is written beside the answer, which does not wait for it.
  *
- * Sums that are not written yet are lost when the process is killed: at the most a minute of repetitions.
+ * Both have a budget of events for each key and hour, and neither uses up the other's. A disclosure beyond it is not
+ * made. Refusals beyond it are one sum, which does not tell them apart.
+ *
+ * Sums that are not written yet are lost when the process is killed: at most a minute of repetitions.
  */
 import { randomUUID } from 'node:crypto';
-import type { Disclosure, OperationsFact } from '../../events/operations.ts';
+import type { Disclosure, OperationsFact, RefusalReason } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
-import { DomainError } from '../errors.ts';
+import { BudgetError, DomainError } from '../errors.ts';
+import { Budget } from './budget.ts';
 import type { Operations } from './operations.ts';
-import { type KeyActor, Refusals, type Refused, type RefusedBy, WINDOW_MS } from './refusals.ts';
-import { type Occurred, once, Repetitions } from './repetitions.ts';
+import { type Noted, type Occurred, once, Repetitions } from './repetitions.ts';
+
+/** Who asked with a key. */
+export type KeyActor = Extract<Actor, { keyId: string }>;
+
+/** What a refusal says besides its number. */
+export interface Refused {
+  readonly operation?: string;
+  readonly study?: string;
+  readonly reason: RefusalReason;
+}
 
 /** What a disclosure says besides its number. */
 export interface Disclosed {
@@ -26,10 +39,9 @@ export interface Disclosed {
   readonly toRevision?: number;
 }
 
-interface DisclosedTo {
-  readonly actor: KeyActor;
-  readonly said: Disclosed;
-}
+type Happening =
+  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly said: Refused }
+  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly said: Disclosed };
 
 export interface RecorderParts {
   readonly operations: Pick<Operations, 'record'>;
@@ -51,12 +63,24 @@ export interface Clock {
 const SYSTEM_CLOCK: Clock = { at: () => new Date().toISOString(), ms: () => performance.now() };
 const TICK_MS = 1000;
 
+/** Events that a key may cause in an hour. */
+export const EVENTS_AN_HOUR = { EvidenceDisclosed: 600, RequestRefused: 120 } as const;
+/** Refusals beyond the budget. Free, so its windows are longer. */
+const SEVERAL = { reason: 'several' } as const;
+const WINDOW_MS = 60_000;
+const SEVERAL_WINDOW_MS = 600_000;
+
 export class Recorder {
   readonly #parts: RecorderParts;
   readonly #clock: Clock;
   readonly #run: { runId: string; version: string; nodeVersion: string };
-  readonly #refusals = new Refusals();
-  readonly #disclosures = new Repetitions<DisclosedTo>(WINDOW_MS);
+  readonly #repetitions = new Repetitions<Happening>(({ said }) =>
+    said === SEVERAL ? SEVERAL_WINDOW_MS : WINDOW_MS,
+  );
+  readonly #budgets = {
+    EvidenceDisclosed: new Budget(EVENTS_AN_HOUR.EvidenceDisclosed),
+    RequestRefused: new Budget(EVENTS_AN_HOUR.RequestRefused),
+  };
   /** Disclosures that are being recorded for the first time: those that repeat them wait for it. */
   readonly #firsts = new Map<string, Promise<void>>();
   readonly #writing = new Set<Promise<void>>();
@@ -81,40 +105,50 @@ export class Recorder {
   /** Of a key that is known; `actor` names the revision of `access` at which it was looked up. */
   refused(actor: KeyActor, said: Refused): void {
     if (this.#isStopped) return;
-    const { at, ms } = this.#now();
-    this.#writeRefusals(this.#refusals.note(actor, said, once(at), ms));
+    const apart = this.#note({ type: 'RequestRefused', actor, said });
+    const { is, occurred } =
+      apart.is === 'unpaid' ? this.#note({ type: 'RequestRefused', actor, said: SEVERAL }) : apart;
+    if (is === 'first') this.#write(occurred);
   }
 
   /**
    * To be awaited before the answer is sent.
-   * @throws DomainError when it cannot be recorded, and so must not be made
+   * @throws BudgetError when the key has used up its budget, DomainError when it cannot be recorded: it must not be made
    */
   async disclosed(actor: KeyActor, said: Disclosed): Promise<void> {
-    const { at, ms } = this.#now();
-    const kind = JSON.stringify([actor.keyId, Object.entries(said).sort()]);
-    const first = this.#disclosures.note({ kind, what: { actor, said }, tally: once(at) }, ms);
-    if (!first) {
+    const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, said });
+    const { kind } = occurred;
+    const budget = this.#budgets.EvidenceDisclosed;
+    if (is === 'unpaid') throw tooMany(budget.renewsIn(actor.keyId, ms));
+    if (is === 'counted') {
       await this.#firsts.get(kind);
       return;
     }
-    const recorded = this.#recordFirst(first);
+    const recorded = this.#recordDisclosure(occurred);
     this.#firsts.set(kind, recorded);
     try {
       await recorded;
     } catch (error) {
-      this.#disclosures.forget(kind);
+      budget.refund(actor.keyId, this.#repetitions.forget(kind));
       throw error;
     } finally {
       this.#firsts.delete(kind);
     }
   }
 
+  /**
+   * As `disclosed`, outside the budget: each is an event of its own. It is for what must not be withheld from who may
+   * see it, such as the answer to an allocation that has just been made.
+   */
+  disclosedAlways(actor: KeyActor, said: Disclosed): Promise<void> {
+    const what = { type: 'EvidenceDisclosed', actor, said } as const;
+    return this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
+  }
+
   /** Writes the sums that are due. */
   tick(): void {
-    const { ms } = this.#now();
     if (!this.#isStartRecorded) this.#keep(this.#recordStart());
-    this.#writeRefusals(this.#refusals.due(ms));
-    this.#writeDisclosures(this.#disclosures.due(ms));
+    for (const sum of this.#repetitions.due(this.#clock.ms())) this.#write(sum);
   }
 
   /** Writes all sums, then that the service stops. To be called when all requests are answered. */
@@ -122,8 +156,7 @@ export class Recorder {
     this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#written();
-    this.#writeRefusals(this.#refusals.all(this.#now().ms));
-    this.#writeDisclosures(this.#disclosures.all());
+    for (const sum of this.#repetitions.all()) this.#write(sum);
     await this.#written();
     const { actor, operations } = this.#parts;
     const fact = { type: 'ServiceStopped', data: this.#run, sections: {} } as const;
@@ -145,9 +178,17 @@ export class Recorder {
     }
   }
 
-  async #recordFirst(first: Occurred<DisclosedTo>): Promise<void> {
-    const { actor } = first.what;
-    const fact = disclosure(first);
+  #note(what: Happening): { is: Noted; occurred: Occurred<Happening>; ms: number } {
+    const { actor, said, type } = what;
+    const ms = this.#clock.ms();
+    const occurred = { kind: kindOf(what), what, tally: once(this.#clock.at()) };
+    const pay = () => said === SEVERAL || this.#budgets[type].spend(actor.keyId, ms);
+    return { is: this.#repetitions.note(occurred, ms, pay), occurred, ms };
+  }
+
+  async #recordDisclosure(occurred: Occurred<Happening>): Promise<void> {
+    const { actor } = occurred.what;
+    const fact = factOf(occurred);
     try {
       await this.#parts.operations.record(fact, actor);
     } catch (error) {
@@ -158,22 +199,14 @@ export class Recorder {
     }
   }
 
-  #writeRefusals(sums: readonly Occurred<RefusedBy>[]): void {
-    for (const sum of sums)
-      this.#write(refusal(sum), sum.what.actor, (ms) => this.#refusals.giveBack(sum, ms));
-  }
-
-  #writeDisclosures(sums: readonly Occurred<DisclosedTo>[]): void {
-    for (const sum of sums)
-      this.#write(disclosure(sum), sum.what.actor, (ms) => this.#disclosures.giveBack(sum, ms));
-  }
-
-  #write(fact: OperationsFact, actor: Actor, giveBack: (ms: number) => void): void {
+  #write(occurred: Occurred<Happening>): void {
     const { operations, onFailure } = this.#parts;
+    const { actor } = occurred.what;
+    const fact = factOf(occurred);
     this.#keep(
       operations.record(fact, actor).catch((error: Error) => {
         onFailure(fact, actor, error);
-        if (!isRolledBack(error)) giveBack(this.#now().ms);
+        if (!isRolledBack(error)) this.#repetitions.giveBack(occurred, this.#clock.ms());
       }),
     );
   }
@@ -186,18 +219,24 @@ export class Recorder {
   async #written(): Promise<void> {
     await Promise.all(this.#writing);
   }
-
-  #now() {
-    return { at: this.#clock.at(), ms: this.#clock.ms() };
-  }
 }
 
-function refusal({ what, tally }: Occurred<RefusedBy>): OperationsFact {
-  return { type: 'RequestRefused', data: { ...what.said, ...tally }, sections: {} };
+/** Happenings of one kind are counted together. */
+function kindOf({ type, actor, said }: Happening): string {
+  return JSON.stringify([type, actor.keyId, Object.entries(said).sort()]);
 }
 
-function disclosure({ what, tally }: Occurred<DisclosedTo>): OperationsFact {
-  return { type: 'EvidenceDisclosed', data: { ...what.said, ...tally }, sections: {} };
+function factOf({ what, tally }: Occurred<Happening>): OperationsFact {
+  return what.type === 'RequestRefused'
+    ? { type: 'RequestRefused', data: { ...what.said, ...tally }, sections: {} }
+    : { type: 'EvidenceDisclosed', data: { ...what.said, ...tally }, sections: {} };
+}
+
+function tooMany(renewsInMs: number): BudgetError {
+  return new BudgetError(
+    `This API key has been shown evidence ${EVENTS_AN_HOUR.EvidenceDisclosed} times within an hour, which is the most, since each is recorded (hint: wait ${Math.ceil(renewsInMs / 60_000)} min; participants without generator states, by urn.bg_state=omit, are not counted)`,
+    renewsInMs,
+  );
 }
 
 /** Such a log takes nothing until somebody recovers it. */

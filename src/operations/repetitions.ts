@@ -1,6 +1,7 @@
 /**
- * What happens again and again is written down once in a window of time, with how often it happened: the first time at
- * once, so that it is not lost, and then as a sum at the end of each window in which it happened again.
+ * What happens again and again is written once in a window of time, with how often it happened: the first time at once,
+ * so that it is not lost, and then as a sum at the end of each window in which it happened again. Each event is paid
+ * for before it is promised, so what is waiting to be written is never more than could be paid for.
  */
 
 /** How often something happened, and when for the first and the last time. */
@@ -18,45 +19,42 @@ export interface Occurred<T> {
   readonly tally: Tally;
 }
 
+/** `first`: to be written now. `counted`: part of a sum that is due later. `unpaid`: there will be no event for it. */
+export type Noted = 'first' | 'counted' | 'unpaid';
+
 interface Group<T> {
   readonly what: T;
   /** Start of the window, in ms of a clock that only goes forward. */
   since: number;
-  /** Not yet handed out. */
+  /** Not yet handed out, and paid for. */
   pending: Tally | undefined;
 }
 
-/** Kinds that are told apart at a time. Of more, each occurrence is handed out by itself. */
-const MOST_KINDS = 10_000;
-
 export class Repetitions<T> {
-  readonly #windowMs: number;
+  readonly #windowMs: (what: T) => number;
   readonly #groups = new Map<string, Group<T>>();
 
-  constructor(windowMs: number) {
+  constructor(windowMs: (what: T) => number) {
     this.#windowMs = windowMs;
   }
 
-  has(kind: string): boolean {
-    return this.#groups.has(kind);
-  }
-
-  /** @returns what to write now: the first of its kind for a while. Undefined: it is counted, and handed out later */
-  note({ kind, what, tally }: Occurred<T>, ms: number): Occurred<T> | undefined {
+  /** @param pay for one event: asked for the first of its kind, and for the first repetition in each window */
+  note({ kind, what, tally }: Occurred<T>, ms: number, pay: () => boolean): Noted {
     const group = this.#groups.get(kind);
-    if (group) {
-      group.pending = sum(group.pending, tally);
-      return undefined;
+    if (!group?.pending && !pay()) return 'unpaid';
+    if (!group) {
+      this.#groups.set(kind, { what, since: ms, pending: undefined });
+      return 'first';
     }
-    if (this.#groups.size < MOST_KINDS) this.#groups.set(kind, { what, since: ms, pending: undefined });
-    return { kind, what, tally };
+    group.pending = sum(group.pending, tally);
+    return 'counted';
   }
 
   /** The sums of the windows that have ended. What did not happen again in its window is forgotten. */
   due(ms: number): Occurred<T>[] {
     return [...this.#groups].flatMap(([kind, group]) => {
-      if (ms - group.since < this.#windowMs) return [];
       const { what, pending: tally } = group;
+      if (ms - group.since < this.#windowMs(what)) return [];
       if (!tally) {
         this.#groups.delete(kind);
         return [];
@@ -82,9 +80,14 @@ export class Repetitions<T> {
     this.#groups.set(kind, { what, since: ms, pending });
   }
 
-  /** Takes no account of a kind any more: its next occurrence is a first one. */
-  forget(kind: string): void {
+  /**
+   * Takes no account of a kind any more: its next occurrence is a first one.
+   * @returns how many events of it were paid for and will not be written
+   */
+  forget(kind: string): number {
+    const hadSum = this.#groups.get(kind)?.pending !== undefined;
     this.#groups.delete(kind);
+    return hadSum ? 2 : 1;
   }
 }
 

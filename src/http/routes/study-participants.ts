@@ -1,14 +1,14 @@
-/** GET and POST /study_participants */
-
+/** POST /study_participants */
+import type { Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
-import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
+import { type Participant, participants } from '../../../projections/participants.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { lookAlikeProblem } from '../../text.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
+import { scopesShown, statesIn } from '../generator-states.ts';
 import { orUnavailable } from '../min-revision.ts';
-import { momentOf, studyAt } from '../moment.ts';
 import { HttpProblem } from '../problem.ts';
 import { SUCCESS } from '../reply.ts';
 import {
@@ -18,51 +18,6 @@ import {
   studyHandler,
   withinLimits,
 } from '../study-request.ts';
-import type { Filter } from '../study-view.ts';
-
-export function listParticipants(routes: StudyRoutes) {
-  return studyHandler(routes, ['read', 'blinded'], async (request) => {
-    const problems: string[] = [];
-    const moment = momentOf(request, problems);
-    const wanted = request.view.filter(request.query, problems);
-    if (!moment) return listed(request, wanted, request.participants, request.study.revision);
-    const { states, revision } = await studyAt(routes, request, moment, { participants });
-    return listed(request, wanted, states.participants, revision);
-  });
-}
-
-function listed(
-  request: StudyRequest,
-  wanted: Filter,
-  { inOrder, byId }: Participants,
-  revision: number,
-): StudyReply {
-  const { study, accepted } = request;
-  const candidates = wanted.id === undefined ? inOrder : [byId.get(wanted.id)].flatMap((one) => one ?? []);
-  const unfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
-  const shown = unfiltered
-    ? candidates
-    : candidates.filter(
-        ({ levels }) =>
-          wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
-          withinLimits(accepted.key, study, levels),
-      );
-  return { status: 200, message: SUCCESS, revision, ...rendered(request, shown, revision) };
-}
-
-/** Records for the key's scopes. With `audit` each shows a state of the generator. */
-function rendered(
-  { view, accepted }: StudyRequest,
-  shown: readonly Participant[],
-  toRevision: number,
-): Pick<StudyReply, 'results' | 'discloses'> {
-  const { scopes } = accepted.key;
-  const results = view.records(shown, scopes);
-  const [one, ...others] = shown;
-  if (!scopes.includes('audit') || !one) return { results };
-  const participant = others.length === 0 ? { participant: one.participantId } : {};
-  return { results, discloses: { what: 'generator-states', toRevision, ...participant } };
-}
 
 export function randomizeParticipant(routes: StudyRoutes) {
   const headersAreSound = (http: StudyRequest['http']) => {
@@ -74,10 +29,12 @@ export function randomizeParticipant(routes: StudyRoutes) {
     ['randomize'],
     async (request) => {
       const { http, query, accepted, study, view } = request;
+      const problems: string[] = [];
+      const shownScopes = scopesShown(request, problems);
       const behalf = onBehalfOf(http);
       const unfit = lookAlikeProblems(query.get('id'), behalf);
-      const isNew = unfit.length > 0 && (await isUnknown(routes, request));
-      const { id, levels } = view.newParticipant(query, isNew ? unfit : []);
+      if (unfit.length > 0 && (await isUnknown(routes, request))) problems.push(...unfit);
+      const { id, levels } = view.newParticipant(query, problems);
       if (!withinLimits(accepted.key, study, levels))
         throw new HttpProblem(403, 'This API key is limited to other levels than these');
       const { keyId, user } = accepted.key;
@@ -86,19 +43,18 @@ export function randomizeParticipant(routes: StudyRoutes) {
         behalf === undefined
           ? { accessRevision, keyId, user }
           : { accessRevision, keyId, onBehalfOf: behalf, user };
-      const { outcome, revision } = await routes.studies.submit(
-        study.stream,
-        {
-          type: 'randomize',
-          participantId: id,
-          levels,
-          user,
-          idempotencyKey: idempotencyKeyOf(http),
-          suspended: routes.studies.isSuspended(study.stream),
-        },
-        actor,
+      const command = {
+        type: 'randomize' as const,
+        participantId: id,
+        levels,
+        user,
+        idempotencyKey: idempotencyKeyOf(http),
+        suspended: routes.studies.isSuspended(study.stream),
+      };
+      const { outcome, revision } = await routes.limits.posts.run(keyId, () =>
+        routes.studies.submit(study.stream, command, actor),
       );
-      return answer(request, routes.ledger, outcome, revision);
+      return answer(request, shownScopes, routes.ledger, outcome, revision);
     },
     headersAreSound,
   );
@@ -122,8 +78,14 @@ async function isUnknown({ runner }: StudyRoutes, { query, study }: StudyRequest
   return !isRecorded();
 }
 
-function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, revision: number): StudyReply {
-  const { scopes } = request.accepted.key;
+/** @param shownScopes for which the participant's record is rendered */
+function answer(
+  request: StudyRequest,
+  shownScopes: readonly Scope[],
+  ledger: Ledger,
+  outcome: StudyOutcome,
+  revision: number,
+): StudyReply {
   switch (outcome.type) {
     case 'randomized':
     case 'repeated':
@@ -131,17 +93,20 @@ function answer(request: StudyRequest, ledger: Ledger, outcome: StudyOutcome, re
         status: 200,
         message: SUCCESS,
         revision,
-        ...rendered(request, [decided(request, outcome.participantId)], revision),
+        ...record(request, shownScopes, outcome.participantId, revision),
         headers: { 'Urn-Receipt': receipt(request, ledger, revision) },
+        // It is made, and is not to be lost because the key was shown too much before.
+        isAlwaysShown: outcome.type === 'randomized',
       };
     case 'duplicate': {
-      const mayRead = scopes.includes('read') || scopes.includes('blinded');
+      const refused = { status: 400, revision, refused: 'duplicate' } as const;
+      const message = `Participant ${outcome.participantId} is already assigned`;
+      if (!mayReadOf(request, decided(request, outcome.participantId)))
+        return { ...refused, message, results: '[]' };
       const differ = outcome.differingFactors;
-      const taken = `Participant ${outcome.participantId} is already assigned`;
-      const message =
-        mayRead && differ.length > 0 ? `${taken}, with other levels of: ${differ.join(', ')}` : taken;
-      const shown = mayRead && differ.length === 0 ? [decided(request, outcome.participantId)] : [];
-      return { status: 400, message, revision, refused: 'duplicate', ...rendered(request, shown, revision) };
+      if (differ.length === 0)
+        return { ...refused, message, ...record(request, shownScopes, outcome.participantId, revision) };
+      return { ...refused, message: `${message}, with other levels of: ${differ.join(', ')}`, results: '[]' };
     }
     case 'idempotency-key-reused':
       return {
@@ -180,6 +145,23 @@ function receipt({ study }: StudyRequest, ledger: Ledger, revision: number): str
   const { size, base64 } = ledger.checkpoint(study.stream);
   if (size <= revision) throw new Error('a participant that was decided is not in the ledger');
   return base64;
+}
+
+/** In what way a participant differs says what they are: of one outside the key's limits it learns nothing. */
+function mayReadOf({ accepted: { key }, study }: StudyRequest, { levels }: Participant): boolean {
+  const mayRead = key.scopes.includes('read') || key.scopes.includes('blinded');
+  return mayRead && withinLimits(key, study, levels);
+}
+
+/** The participant that was decided, or was there already. */
+function record(
+  request: StudyRequest,
+  scopes: readonly Scope[],
+  participantId: string,
+  revision: number,
+): Pick<StudyReply, 'results' | 'discloses'> {
+  const shown = [decided(request, participantId)];
+  return { results: request.view.records(shown, scopes), discloses: statesIn(shown, scopes, revision) };
 }
 
 function decided({ participants }: StudyRequest, participantId: string): Participant {

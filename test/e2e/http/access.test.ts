@@ -163,10 +163,10 @@ describe('a key limited to levels', () => {
     expect((await as(limited.admin).list('Sleep', { id: 'cook-2' })).results).toEqual([]);
   });
 
-  it("does not get another site's participant under an id that both use", async () => {
+  it("does not get another site's participant under an id that both use, nor learns what they are", async () => {
     const answer = await as(limited.cook).randomize('Sleep', 'in-dupage', COOK);
-    expect(answer).toMatchObject({ status: 400, results: [] });
-    expect(answer.message).toContain('with other levels of: sex, local_site');
+    const message = 'Participant in-dupage is already assigned';
+    expect(answer).toMatchObject({ status: 400, message, results: [] });
   });
 });
 

@@ -9,7 +9,15 @@ const data = temporaryFolders()();
 let service: Service;
 let second: Service;
 let keys: Record<
-  'edc' | 'sameUser' | 'otherUser' | 'writer' | 'blindWriter' | 'predictor' | 'blindPredictor',
+  | 'edc'
+  | 'sameUser'
+  | 'otherUser'
+  | 'writer'
+  | 'blindWriter'
+  | 'predictor'
+  | 'blindPredictor'
+  | 'cook'
+  | 'blindCook',
   string
 >;
 
@@ -22,6 +30,8 @@ beforeAll(async () => {
     blindWriter: ['blind', '--scope', 'blinded,randomize'],
     predictor: ['predictor', '--scope', 'read,randomize,audit', '--allow-prediction'],
     blindPredictor: ['odd', '--scope', 'randomize,audit', '--allow-prediction'],
+    cook: ['cook', '--where', `local_site=${COOK.local_site}`],
+    blindCook: ['cook', '--scope', 'blinded,randomize', '--where', `local_site=${COOK.local_site}`],
   });
   service = await serve({ data, studies: TRIALS });
   second = await serve({ data, studies: TRIALS });
@@ -83,6 +93,26 @@ describe('an id that is assigned already is 400, and the study does not move', (
         results: [],
       });
       expect(other.text).toBe(same.text);
+    },
+  );
+
+  it.each(['cook', 'blindCook'] as const)(
+    '%s, whose key is limited to a site, learns nothing of what a participant of another site is',
+    async (key) => {
+      const message = 'Participant of Dupage is already assigned';
+      await as('edc').randomize('Sleep', 'of Dupage', DUPAGE);
+      const answers = [
+        await as(key).randomize('Sleep', 'of Dupage', COOK),
+        await as(key).randomize('Sleep', 'of Dupage', { ...COOK, sex: DUPAGE.sex }),
+      ];
+      for (const answer of answers) expect(answer).toMatchObject({ status: 400, message, results: [] });
+      expect(answers[0]?.text).toBe(answers[1]?.text);
+      // Of its own site it is told, as any key is.
+      const own = await as(key).randomize('Sleep', 'taken', { ...COOK, sex: 'Female' });
+      expect(own.message).toBe('Participant taken is already assigned, with other levels of: sex');
+      expect(membersOf(await as(key).randomize('Sleep', 'taken', COOK))).toEqual(
+        key === 'cook' ? WITH_ARM : WITHOUT_ARM,
+      );
     },
   );
 

@@ -167,7 +167,7 @@ describe('in one run', () => {
     await get('/study_config', keys.ward);
     const sleep = { study: 'Sleep' };
     const post = { operation: 'POST /study_participants' };
-    await expect.poll(() => refusals(data, 'ward').length).toBe(1);
+    await expect.poll(() => refusals(data, 'ward').length, { timeout: 20_000 }).toBe(1);
     expect(refusals(data, 'edc').map(about)).toEqual([
       { ...post, ...sleep, reason: 'duplicate' },
       { ...post, ...sleep, reason: 'malformed' },

@@ -1,11 +1,10 @@
 /** GET /verification, of the real service on real logs: a sound one, and one that was changed while it was stopped. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Scope } from '../../../events/access.ts';
-import { openLog } from '../../../src/app.ts';
 import { resealRecord } from '../../support/altered-log.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
-import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
+import { makeLongLog } from '../../support/long-log.ts';
 import { type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -17,17 +16,10 @@ const data = newFolder();
 const LONG = CONFIGURATION.name;
 const PARTICIPANTS = 30_000;
 
-const GRANTS = {
-  edc: { scopes: ['read', 'randomize'] },
-  auditor: { scopes: ['audit'] },
-  ward: { scopes: ['read', 'audit'], studies: ['Ward'] },
-  reader: { scopes: ['read'] },
-  blind: { scopes: ['blinded'] },
-} as const satisfies Record<string, { scopes: readonly Scope[]; studies?: readonly string[] }>;
-type Name = keyof typeof GRANTS;
+type Name = 'edc' | 'auditor' | 'ward' | 'reader' | 'blind';
 
 let service: Service;
-const keys: Partial<Record<Name, string>> = {};
+let keys: Record<Name, string>;
 let stream: string;
 let wardStream: string;
 const receipts: string[] = [];
@@ -37,39 +29,23 @@ const verify = (name: Name, parameters: Readonly<Record<string, string>> = {}): 
 const ofStream = ({ results }: Answer, name: string) =>
   results.streams.find((one: { stream: string }) => one.stream === name);
 
-/** The log, made without HTTP: keys, and a long study. */
-async function populate(): Promise<void> {
-  const log = await openLog({ data }, OPERATOR);
-  try {
-    await log.rebuild();
-    let keyId = '';
-    for (const [user, grant] of Object.entries(GRANTS)) {
-      const issued = await log.keys.issue({ user, ...grant }, OPERATOR);
-      if ('refused' in issued) throw new Error(issued.refused);
-      keys[user as Name] = issued.apiKey;
-      if (user === 'edc') keyId = issued.keyId;
-    }
-    const actor = { keyId, user: 'edc', accessRevision: log.runner.revision('access') };
-    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
-    const long = log.studies.streamOf(LONG);
-    for (let i = 0; i < PARTICIPANTS; i += 1000)
-      await Promise.all(
-        Array.from({ length: 1000 }, (_, k) => {
-          const levels = CONFIGURATION.factors.map((factor, f) => factor.levels[((i + k) >> f) % 2] ?? '');
-          return log.studies.submit(long, randomize(`${i + k}`, { levels, user: 'edc' }), actor);
-        }),
-      );
-    stream = log.studies.streamOf('Sleep');
-    wardStream = log.studies.streamOf('Ward');
-  } finally {
-    await log.close();
-  }
-}
-
 beforeAll(async () => {
-  await populate();
+  const long = await makeLongLog(
+    data,
+    {
+      edc: { scopes: ['read', 'randomize'] },
+      auditor: { scopes: ['audit'] },
+      ward: { scopes: ['read', 'audit'], studies: ['Ward'] },
+      reader: { scopes: ['read'] },
+      blind: { scopes: ['blinded'] },
+    },
+    { participants: PARTICIPANTS, by: 'edc' },
+  );
+  keys = long.keys;
+  stream = long.streamOf('Sleep');
+  wardStream = long.streamOf('Ward');
   service = await serve({ data, studies: TRIALS });
-  const edc = clientOf(service.url, keys.edc ?? '');
+  const edc = clientOf(service.url, keys.edc);
   for (const [id, levels] of [
     ['001', COOK],
     ['002', DUPAGE],
@@ -232,7 +208,7 @@ async function begun<T>(begin: () => Promise<T>): Promise<{ readonly answer: Pro
 
 describe('while a long study is verified', () => {
   it('another verification is refused, and participants are randomized', async () => {
-    const edc = clientOf(service.url, keys.edc ?? '');
+    const edc = clientOf(service.url, keys.edc);
     const posted: number[] = [];
     let isDone = false;
     const { answer: long } = await begun(() => verify('auditor', { study: LONG }));
@@ -259,7 +235,7 @@ describe('while a long study is verified', () => {
     const parameters = new URLSearchParams({ study: LONG });
     const { answer: left } = await begun(() =>
       fetch(`${service.url}/verification?${parameters}`, {
-        headers: { 'X-API-Key': keys.auditor ?? '' },
+        headers: { 'X-API-Key': keys.auditor },
         signal: leaving.signal,
       }).catch((error: Error) => error.name),
     );

@@ -4,8 +4,7 @@ import { decodeRecord } from '../../../events/record.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../../src/errors.ts';
 import { Operations } from '../../../src/operations/operations.ts';
-import { Recorder } from '../../../src/operations/recorder.ts';
-import type { KeyActor } from '../../../src/operations/refusals.ts';
+import { EVENTS_AN_HOUR, type KeyActor, Recorder } from '../../../src/operations/recorder.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
@@ -185,6 +184,120 @@ describe('a disclosure', () => {
       'RequestRefused: the log is not the one that it was',
       'ServiceStopped: the log is not the one that it was',
     ]);
+  });
+});
+
+describe('of one key in an hour', () => {
+  const HOUR = 3_600_000;
+  const DISCLOSURES = EVENTS_AN_HOUR.EvidenceDisclosed;
+  const REFUSALS = EVENTS_AN_HOUR.RequestRefused;
+  const refuse = (n: number) => ({ operation: `GET /${n}`, reason: 'not-permitted' }) as const;
+  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+  /** Makes so many disclosures, each of another participant. @returns how many were made */
+  const disclose = async (recorder: Recorder, number: number, from = 0, actor = AUDITOR) => {
+    const all = Array.from({ length: number }, (_, n) =>
+      recorder.disclosed(actor, explanation(`${from + n}`)),
+    );
+    const settled = await Promise.allSettled(all);
+    for (const one of settled)
+      if (one.status === 'rejected') expect(one.reason).toMatchObject({ name: 'BudgetError' });
+    return settled.filter(({ status }) => status === 'fulfilled').length;
+  };
+
+  it('600 disclosures are made, and the next is not, until the hour is over', async () => {
+    const { recorder, clock, counts } = scene();
+    expect(await disclose(recorder, 5000)).toBe(DISCLOSURES);
+    expect(sum(await counts('EvidenceDisclosed'))).toBe(DISCLOSURES);
+    clock.time = HOUR - 1;
+    await expect(recorder.disclosed(AUDITOR, explanation('late'))).rejects.toMatchObject({ renewsInMs: 1 });
+    clock.time = HOUR;
+    expect(await disclose(recorder, 1, 5000)).toBe(1);
+  });
+
+  it('what is repeated costs an event a minute, not one each time, and all of it is recorded', async () => {
+    const { recorder, clock, counts, operations } = scene();
+    let made = 0;
+    for (clock.time = 0; clock.time < HOUR; clock.time += 10_000) {
+      for (let n = 0; n < 5; n++) made += await disclose(recorder, 9);
+      recorder.tick();
+    }
+    await operations.drain();
+    await recorder.stop();
+    const written = await counts('EvidenceDisclosed');
+    expect(made).toBe(360 * 5 * 9);
+    expect(sum(written)).toBe(made);
+    expect(written.length).toBeLessThanOrEqual(DISCLOSURES);
+  });
+
+  it('refusals never use up the right to read, nor the other way round', async () => {
+    const { recorder, counts, operations } = scene();
+    for (let n = 0; n < 1000; n++) recorder.refused(AUDITOR, refuse(n));
+    expect(await disclose(recorder, 1000)).toBe(DISCLOSURES);
+    recorder.refused(SITE, refuse(1));
+    await operations.drain();
+    await recorder.stop();
+    expect(sum(await counts('EvidenceDisclosed'))).toBe(DISCLOSURES);
+    expect(sum(await counts('RequestRefused'))).toBe(1001);
+  });
+
+  it('refusals in ever new ways make a bounded number of events, and none is left uncounted', async () => {
+    const { recorder, clock, counts, events, operations } = scene();
+    const ways = 20_000;
+    for (let n = 0; n < ways; n++) {
+      clock.time = Math.floor((n / ways) * HOUR);
+      recorder.refused(SITE, refuse(n));
+      // And one again and again, which takes no more than the others.
+      recorder.refused(SITE, refuse(-1));
+      recorder.tick();
+      if (n % 500 === 0) await operations.drain();
+    }
+    await recorder.stop();
+    const written = await counts('RequestRefused');
+    expect(sum(written)).toBe(2 * ways);
+    expect(written.length).toBeGreaterThan(REFUSALS);
+    expect(written.length).toBeLessThan(REFUSALS + 10);
+    const several = (await events()).filter(
+      (event) => (event.data as { reason?: string }).reason === 'several',
+    );
+    expect(several[0]).toMatchObject({ actor: SITE, data: { reason: 'several' } });
+    expect(several[0]?.data).not.toHaveProperty('operation');
+  });
+
+  it('of another key do not suffer from it', async () => {
+    const { recorder, counts } = scene();
+    expect(await disclose(recorder, 1000)).toBe(DISCLOSURES);
+    expect(await disclose(recorder, 1, 0, SITE)).toBe(1);
+    for (let n = 0; n < 1000; n++) recorder.refused(AUDITOR, refuse(n));
+    recorder.refused(SITE, refuse(1));
+    await recorder.stop();
+    expect(sum(await counts('RequestRefused'))).toBe(1001);
+  });
+
+  it('what could not be recorded, and so was not made, costs nothing', async () => {
+    const { recorder, store, counts } = scene();
+    store.always = 'full';
+    for (let n = 0; n < DISCLOSURES + 1; n++)
+      await expect(recorder.disclosed(AUDITOR, explanation('001'))).rejects.toMatchObject({
+        code: 'unavailable',
+      });
+    store.always = 'none';
+    expect(await disclose(recorder, DISCLOSURES)).toBe(DISCLOSURES);
+    expect((await counts('EvidenceDisclosed')).length).toBe(DISCLOSURES);
+  });
+
+  it('what must always be shown is shown beyond the budget, and recorded each time', async () => {
+    const { recorder, counts } = scene();
+    expect(await disclose(recorder, 1000)).toBe(DISCLOSURES);
+    for (let n = 0; n < 5; n++) await recorder.disclosedAlways(AUDITOR, explanation('emergency'));
+    expect(await disclose(recorder, 1, 5000)).toBe(0);
+    await recorder.stop();
+    expect((await counts('EvidenceDisclosed')).length).toBe(DISCLOSURES + 5);
+  });
+
+  it('what must always be shown takes nothing from the budget', async () => {
+    const { recorder } = scene();
+    for (let n = 0; n < 700; n++) await recorder.disclosedAlways(AUDITOR, explanation(`always ${n}`));
+    expect(await disclose(recorder, DISCLOSURES)).toBe(DISCLOSURES);
   });
 });
 

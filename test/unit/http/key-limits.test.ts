@@ -1,0 +1,170 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KeyLimits } from '../../../src/http/key-limits.ts';
+
+/** An answer, as far as places are concerned. */
+class Answer extends EventEmitter {
+  destroyed = false;
+
+  close(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+}
+
+/** Lists of keys, and which of them are under way, in the order in which they began. */
+function scene() {
+  const { lists } = new KeyLimits();
+  const begun: string[] = [];
+  const refused: string[] = [];
+  const ask = (keyId: string, name: string) => {
+    const answer = new Answer();
+    lists.begin(keyId, answer as unknown as ServerResponse).then(
+      () => begun.push(name),
+      (error) => refused.push(`${name}: ${error.status ?? error.code}`),
+    );
+    return answer;
+  };
+  const settled = () => vi.advanceTimersByTimeAsync(0);
+  return { lists, begun, refused, ask, settled };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('of a key', () => {
+  it('one list is under way, eight wait for it in their order, and the tenth is refused', async () => {
+    const { ask, begun, refused, settled } = scene();
+    const answers = Array.from({ length: 10 }, (_, i) => ask('k1', `${i}`));
+    await settled();
+    expect([begun, refused]).toEqual([['0'], ['9: 429']]);
+    for (const answer of answers) {
+      answer.close();
+      await settled();
+    }
+    expect(begun).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+  });
+
+  it('as many may wait again as have left', async () => {
+    const { ask, begun, refused, settled } = scene();
+    const answers = Array.from({ length: 9 }, (_, i) => ask('k1', `${i}`));
+    answers[0]?.close();
+    ask('k1', 'next');
+    ask('k1', 'too many');
+    await settled();
+    expect([begun, refused]).toEqual([['0', '1'], ['too many: 429']]);
+  });
+
+  it('a list whose client has gone gives its place back, whether it waits or is under way', async () => {
+    const { ask, begun, refused, settled } = scene();
+    const answers = Array.from({ length: 9 }, (_, i) => ask('k1', `${i}`));
+    for (const answer of answers.slice(1)) answer.close();
+    const more = Array.from({ length: 8 }, (_, i) => ask('k1', `more ${i}`));
+    await settled();
+    expect(refused).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => `${name}: unavailable`));
+    answers[0]?.close();
+    await settled();
+    expect(begun).toEqual(['0', 'more 0']);
+    for (const answer of more) answer.close();
+    ask('k1', 'last');
+    await settled();
+    expect(begun).toContain('last');
+  });
+
+  it('a list whose client has gone before it was begun takes no place', async () => {
+    const { lists, begun, ask, settled } = scene();
+    const answer = new Answer();
+    answer.close();
+    await expect(lists.begin('k1', answer as unknown as ServerResponse)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    ask('k1', 'a');
+    await settled();
+    expect(begun).toEqual(['a']);
+  });
+
+  it('a list does not wait for ever, and leaves its place to others', async () => {
+    const { ask, begun, refused, settled } = scene();
+    const first = ask('k1', 'first');
+    ask('k1', 'second');
+    await vi.advanceTimersByTimeAsync(29_000);
+    ask('k1', 'third');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([begun, refused]).toEqual([['first'], ['second: 429']]);
+    first.close();
+    await settled();
+    expect(begun).toEqual(['first', 'third']);
+  });
+
+  it('lists do not wait for those of other keys', async () => {
+    const { ask, begun, settled } = scene();
+    for (let i = 0; i < 100; i++) ask(`k${i}`, `${i}`);
+    await settled();
+    expect(begun.length).toBe(100);
+  });
+});
+
+describe('slices of lists', () => {
+  it('are rendered two at a time, and everything else gets a turn in between', async () => {
+    const { lists } = scene();
+    const order: string[] = [];
+    let done = 0;
+    for (let n = 0; n < 6; n++)
+      void lists
+        .slice(() => order.push(`slice ${n}`))
+        .then(() => {
+          done++;
+        });
+    setImmediate(function turn() {
+      order.push('turn');
+      if (done < 6) setImmediate(turn);
+    });
+    await vi.waitFor(() => expect(done).toBe(6));
+    const between = order.join(' ').split('turn');
+    for (const slices of between) expect(slices.match(/slice/g)?.length ?? 0).toBeLessThanOrEqual(2);
+    expect(order.filter((one) => one !== 'turn')).toEqual([0, 1, 2, 3, 4, 5].map((n) => `slice ${n}`));
+  });
+
+  it('that fail hold nobody up', async () => {
+    const { lists } = scene();
+    const fails = () => {
+      throw new Error('it cannot be rendered');
+    };
+    for (let n = 0; n < 3; n++) {
+      const failing = expect(lists.slice(fails)).rejects.toThrow('it cannot be rendered');
+      await vi.advanceTimersByTimeAsync(1);
+      await failing;
+    }
+    expect(await lists.slice(() => 'rendered')).toBe('rendered');
+  });
+});
+
+describe('allocations of a key', () => {
+  it('are under way up to 512 at a time, and those of other keys do not suffer from it', async () => {
+    const { posts } = new KeyLimits();
+    const ends: (() => void)[] = [];
+    const post = (keyId: string) => posts.run(keyId, () => new Promise<void>((end) => ends.push(end)));
+    const all = Array.from({ length: 512 }, () => post('k1'));
+    await expect(post('k1')).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
+    all.push(post('k2'));
+    ends[0]?.();
+    await all[0];
+    all.push(post('k1'));
+    await expect(post('k1')).rejects.toMatchObject({ status: 429 });
+    for (const end of ends) end();
+    await Promise.all(all);
+  });
+
+  it('give their places back when they fail', async () => {
+    const { posts } = new KeyLimits();
+    for (let n = 0; n < 600; n++)
+      await expect(posts.run('k1', () => Promise.reject(new Error('it failed')))).rejects.toThrow(
+        'it failed',
+      );
+  });
+});
