@@ -9,10 +9,10 @@ import type { RecordError } from '../../events/record.ts';
 import type { Logger } from '../logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
-import { isFencing } from './kafka.ts';
+import { isExpired, isFencing } from './kafka.ts';
 import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
-import { checkpointMessage, recordMessage } from './messages.ts';
-import { type Publication, Session } from './session.ts';
+import { publicationOf } from './publication.ts';
+import { Session } from './session.ts';
 import type { RelaySettings, Topics } from './settings.ts';
 
 export interface RelayParts {
@@ -31,6 +31,8 @@ export interface RelayStatus {
   readonly lagRecords: number;
   readonly lagSeconds: number;
   readonly published: number;
+  /** How many offsets Kafka has removed from the beginnings of the partitions. */
+  readonly cutOffsets: number;
 }
 
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
@@ -50,6 +52,8 @@ export class Relay {
   readonly #broken = new Set<string>();
   /** Revision of the last record of each stream that is known to be published. */
   readonly #published = new Map<string, number>();
+  /** Offset at which a partition begins, where that is not 0. */
+  readonly #cut = new Map<number, number>();
   #session: Session | undefined;
   #hadSession = false;
   #recovery = 0;
@@ -118,7 +122,8 @@ export class Relay {
   status(): RelayStatus {
     const up = this.#isOver ? -1 : this.#session ? 1 : 0;
     const lagSeconds = this.#behindSince === undefined ? 0 : (performance.now() - this.#behindSince) / 1000;
-    return { up, lagRecords: this.#lag(), lagSeconds, published: this.#publishedRecords };
+    const cutOffsets = [...this.#cut.values()].reduce((sum, low) => sum + low, 0);
+    return { up, lagRecords: this.#lag(), lagSeconds, published: this.#publishedRecords, cutOffsets };
   }
 
   async #openSession(): Promise<Session> {
@@ -132,6 +137,7 @@ export class Relay {
           relayId: this.#relayId,
           isReopening: this.#hadSession || wasRefused,
           stateOfLog: (positions) => stateOfLog(log, parts.settings.content, positions),
+          onCut: (partition, low) => this.#onCut(partition, low),
         });
       } catch (error) {
         // By another relay, or because it slept in its first transaction. The positions tell, a little later.
@@ -156,11 +162,7 @@ export class Relay {
         if (error instanceof FeedError && error.isFinal) throw error;
         // Whoever fenced this one says so at once; then opening fails for good.
         if (isFencing(error)) waitMs = Math.max(waitMs, FENCED_WAIT_MS);
-        if (!signal.aborted)
-          this.#parts.logger.error(
-            { why: (error as Error).message, againInMs: waitMs },
-            'the feed lags: it cannot be published just now',
-          );
+        if (!signal.aborted) this.#tell(error as Error, waitMs);
       } finally {
         await this.#session?.close();
         this.#session = undefined;
@@ -200,40 +202,41 @@ export class Relay {
   }
 
   async #publish(session: Session, parts: readonly StreamPart[]): Promise<void> {
-    const { content } = this.#parts.settings;
+    const { log, settings } = this.#parts;
+    const { content } = settings;
     // The next session holds the positions against that, and stops.
-    if (recoveryOf(this.#parts.log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
+    if (recoveryOf(log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
     if (content !== 'blinded')
       for (const { stream, records } of parts)
         await this.#parts.beforeDisclosing(stream, records[0]?.revision ?? 0);
-    await session.publish(parts.map((part) => this.#publication(part)));
+    await session.publish(
+      parts.map((part) => publicationOf(log, { content, recovery: this.#recovery }, part)),
+    );
     for (const { stream, records } of parts) {
       this.#published.set(stream, session.published(stream));
       this.#publishedRecords += records.length;
     }
   }
 
-  #publication({ stream, records }: StreamPart): Publication {
-    const { log, settings } = this.#parts;
-    const { logId } = log.identity;
-    const last = records.at(-1);
-    if (!last) throw new RangeError('a part without a record');
-    const signed = log.ledger.checkpoint(stream, last.revision + 1);
-    return {
-      stream,
-      messages: [
-        ...records.map((stored) => recordMessage(stored, settings.content)),
-        checkpointMessage(signed, logId, new Date().toISOString()),
-      ],
-      position: {
-        log: logId,
-        stream,
-        revision: last.revision,
-        leaf: Buffer.from(last.leaf).toString('hex'),
-        recovery: this.#recovery,
-        content: settings.content,
-      },
-    };
+  #tell(error: Error, againInMs: number): void {
+    const { logger } = this.#parts;
+    const line = { why: error.message, againInMs };
+    if (isExpired(error))
+      logger.info(
+        line,
+        'Kafka has forgotten this relay, which had nothing to publish for long; it connects anew',
+      );
+    else logger.error(line, 'the feed lags: it cannot be published just now');
+  }
+
+  #onCut(partition: number, low: number): void {
+    const isKnown = this.#cut.has(partition);
+    this.#cut.set(partition, low);
+    if (isKnown) return;
+    this.#parts.logger.error(
+      { topic: this.#parts.topics.records, partition, firstOffset: low },
+      'records were cut off: Kafka has removed the oldest ones of this partition, and who reads the topic from the beginning misses them (hint: set retention.ms=-1 and retention.bytes=-1; --kafka-topic with a new topic publishes all of the log again)',
+    );
   }
 
   #onBroken(stream: string, error: RecordError): void {
