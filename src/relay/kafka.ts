@@ -126,7 +126,9 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
       `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls with --kafka-ca)`,
       error,
     );
-  const isBusy = has(({ type, retriable }) => type !== undefined && retriable === true);
+  const isBusy = has(
+    ({ name, type, retriable }) => (type !== undefined && retriable === true) || NOT_YET.has(name ?? ''),
+  );
   return new FeedError(
     isBusy ? 'busy' : 'unreachable',
     `Kafka at ${where} failed: ${message} (hint: the log of the broker may say more)`,
@@ -135,6 +137,14 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
 }
 
 const CANNOT_CONNECT = new Set(['ILLEGAL_SASL_STATE', 'UNSUPPORTED_SASL_MECHANISM']);
+
+/** Who does what in the cluster is not settled, or the client has not heard of it. */
+const NOT_YET = new Set([
+  'KafkaJSGroupCoordinatorNotFound',
+  'KafkaJSBrokerNotFound',
+  'KafkaJSMetadataNotLoaded',
+  'KafkaJSTopicMetadataNotLoaded',
+]);
 
 interface KafkaCause {
   readonly name?: string;

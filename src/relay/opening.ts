@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Logger } from '../logger.ts';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
+import type { Findings } from './findings.ts';
 import type { Producer } from './kafka.ts';
 import { type Ends, lostPositions, type Place } from './offsets.ts';
 import { contradiction, type LogState, markMessage, type Positions, relayMessage } from './positions.ts';
@@ -22,8 +23,7 @@ export interface SessionParts {
   readonly isReopening: boolean;
   /** The log, at least as far as the positions say that it was published. */
   stateOfLog(positions: Positions): Promise<LogState>;
-  /** A partition of the records begins at `low`, not at 0: Kafka has removed what was before. */
-  onCut(partition: number, low: number): void;
+  readonly findings: Findings;
 }
 
 /** What a session has when it begins. */
@@ -59,7 +59,7 @@ export async function lookBefore(
 
 /** Fences every other relay of this log into this topic, and reads what is published. */
 export async function takeOver({ kafka, producer, parts, ends }: Opening): Promise<Positions> {
-  const { topics, relayId, logId, onCut } = parts;
+  const { topics, relayId, logId, findings } = parts;
   // Asks Kafka for the id: the fence. Nothing of it is ever sent again by this producer, if it fails.
   const transaction = await producer.transaction();
   const mark = randomUUID();
@@ -74,7 +74,7 @@ export async function takeOver({ kafka, producer, parts, ends }: Opening): Promi
     const extents = await readExtents(kafka, topics.records);
     await checkTails(reading, positions, extents, topics);
     ends.begin(topics.records, extents);
-    for (const [partition, { low }] of extents) if (low > 0) onCut(partition, low);
+    for (const [partition, { low }] of extents) if (low > 0) findings.cut(partition, low);
     return positions;
   } finally {
     await reading.close();

@@ -9,6 +9,7 @@ import type { RecordError } from '../../events/record.ts';
 import type { Logger } from '../logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
+import { Findings } from './findings.ts';
 import { isExpired, isFencing } from './kafka.ts';
 import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
 import { publicationOf } from './publication.ts';
@@ -52,8 +53,7 @@ export class Relay {
   readonly #broken = new Set<string>();
   /** Revision of the last record of each stream that is known to be published. */
   readonly #published = new Map<string, number>();
-  /** Offset at which a partition begins, where that is not 0. */
-  readonly #cut = new Map<number, number>();
+  readonly #findings: Findings;
   #session: Session | undefined;
   #hadSession = false;
   #recovery = 0;
@@ -66,6 +66,7 @@ export class Relay {
   /** @param parts a log that is folded */
   constructor(parts: RelayParts) {
     this.#parts = parts;
+    this.#findings = new Findings(parts.topics.records, parts.logger);
     for (const stream of parts.log.runner.streams()) this.#behind.add(stream);
   }
 
@@ -122,8 +123,8 @@ export class Relay {
   status(): RelayStatus {
     const up = this.#isOver ? -1 : this.#session ? 1 : 0;
     const lagSeconds = this.#behindSince === undefined ? 0 : (performance.now() - this.#behindSince) / 1000;
-    const cutOffsets = [...this.#cut.values()].reduce((sum, low) => sum + low, 0);
-    return { up, lagRecords: this.#lag(), lagSeconds, published: this.#publishedRecords, cutOffsets };
+    const [published, cutOffsets] = [this.#publishedRecords, this.#findings.cutOffsets];
+    return { up, lagRecords: this.#lag(), lagSeconds, published, cutOffsets };
   }
 
   async #openSession(): Promise<Session> {
@@ -137,7 +138,7 @@ export class Relay {
           relayId: this.#relayId,
           isReopening: this.#hadSession || wasRefused,
           stateOfLog: (positions) => stateOfLog(log, parts.settings.content, positions),
-          onCut: (partition, low) => this.#onCut(partition, low),
+          findings: this.#findings,
         });
       } catch (error) {
         // By another relay, or because it slept in its first transaction. The positions tell, a little later.
@@ -227,16 +228,6 @@ export class Relay {
         'Kafka has forgotten this relay, which had nothing to publish for long; it connects anew',
       );
     else logger.error(line, 'the feed lags: it cannot be published just now');
-  }
-
-  #onCut(partition: number, low: number): void {
-    const isKnown = this.#cut.has(partition);
-    this.#cut.set(partition, low);
-    if (isKnown) return;
-    this.#parts.logger.error(
-      { topic: this.#parts.topics.records, partition, firstOffset: low },
-      'records were cut off: Kafka has removed the oldest ones of this partition, and who reads the topic from the beginning misses them (hint: set retention.ms=-1 and retention.bytes=-1; --kafka-topic with a new topic publishes all of the log again)',
-    );
   }
 
   #onBroken(stream: string, error: RecordError): void {

@@ -44,7 +44,7 @@ export class Session {
 
   /** @throws FeedError; DomainError, StoreError of the log */
   static async open(parts: SessionParts): Promise<Session> {
-    const { settings, topics, logger, logId } = parts;
+    const { settings, topics, logger, logId, findings } = parts;
     const kafka = connectKafka(settings, logger);
     // Two logs never fence each other: their ids differ.
     const producer = sessionProducer(kafka, transactionalIdOf(logId, topics));
@@ -52,7 +52,7 @@ export class Session {
     const opening = { kafka, producer, parts, ends };
     try {
       const { createTopics: create, brokers } = settings;
-      const checked = await checkTopics(kafka, topics, { create, brokers, logger });
+      const checked = await checkTopics(kafka, topics, { create, brokers, logger, findings });
       ends.begin(topics.positions, checked.positions);
       await producer.connect();
       await lookBefore(opening, checked);
@@ -105,10 +105,10 @@ export class Session {
     partition: number,
     placed: readonly Publication[],
   ): Promise<Position[]> {
-    const { topics, onCut } = this.#parts;
+    const { topics, findings } = this.#parts;
     const messages = placed.flatMap((one) => one.messages);
     const { first, low } = await this.#ends.send(transaction, { topic: topics.records, partition }, messages);
-    if (low > 0) onCut(partition, low);
+    if (low > 0) findings.cut(partition, low);
     let next = first;
     return placed.map(({ position, messages: { length } }) => {
       next += length;

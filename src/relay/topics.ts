@@ -2,6 +2,7 @@
 import type { Admin, ConfigResourceTypes, Kafka, PartitionMetadata } from 'kafkajs';
 import type { Logger } from '../logger.ts';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
+import type { Findings } from './findings.ts';
 import { isForbidden } from './kafka.ts';
 import type { Extents } from './offsets.ts';
 import type { Topics } from './settings.ts';
@@ -25,6 +26,7 @@ interface Making {
   readonly create: boolean;
   readonly brokers: readonly string[];
   readonly logger: Logger;
+  readonly findings: Findings;
 }
 
 /** @throws FeedError `unusable-topic` */
@@ -33,7 +35,7 @@ export async function checkTopics(kafka: Kafka, topics: Topics, making: Making):
   await admin.connect();
   try {
     await makeMissing(admin, topics, making);
-    await checkConfiguration(admin, topics, making.logger);
+    await checkConfiguration(admin, topics, making.findings);
     const metadata = await admin.fetchTopicMetadata({ topics: [topics.records] });
     return {
       recordPartitions: metadata.topics.flatMap(({ partitions }) => partitions),
@@ -66,7 +68,7 @@ function isEmpty(extents: Extents): boolean {
 }
 
 async function makeMissing(admin: Admin, topics: Topics, { create, brokers, logger }: Making): Promise<void> {
-  const existing = await admin.listTopics();
+  const existing = await listTopics(admin);
   const both = [topics.records, topics.positions];
   const missing = both.filter((topic) => !existing.includes(topic));
   const [other] = both.filter((topic) => existing.includes(topic));
@@ -77,6 +79,16 @@ async function makeMissing(admin: Admin, topics: Topics, { create, brokers, logg
   for (const topic of missing) {
     const isMade = await createTopic(admin, topic, topic === topics.positions);
     if (isMade) logger.info({ topic }, 'topic created');
+  }
+}
+
+async function listTopics(admin: Admin): Promise<string[]> {
+  try {
+    return await admin.listTopics();
+  } catch (error) {
+    // The client hides what failed, and trips over it.
+    if (!(error instanceof TypeError)) throw error;
+    throw new FeedError('unreachable', 'no broker of Kafka says which topics there are', error);
   }
 }
 
@@ -112,10 +124,10 @@ function missingTopics(missing: readonly string[], topics: Topics, broker: strin
   );
 }
 
-async function checkConfiguration(admin: Admin, topics: Topics, logger: Logger): Promise<void> {
+async function checkConfiguration(admin: Admin, topics: Topics, findings: Findings): Promise<void> {
   const described = await describe(admin, topics).catch((error: Error) => {
     if (!isForbidden(error)) throw error;
-    logger.warn(
+    findings.warn(
       { why: error.message },
       'the configuration of the topics cannot be read: that they keep what is written is not checked (hint: allow DescribeConfigs)',
     );
@@ -137,7 +149,7 @@ async function checkConfiguration(admin: Admin, topics: Topics, logger: Logger):
   for (const [setting, forEver] of Object.entries(KEEPS_ALL)) {
     const value = described.get(topics.records)?.get(setting);
     if (value !== forEver)
-      logger.warn(
+      findings.warn(
         { topic: topics.records, [setting]: value },
         `the topic does not keep records for ever: whoever reads it later misses some (hint: set ${setting}=${forEver})`,
       );

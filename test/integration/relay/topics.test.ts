@@ -1,7 +1,7 @@
 /** What becomes of the topics of a feed, in a real broker: cut, deleted, made anew, lost. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ITopicConfig, Kafka } from 'kafkajs';
+import { type Admin, type ITopicConfig, Kafka } from 'kafkajs';
 import { describe, expect, it, vi } from 'vitest';
 import type { RelaySettings } from '../../../src/relay/settings.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
@@ -23,9 +23,22 @@ const newFolder = temporaryFolders();
 const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
 
 const positionsOf = (topic: string) => `${topic}-positions`;
-const make = (one: ITopicConfig) => withAdmin((admin) => admin.createTopics({ topics: [one] }));
+const make = (one: ITopicConfig) => withAdmin((admin) => createTopic(admin, one));
 const configured = (settings: Readonly<Record<string, string>>) =>
   Object.entries(settings).map(([name, value]) => ({ name, value }));
+
+/** Resolves when each partition has a leader. The client’s own wait gives up on a topic that the broker has not heard of. */
+async function createTopic(admin: Admin, one: ITopicConfig): Promise<void> {
+  await admin.createTopics({ topics: [one], waitForLeaders: false });
+  await until(
+    () =>
+      admin.fetchTopicOffsets(one.topic).then(
+        (offsets) => offsets.length > 0,
+        () => false,
+      ),
+    () => `${one.topic} has no leader`,
+  );
+}
 
 /** Deletes it, and makes one of the same name. Kafka deletes when it has the time. */
 async function remake(one: ITopicConfig): Promise<void> {
@@ -35,7 +48,7 @@ async function remake(one: ITopicConfig): Promise<void> {
       async () => !(await admin.listTopics()).includes(one.topic),
       () => `${one.topic} is there still`,
     );
-    await admin.createTopics({ topics: [one], waitForLeaders: false });
+    await createTopic(admin, one);
   });
 }
 
@@ -200,6 +213,22 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
     expect(await opening(await started(data, topic)), 'also at the next start').toContain(
       'Kafka has lost what was in it',
     );
+  });
+});
+
+describe.skipIf(broker.missing)('the relay, when both topics are gone,', () => {
+  it('makes them and publishes everything again', async () => {
+    const topic = newTopic();
+    const one = await running(newFolder(), topic);
+    await one.enrol(5);
+    await published(one);
+    await withAdmin((admin) => admin.deleteTopics({ topics: [topic, positionsOf(topic)] }));
+    await one.enrol(1);
+    await until(
+      () => one.lines.filter((line) => line.includes('topic created')).length === 4,
+      () => one.lines.join(''),
+    );
+    await (await reading(topic)).has(one.sizes());
   });
 });
 
