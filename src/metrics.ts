@@ -131,6 +131,14 @@ export function registerRelay(registry: Registry, status: () => RelayStatus): vo
       this.set(status().lagSeconds);
     },
   });
+  new Gauge({
+    name: 'urn_relay_cut_offsets',
+    help: 'Offsets that Kafka has removed from the beginnings of the partitions of the feed; 0 where it keeps all records',
+    registers,
+    collect() {
+      this.set(status().cutOffsets);
+    },
+  });
   new Counter({
     name: 'urn_relay_published_total',
     help: 'Records published by this process, without checkpoints',

@@ -20,3 +20,6 @@ export class FeedError extends Error {
     return this.failure === 'fenced' || this.failure === 'contradiction';
   }
 }
+
+/** For what cannot be made good in this topic. */
+export const ANOTHER_TOPIC = '(hint: --kafka-topic with a new topic, into which all of the log is published)';

@@ -82,6 +82,16 @@ export function isFencing(error: unknown): boolean {
   return causes(error).some(({ type }) => FENCED.has(type ?? ''));
 }
 
+/** The producer's id went out of use: nothing was published for `transactional.id.expiration.ms`, a week as Kafka comes. */
+export function isExpired(error: unknown): boolean {
+  return causes(error).some(({ type }) => type === 'INVALID_PRODUCER_ID_MAPPING');
+}
+
+/** The user lacks a permission. */
+export function isForbidden(error: unknown): boolean {
+  return causes(error).some(({ type }) => type?.endsWith('AUTHORIZATION_FAILED'));
+}
+
 /** What an error of the client means to the operator. */
 export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error {
   if (error instanceof FeedError || error instanceof DomainError || error instanceof StoreError) return error;
@@ -95,7 +105,7 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
       `Kafka at ${where} refuses the user "${sasl?.username ?? ''}": ${message} (hint: check --kafka-username, --kafka-mechanism and the password in URN_KAFKA_PASSWORD or --kafka-password-file)`,
       error,
     );
-  if (has(({ type }) => type?.endsWith('AUTHORIZATION_FAILED') ?? false))
+  if (isForbidden(error))
     return new FeedError(
       'rejected',
       `Kafka does not permit it: ${message} (hint: docs/feed.md lists what the relay's user must be allowed to do)`,
@@ -107,7 +117,7 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
   if (has(({ type }) => type === 'MESSAGE_TOO_LARGE' || type === 'RECORD_LIST_TOO_LARGE'))
     return new FeedError(
       'unusable-topic',
-      `a topic of the feed does not take messages of that size: ${message} (hint: set its max.message.bytes to 1 MiB, or to more than the longest record)`,
+      `a topic of the feed does not take messages of that size: ${message} (hint: set its max.message.bytes and segment.bytes to 1 MiB, or to more than the longest record)`,
       error,
     );
   if (has(({ name, type }) => name === 'KafkaJSConnectionError' || CANNOT_CONNECT.has(type ?? '')))
@@ -116,7 +126,9 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
       `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls with --kafka-ca)`,
       error,
     );
-  const isBusy = has(({ type, retriable }) => type !== undefined && retriable === true);
+  const isBusy = has(
+    ({ name, type, retriable }) => (type !== undefined && retriable === true) || NOT_YET.has(name ?? ''),
+  );
   return new FeedError(
     isBusy ? 'busy' : 'unreachable',
     `Kafka at ${where} failed: ${message} (hint: the log of the broker may say more)`,
@@ -126,6 +138,14 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
 
 const CANNOT_CONNECT = new Set(['ILLEGAL_SASL_STATE', 'UNSUPPORTED_SASL_MECHANISM']);
 
+/** Who does what in the cluster is not settled, or the client has not heard of it. */
+const NOT_YET = new Set([
+  'KafkaJSGroupCoordinatorNotFound',
+  'KafkaJSBrokerNotFound',
+  'KafkaJSMetadataNotLoaded',
+  'KafkaJSTopicMetadataNotLoaded',
+]);
+
 interface KafkaCause {
   readonly name?: string;
   readonly message?: string;
@@ -134,10 +154,16 @@ interface KafkaCause {
   readonly retriable?: boolean;
 }
 
-/** The client wraps errors in errors. */
+/** The client wraps errors in errors, sometimes several in one. */
 function causes(error: unknown): KafkaCause[] {
   const all: KafkaCause[] = [];
-  for (let one = error; one instanceof Error && all.length < 10; one = one.cause)
+  const left = [error];
+  while (left.length > 0 && all.length < 10) {
+    const one = left.shift();
+    if (!(one instanceof Error)) continue;
     all.push(one as KafkaCause & Error);
+    const { errors = [], cause } = one as { errors?: readonly unknown[]; cause?: unknown };
+    left.push(...errors, cause);
+  }
   return all;
 }

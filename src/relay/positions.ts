@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { CONTENTS, type Content } from '../content.ts';
 import { DomainError } from '../errors.ts';
+import { ANOTHER_TOPIC } from './feed-error.ts';
 import type { Topics } from './settings.ts';
 
 const Position = z.strictObject({
@@ -20,6 +21,8 @@ const Position = z.strictObject({
   recovery: z.int().nonnegative(),
   /** Of the topic of records: a stream stays where it began, also when the topic is given more partitions. */
   partition: z.int().nonnegative(),
+  /** In that partition, of the last message that was published with it. Version 0.1.0 did not write it. */
+  offset: z.int().nonnegative().optional(),
   /** What the topic of records tells. A blinded one never begins to tell treatments. */
   content: z.enum(CONTENTS),
 });
@@ -105,7 +108,6 @@ export interface LogState {
  * revisions that were published. Undefined: it can.
  */
 export function contradiction(positions: Positions, log: LogState, topics: Topics): string | undefined {
-  const another = `(hint: --kafka-topic with a new topic, into which all of the log is published)`;
   const { byStream, logs } = positions;
   // Of two that open it at the same moment, neither has published: it is of the one that comes first.
   const owners = byStream.size > 0 ? [...byStream.values()].map((one) => one.log) : [...logs];
@@ -117,7 +119,7 @@ export function contradiction(positions: Positions, log: LogState, topics: Topic
       return `the topic ${topics.records} is of ${content} content, and is not to be mixed with ${log.content}: who may read the one need not be allowed to read the other (hint: --kafka-content ${content}, or --kafka-topic with a new topic, into which all of the log is published)`;
     if (recovery !== log.recovery)
       return recovery < log.recovery
-        ? `the log was recovered from a backup (recovery ${log.recovery}) since it was published into ${topics.records}: revisions that were published can be lost, and others take their places ${another}`
+        ? `the log was recovered from a backup (recovery ${log.recovery}) since it was published into ${topics.records}: revisions that were published can be lost, and others take their places ${ANOTHER_TOPIC}`
         : `the topic ${topics.records} was fed after recovery ${recovery} of the log, and this log knows of ${log.recovery} only: it was restored from an older backup (hint: run the relay where the newest log is)`;
     const size = log.size(stream);
     if (log.isHalted(stream)) continue;

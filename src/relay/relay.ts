@@ -9,10 +9,11 @@ import type { RecordError } from '../../events/record.ts';
 import type { Logger } from '../logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
-import { isFencing } from './kafka.ts';
+import { Findings } from './findings.ts';
+import { isExpired, isFencing } from './kafka.ts';
 import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
-import { checkpointMessage, recordMessage } from './messages.ts';
-import { type Publication, Session } from './session.ts';
+import { publicationOf } from './publication.ts';
+import { Session } from './session.ts';
 import type { RelaySettings, Topics } from './settings.ts';
 
 export interface RelayParts {
@@ -31,6 +32,8 @@ export interface RelayStatus {
   readonly lagRecords: number;
   readonly lagSeconds: number;
   readonly published: number;
+  /** How many offsets Kafka has removed from the beginnings of the partitions. */
+  readonly cutOffsets: number;
 }
 
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
@@ -50,6 +53,7 @@ export class Relay {
   readonly #broken = new Set<string>();
   /** Revision of the last record of each stream that is known to be published. */
   readonly #published = new Map<string, number>();
+  readonly #findings: Findings;
   #session: Session | undefined;
   #hadSession = false;
   #recovery = 0;
@@ -62,6 +66,7 @@ export class Relay {
   /** @param parts a log that is folded */
   constructor(parts: RelayParts) {
     this.#parts = parts;
+    this.#findings = new Findings(parts.topics.records, parts.logger);
     for (const stream of parts.log.runner.streams()) this.#behind.add(stream);
   }
 
@@ -118,7 +123,8 @@ export class Relay {
   status(): RelayStatus {
     const up = this.#isOver ? -1 : this.#session ? 1 : 0;
     const lagSeconds = this.#behindSince === undefined ? 0 : (performance.now() - this.#behindSince) / 1000;
-    return { up, lagRecords: this.#lag(), lagSeconds, published: this.#publishedRecords };
+    const [published, cutOffsets] = [this.#publishedRecords, this.#findings.cutOffsets];
+    return { up, lagRecords: this.#lag(), lagSeconds, published, cutOffsets };
   }
 
   async #openSession(): Promise<Session> {
@@ -132,6 +138,7 @@ export class Relay {
           relayId: this.#relayId,
           isReopening: this.#hadSession || wasRefused,
           stateOfLog: (positions) => stateOfLog(log, parts.settings.content, positions),
+          findings: this.#findings,
         });
       } catch (error) {
         // By another relay, or because it slept in its first transaction. The positions tell, a little later.
@@ -156,11 +163,7 @@ export class Relay {
         if (error instanceof FeedError && error.isFinal) throw error;
         // Whoever fenced this one says so at once; then opening fails for good.
         if (isFencing(error)) waitMs = Math.max(waitMs, FENCED_WAIT_MS);
-        if (!signal.aborted)
-          this.#parts.logger.error(
-            { why: (error as Error).message, againInMs: waitMs },
-            'the feed lags: it cannot be published just now',
-          );
+        if (!signal.aborted) this.#tell(error as Error, waitMs);
       } finally {
         await this.#session?.close();
         this.#session = undefined;
@@ -200,40 +203,31 @@ export class Relay {
   }
 
   async #publish(session: Session, parts: readonly StreamPart[]): Promise<void> {
-    const { content } = this.#parts.settings;
+    const { log, settings } = this.#parts;
+    const { content } = settings;
     // The next session holds the positions against that, and stops.
-    if (recoveryOf(this.#parts.log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
+    if (recoveryOf(log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
     if (content !== 'blinded')
       for (const { stream, records } of parts)
         await this.#parts.beforeDisclosing(stream, records[0]?.revision ?? 0);
-    await session.publish(parts.map((part) => this.#publication(part)));
+    await session.publish(
+      parts.map((part) => publicationOf(log, { content, recovery: this.#recovery }, part)),
+    );
     for (const { stream, records } of parts) {
       this.#published.set(stream, session.published(stream));
       this.#publishedRecords += records.length;
     }
   }
 
-  #publication({ stream, records }: StreamPart): Publication {
-    const { log, settings } = this.#parts;
-    const { logId } = log.identity;
-    const last = records.at(-1);
-    if (!last) throw new RangeError('a part without a record');
-    const signed = log.ledger.checkpoint(stream, last.revision + 1);
-    return {
-      stream,
-      messages: [
-        ...records.map((stored) => recordMessage(stored, settings.content)),
-        checkpointMessage(signed, logId, new Date().toISOString()),
-      ],
-      position: {
-        log: logId,
-        stream,
-        revision: last.revision,
-        leaf: Buffer.from(last.leaf).toString('hex'),
-        recovery: this.#recovery,
-        content: settings.content,
-      },
-    };
+  #tell(error: Error, againInMs: number): void {
+    const { logger } = this.#parts;
+    const line = { why: error.message, againInMs };
+    if (isExpired(error))
+      logger.info(
+        line,
+        'Kafka has forgotten this relay, which had nothing to publish for long; it connects anew',
+      );
+    else logger.error(line, 'the feed lags: it cannot be published just now');
   }
 
   #onBroken(stream: string, error: RecordError): void {

@@ -1,69 +1,112 @@
 /** The topics of a feed: whether they are there, and keep what is written into them. */
 import type { Admin, ConfigResourceTypes, Kafka, PartitionMetadata } from 'kafkajs';
 import type { Logger } from '../logger.ts';
-import { FeedError } from './feed-error.ts';
+import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
+import type { Findings } from './findings.ts';
+import { isForbidden } from './kafka.ts';
+import type { Extents } from './offsets.ts';
 import type { Topics } from './settings.ts';
 
 export interface CheckedTopics {
   readonly recordPartitions: readonly PartitionMetadata[];
   /** Nothing had ever been written into the topic of records. */
   readonly wasEmpty: boolean;
+  /** Of the topic of positions. */
+  readonly positions: Extents;
 }
 
 /** For ever: who subscribes years later begins at the first record. */
-const RECORDS_CONFIG = { 'cleanup.policy': 'delete', 'retention.ms': '-1' };
+const KEEPS_ALL = { 'retention.ms': '-1', 'retention.bytes': '-1' };
+const RECORDS_CONFIG = { 'cleanup.policy': 'delete', ...KEEPS_ALL };
 /** The newest segment is never compacted, and is read at each start. */
 const POSITIONS_CONFIG = { 'cleanup.policy': 'compact', 'segment.bytes': `${16 * 1024 * 1024}` };
 
+interface Making {
+  /** Whether to make what is missing. */
+  readonly create: boolean;
+  readonly brokers: readonly string[];
+  readonly logger: Logger;
+  readonly findings: Findings;
+}
+
 /** @throws FeedError `unusable-topic` */
-export async function checkTopics(
-  kafka: Kafka,
-  topics: Topics,
-  { create, brokers, logger }: { create: boolean; brokers: readonly string[]; logger: Logger },
-): Promise<CheckedTopics> {
+export async function checkTopics(kafka: Kafka, topics: Topics, making: Making): Promise<CheckedTopics> {
   const admin = kafka.admin();
   await admin.connect();
   try {
-    const existing = await admin.listTopics();
-    const missing = [topics.records, topics.positions].filter((topic) => !existing.includes(topic));
-    if (missing.length > 0 && !create) throw missingTopics(missing, topics, brokers[0] ?? '');
-    for (const topic of missing) {
-      await createTopic(admin, topic, topic === topics.positions);
-      logger.info({ topic }, 'topic created');
-    }
-    await checkConfiguration(admin, topics, logger);
+    await makeMissing(admin, topics, making);
+    await checkConfiguration(admin, topics, making.findings);
     const metadata = await admin.fetchTopicMetadata({ topics: [topics.records] });
     return {
       recordPartitions: metadata.topics.flatMap(({ partitions }) => partitions),
-      wasEmpty: await isEmpty(admin, topics.records),
+      wasEmpty: isEmpty(await extentsOf(admin, topics.records)),
+      positions: await extentsOf(admin, topics.positions),
     };
   } finally {
     await admin.disconnect();
   }
 }
 
-/** Whether nothing was ever written into a topic, open transactions aside. */
-export async function isEmptyTopic(kafka: Kafka, topic: string): Promise<boolean> {
+/** Where each partition of a topic begins and ends, open transactions aside. */
+export async function readExtents(kafka: Kafka, topic: string): Promise<Extents> {
   const admin = kafka.admin();
   await admin.connect();
   try {
-    return await isEmpty(admin, topic);
+    return await extentsOf(admin, topic);
   } finally {
     await admin.disconnect();
   }
 }
 
-async function isEmpty(admin: Admin, topic: string): Promise<boolean> {
-  const ends = await admin.fetchTopicOffsets(topic);
-  return ends.every(({ high }) => high === '0');
+async function extentsOf(admin: Admin, topic: string): Promise<Extents> {
+  const offsets = await admin.fetchTopicOffsets(topic);
+  return new Map(offsets.map(({ partition, low, high }) => [partition, { low: +low, high: +high }]));
+}
+
+function isEmpty(extents: Extents): boolean {
+  return [...extents.values()].every(({ high }) => high === 0);
+}
+
+async function makeMissing(admin: Admin, topics: Topics, { create, brokers, logger }: Making): Promise<void> {
+  const existing = await listTopics(admin);
+  const both = [topics.records, topics.positions];
+  const missing = both.filter((topic) => !existing.includes(topic));
+  const [other] = both.filter((topic) => existing.includes(topic));
+  // Of the two, one that is made anew would lack what the other one rests on.
+  if (missing.length === 1 && other !== undefined && !isEmpty(await extentsOf(admin, other)))
+    throw goneTopic(topics, other);
+  if (missing.length > 0 && !create) throw missingTopics(missing, topics, brokers[0] ?? '');
+  for (const topic of missing) {
+    const isMade = await createTopic(admin, topic, topic === topics.positions);
+    if (isMade) logger.info({ topic }, 'topic created');
+  }
+}
+
+async function listTopics(admin: Admin): Promise<string[]> {
+  try {
+    return await admin.listTopics();
+  } catch (error) {
+    // The client hides what failed, and trips over it.
+    if (!(error instanceof TypeError)) throw error;
+    throw new FeedError('unreachable', 'no broker of Kafka says which topics there are', error);
+  }
 }
 
 /** Partitions of the records and replicas of both are the cluster's defaults. */
-async function createTopic(admin: Admin, topic: string, isPositions: boolean): Promise<void> {
+async function createTopic(admin: Admin, topic: string, isPositions: boolean): Promise<boolean> {
   const config = isPositions ? POSITIONS_CONFIG : RECORDS_CONFIG;
   const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
   const partitions = isPositions ? { numPartitions: 1 } : {};
-  await admin.createTopics({ topics: [{ topic, ...partitions, configEntries }], waitForLeaders: true });
+  return admin.createTopics({ topics: [{ topic, ...partitions, configEntries }], waitForLeaders: true });
+}
+
+function goneTopic({ records, positions }: Topics, left: string): FeedError {
+  const gone = 'is gone, or is not shown to this user';
+  const why =
+    left === positions
+      ? `the topic ${records} ${gone}: ${positions} says up to where it was published into`
+      : `the topic ${positions} ${gone}: it said up to where ${records} was published into, and all would be published again`;
+  return new FeedError('unusable-topic', `${why} ${ANOTHER_TOPIC}`);
 }
 
 function missingTopics(missing: readonly string[], topics: Topics, broker: string): FeedError {
@@ -77,13 +120,14 @@ function missingTopics(missing: readonly string[], topics: Topics, broker: strin
   });
   return new FeedError(
     'unusable-topic',
-    `Kafka has no topic ${missing.join(' and no topic ')} (hint: --create-topics makes what is missing, or: ${commands.join(' ; ')})`,
+    `Kafka has no topic ${missing.join(' and no topic ')}, or does not show it to this user (hint: --create-topics makes what is missing, or: ${commands.join(' ; ')})`,
   );
 }
 
-async function checkConfiguration(admin: Admin, topics: Topics, logger: Logger): Promise<void> {
+async function checkConfiguration(admin: Admin, topics: Topics, findings: Findings): Promise<void> {
   const described = await describe(admin, topics).catch((error: Error) => {
-    logger.warn(
+    if (!isForbidden(error)) throw error;
+    findings.warn(
       { why: error.message },
       'the configuration of the topics cannot be read: that they keep what is written is not checked (hint: allow DescribeConfigs)',
     );
@@ -102,12 +146,14 @@ async function checkConfiguration(admin: Admin, topics: Topics, logger: Logger):
       'unusable-topic',
       `the topic ${topics.positions} has cleanup.policy=${positionsPolicy}, so that positions would be forgotten in a quiet trial, and records published twice (hint: set it to compact)`,
     );
-  const retention = described.get(topics.records)?.get('retention.ms');
-  if (retention !== '-1')
-    logger.warn(
-      { topic: topics.records, retentionMs: retention },
-      'the topic forgets records after a time: whoever reads it later than that misses them (hint: set retention.ms=-1)',
-    );
+  for (const [setting, forEver] of Object.entries(KEEPS_ALL)) {
+    const value = described.get(topics.records)?.get(setting);
+    if (value !== forEver)
+      findings.warn(
+        { topic: topics.records, [setting]: value },
+        `the topic does not keep records for ever: whoever reads it later misses some (hint: set ${setting}=${forEver})`,
+      );
+  }
 }
 
 /** Node does not find the enumeration among the names that the client exports. */
@@ -120,7 +166,7 @@ async function describe(admin: Admin, topics: Topics): Promise<Map<string, Map<s
     resources: [topics.records, topics.positions].map((name) => ({
       type: TOPIC,
       name,
-      configNames: ['cleanup.policy', 'retention.ms'],
+      configNames: Object.keys(RECORDS_CONFIG),
     })),
   });
   return new Map(

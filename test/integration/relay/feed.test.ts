@@ -2,67 +2,24 @@
 import { createHash } from 'node:crypto';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Kafka } from 'kafkajs';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import { openCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
-import type { RelaySettings } from '../../../src/relay/settings.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
 import { sharedBroker } from '../../support/kafka/broker.ts';
-import { type Fed, FeedReader, kafkaOf } from '../../support/kafka/feed-reader.ts';
-import { published, type Relaying, relaying, settingsFor } from '../../support/kafka/relaying.ts';
+import { type Fed, kafkaOf } from '../../support/kafka/feed-reader.ts';
+import { feedsOf, newTopic, opening } from '../../support/kafka/feeds.ts';
+import { published } from '../../support/kafka/relaying.ts';
 import { referenceRoot } from '../../support/merkle-reference.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const broker = sharedBroker();
 const newFolder = temporaryFolders();
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
-let topics = 0;
-const newTopic = () => `feed-${process.pid}-${Date.now()}-${++topics}`;
-
-async function started(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
-  const made = await relaying(data, settingsFor(broker.get().address, topic, more));
-  open.push(made);
-  return made;
-}
-
-/** As `started`, and it runs. */
-async function running(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
-  const made = await started(data, topic, more);
-  await made.relay.open();
-  void made.relay.run().catch(() => undefined);
-  return made;
-}
-
-async function reading(topic: string): Promise<FeedReader> {
-  const reader = await new FeedReader(broker.get().address).start(topic);
-  open.push({ close: () => reader.stop() });
-  return reader;
-}
-
-async function stopped(one: Relaying): Promise<void> {
-  await published(one);
-  await one.close();
-  open.splice(open.indexOf(one), 1);
-}
-
-async function withAdmin<T>(use: (admin: ReturnType<ReturnType<typeof kafkaOf>['admin']>) => Promise<T>) {
-  const admin = kafkaOf(broker.get().address).admin();
-  await admin.connect();
-  try {
-    return await use(admin);
-  } finally {
-    await admin.disconnect();
-  }
-}
+const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
 
 async function giveUpTransaction(
   transactionalId: string,
@@ -72,16 +29,6 @@ async function giveUpTransaction(
   await other.connect();
   await other.transaction();
   await other.disconnect();
-}
-
-/** Kafka deletes topics when it has the time. */
-async function eventually(ask: () => Promise<string>): Promise<string> {
-  for (let attempt = 0; ; attempt++) {
-    const message = await ask();
-    if (message !== 'opened' && !message.includes('is gone')) return message;
-    if (attempt === 20) throw new Error(message);
-    await delay(100);
-  }
 }
 
 /** murmur2 of the name, as the Java client has it; of `log` it is 2. */
@@ -293,12 +240,6 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
 });
 
 describe.skipIf(broker.missing)('the relay refuses', () => {
-  const opening = (one: Relaying) =>
-    one.relay.open().then(
-      () => 'opened',
-      (error: Error) => error.message,
-    );
-
   it('a topic that does not exist, and says how to make it', async () => {
     const topic = newTopic();
     const one = await started(newFolder(), topic, { createTopics: false });
@@ -368,19 +309,6 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await reader.has(first.sizes());
     const fed = [...reader.streams().values()].flatMap(({ records }) => records);
     expect(new Set(fed.map(({ headers }) => headers['ce_content']))).toEqual(new Set(['blinded']));
-  });
-
-  it('a topic whose positions are lost, and positions whose topic is', async () => {
-    const [data, topic] = [newFolder(), newTopic()];
-    await stopped(await running(data, topic));
-    await withAdmin((admin) => admin.deleteTopics({ topics: [`${topic}-positions`] }));
-    expect(await eventually(async () => opening(await started(data, topic)))).toContain(
-      'does not say up to where',
-    );
-    const other = newTopic();
-    await stopped(await running(data, other));
-    await withAdmin((admin) => admin.deleteTopics({ topics: [other] }));
-    expect(await eventually(async () => opening(await started(data, other)))).toContain('was made anew');
   });
 
   it.each([

@@ -28,6 +28,8 @@ export interface OwnBroker extends Broker {
   /** TLS, with the certificate in `caFile`. */
   readonly tlsAddress: string;
   readonly caFile: string;
+  /** Where it keeps its partitions, each in a folder named `<topic>-<number>`. */
+  readonly data: string;
   /** Resolves when it listens. After `kill`, it comes back with what it had. */
   start(): Promise<void>;
   /** SIGKILL. */
@@ -50,8 +52,14 @@ export function lacking(): string | undefined {
   return missing.length === 0 ? undefined : `${missing.join(' and ')} cannot be found`;
 }
 
-/** @param folder for its data and its log */
-export async function apacheKafka(folder: string): Promise<OwnBroker> {
+/**
+ * @param folder for its data and its log
+ * @param more settings of the broker, over those of every test
+ */
+export async function apacheKafka(
+  folder: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<OwnBroker> {
   const jars = fetchJars();
   const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
   const ports = { plain, sasl, tls, controller };
@@ -59,7 +67,8 @@ export async function apacheKafka(folder: string): Promise<OwnBroker> {
   const keyStore = join(folder, 'broker.pem');
   makeCertificate(caFile, keyStore);
   const settings = join(folder, 'server.properties');
-  writeFileSync(settings, properties(join(folder, 'data'), ports, keyStore));
+  const data = join(folder, 'data');
+  writeFileSync(settings, properties(data, ports, keyStore, { ...ONE_NODE, ...more }));
   const logging = join(folder, 'log4j.properties');
   writeFileSync(logging, LOGGING);
   const java = ['-Xmx512m', `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
@@ -90,6 +99,7 @@ export async function apacheKafka(folder: string): Promise<OwnBroker> {
     saslAddress: `127.0.0.1:${ports.sasl}`,
     tlsAddress: `127.0.0.1:${ports.tls}`,
     caFile,
+    data,
     start,
     kill,
     stop: kill,
@@ -199,7 +209,12 @@ function makeCertificate(certificate: string, keyStore: string): void {
 
 type Ports = Readonly<Record<'plain' | 'sasl' | 'tls' | 'controller', number>>;
 
-function properties(data: string, ports: Ports, keyStore: string): string {
+function properties(
+  data: string,
+  ports: Ports,
+  keyStore: string,
+  settings: Readonly<Record<string, string>>,
+): string {
   const listeners = `PLAINTEXT://127.0.0.1:${ports.plain},SASL_PLAINTEXT://127.0.0.1:${ports.sasl},SSL://127.0.0.1:${ports.tls}`;
   return `process.roles=broker,controller
 node.id=1
@@ -214,7 +229,7 @@ listener.name.ssl.ssl.keystore.location=${keyStore}
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=${JAAS}
 log.dirs=${data}
-${Object.entries(ONE_NODE)
+${Object.entries(settings)
   .map(([name, value]) => `${name}=${value}\n`)
   .join('')}`;
 }

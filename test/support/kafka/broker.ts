@@ -23,13 +23,13 @@ export function sharedBroker(): BrokerOfFile<Broker> {
     ? [`KAFKA_BROKERS=${given}`, async () => external(given)]
     : hasDocker()
       ? ['Docker', inDocker]
-      : ["Apache Kafka's jars", apacheKafka];
+      : ["Apache Kafka's jars", (folder: string) => apacheKafka(folder)];
   return brokerOfFile(source, given || hasDocker() ? undefined : lacking(), start);
 }
 
-/** For tests that kill and stop it. */
-export function ownBroker(): BrokerOfFile<OwnBroker> {
-  return brokerOfFile("Apache Kafka's jars", lacking(), apacheKafka);
+/** For tests that kill and stop it, or need settings of their own. */
+export function ownBroker(settings: Readonly<Record<string, string>> = {}): BrokerOfFile<OwnBroker> {
+  return brokerOfFile("Apache Kafka's jars", lacking(), (folder) => apacheKafka(folder, settings));
 }
 
 function brokerOfFile<B extends Broker>(

@@ -54,6 +54,13 @@ describe('the topic of positions', () => {
     expect(positions.relay).toBeUndefined();
   });
 
+  it('says it also as version 0.1.0 wrote it', () => {
+    const written = `{"log":"${LOG_ID}","stream":"study-1","revision":4,"leaf":"${leafOf(4)}","recovery":0,"content":"blinded","partition":2}`;
+    const positions = folded({ key: 'position/study-1', value: written });
+    expect(positions.byStream.get('study-1')).toEqual(position());
+    expect(contradiction(positions, LOG, TOPICS)).toBeUndefined();
+  });
+
   it('holds marks, and who relays', () => {
     const positions = new Positions();
     const relay = { log: LOG_ID, relay: fixedId(1), mark: fixedId(2) };

@@ -1,0 +1,39 @@
+/** What one transaction says of one stream: its next records, a checkpoint behind them, and up to where it is published. */
+import type { Content } from '../content.ts';
+import type { StreamPart } from './batch.ts';
+import type { RelayLog } from './log-state.ts';
+import { checkpointMessage, type FeedMessage, recordMessage } from './messages.ts';
+import type { Position } from './positions.ts';
+
+export interface Publication {
+  readonly stream: string;
+  readonly messages: readonly FeedMessage[];
+  /** Where Kafka puts it, is known when it has been sent. */
+  readonly position: Omit<Position, 'partition' | 'offset'>;
+}
+
+/** @param of the content that is told, and the number of the log's last recovery */
+export function publicationOf(
+  log: RelayLog,
+  of: { readonly content: Content; readonly recovery: number },
+  { stream, records }: StreamPart,
+): Publication {
+  const { logId } = log.identity;
+  const last = records.at(-1);
+  if (!last) throw new RangeError('a part without a record');
+  const signed = log.ledger.checkpoint(stream, last.revision + 1);
+  return {
+    stream,
+    messages: [
+      ...records.map((stored) => recordMessage(stored, of.content)),
+      checkpointMessage(signed, logId, new Date().toISOString()),
+    ],
+    position: {
+      log: logId,
+      stream,
+      revision: last.revision,
+      leaf: Buffer.from(last.leaf).toString('hex'),
+      ...of,
+    },
+  };
+}
