@@ -24,6 +24,8 @@ export type AppendFault =
   | 'lands-late'
   /** The cluster did not acknowledge in time; it is written all the same. */
   | 'times-out'
+  /** Not written: a leader that has lost the others gives up after two seconds. */
+  | 'finds-no-quorum'
   /** Written and answered after so many ms. */
   | { readonly lateMs: number };
 

@@ -1,7 +1,9 @@
 /**
- * What an EventStoreDB server keeps, in memory: streams, their metadata, and the order of all events. Decides about an
- * append as the server does (EventStore.Core, IndexWriter.CheckCommit): the ids of the events alone say whether it was seen before.
+ * What an EventStoreDB server keeps, in memory: streams, their metadata, and the order of all events. It decides as the
+ * server does: about appends (EventStore.Core, IndexWriter.CheckCommit), deletions and the streams that come back from
+ * one (StorageWriterService), what of a stream can be read (IndexReader), and what a scavenge takes (EventCalculator).
  */
+import { metadataOf, type StreamMetadata, withTruncation } from './stream-metadata.ts';
 
 export interface ServerEvent {
   readonly id: string;
@@ -10,12 +12,15 @@ export interface ServerEvent {
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
   readonly stream: string;
+  /** DELETED for the event that ends a stream for good. */
   readonly revision: number;
   /** Commit and prepare position are the same for all that was appended over gRPC. */
   readonly position: bigint;
+  /** In ms. */
+  readonly created: number;
 }
 
-export type ProposedEvent = Omit<ServerEvent, 'stream' | 'revision' | 'position'>;
+export type ProposedEvent = Pick<ServerEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>;
 
 export type AppendDecision =
   | { readonly type: 'written'; readonly lastRevision: number; readonly position: bigint }
@@ -24,114 +29,176 @@ export type AppendDecision =
 
 export const NO_STREAM = -1;
 
+/** The revision of a tombstone, and the `$tb` of a soft delete. As a number it is rounded; every real one is far below. */
+export const DELETED_STREAM = 2n ** 63n - 1n;
+export const DELETED = Number(DELETED_STREAM);
+
 const EPOCHS = '$epoch-information';
+const METASTREAM = '$$';
 
 /** What no read of `$all` and no subscription to it gives (EventStore.Core, EventFilter.DefaultAllFilterStrategy). */
 export function isHidden({ stream }: ServerEvent): boolean {
   return stream === EPOCHS || /^\$persistentsubscription-\$all::.*-(checkpoint|parked)$/.test(stream);
 }
 
+interface Stream {
+  /** Those that no scavenge has taken. */
+  events: ServerEvent[];
+  last: number;
+}
+
 export class ServerLog {
   readonly all: ServerEvent[] = [];
-  readonly #streams = new Map<string, ServerEvent[]>();
-  readonly #tombstones = new Set<string>();
+  readonly #streams = new Map<string, Stream>();
   readonly #listeners = new Set<() => void>();
   #end = 0n;
 
-  /** @param expected NO_STREAM or the exact revision of the last event */
-  append(stream: string, expected: number, events: readonly ProposedEvent[]): AppendDecision {
-    if (this.#tombstones.has(stream)) return { type: 'deleted' };
-    const existing = this.#streams.get(stream) ?? [];
-    const current = existing.length - 1;
-    const beginsAgain = expected === NO_STREAM && current >= 0 && this.#isDeleted(stream);
-    if (expected < current && !beginsAgain) {
-      const there = existing.slice(expected + 1, expected + 1 + events.length);
-      const last = there.at(-1);
-      const isSame = there.length === events.length && there.every(({ id }, i) => id === events[i]?.id);
-      return isSame && last
-        ? { type: 'written', lastRevision: last.revision, position: last.position }
-        : { type: 'wrong-revision', current };
+  /** @param expected NO_STREAM, the exact revision of the last event, or `any` */
+  append(stream: string, expected: number | 'any', events: readonly ProposedEvent[]): AppendDecision {
+    const current = this.lastRevision(stream);
+    if (current === DELETED) return { type: 'deleted' };
+    const isSoftDeleted = this.#isSoftDeleted(stream);
+    if (expected !== 'any') {
+      const beginsAgain = expected === NO_STREAM && isSoftDeleted;
+      if (expected < current) {
+        const known = this.#knownAs(stream, expected, events);
+        if (known) return { type: 'written', lastRevision: known.revision, position: known.position };
+        if (!beginsAgain) return { type: 'wrong-revision', current };
+      }
+      if (expected > current) return { type: 'wrong-revision', current };
     }
-    if (expected > current) return { type: 'wrong-revision', current };
-    // Whoever appends to a deleted stream has it back, without what it held: also behind its last revision.
-    if (current >= 0 && this.#isDeleted(stream)) this.setMetadata(stream, { $tb: existing.length });
-    for (const event of events) {
-      this.#end += BigInt(100 + event.data.length + event.metadata.length);
-      const stored = { ...event, stream, revision: existing.length, position: this.#end };
-      existing.push(stored);
-      this.all.push(stored);
-    }
-    this.#streams.set(stream, existing);
-    for (const hear of this.#listeners) hear();
-    return { type: 'written', lastRevision: existing.length - 1, position: this.#end };
+    const original = stream.startsWith(METASTREAM) ? stream.slice(METASTREAM.length) : undefined;
+    const isOfSoftDeleted = original !== undefined && this.#isSoftDeleted(original);
+    for (const event of events) this.#write(stream, this.lastRevision(stream) + 1, event);
+    const position = this.#end;
+    // Whoever appends to a deleted stream has it back without what it held, also behind its last revision; and so has
+    // who writes its metadata.
+    if (isSoftDeleted) this.#truncate(stream, current + 1);
+    if (original !== undefined && isOfSoftDeleted) this.#truncate(original, this.lastRevision(original) + 1);
+    this.wake();
+    return { type: 'written', lastRevision: current + events.length, position };
   }
 
-  /** A stream's events that can be seen, in order; undefined when there is no such stream; throws for a tombstone. */
+  /** -1 for a stream that does not exist, DELETED for one that was deleted for good. */
+  lastRevision(stream: string): number {
+    if (stream.startsWith(METASTREAM) && this.lastRevision(stream.slice(METASTREAM.length)) === DELETED)
+      return DELETED;
+    return this.#streams.get(stream)?.last ?? NO_STREAM;
+  }
+
+  /** A stream's events that can be read, in order; undefined when there is no such stream; throws for a tombstone. */
   visible(stream: string): readonly ServerEvent[] | undefined {
-    if (this.#tombstones.has(stream)) throw new StreamDeleted(stream);
-    const events = this.#streams.get(stream);
-    if (!events || this.#isDeleted(stream)) return undefined;
-    const { $tb = 0, $maxCount = Number.POSITIVE_INFINITY } = this.#metadata(stream);
-    return events.filter(({ revision }) => revision >= Math.max($tb, events.length - $maxCount));
+    const last = this.lastRevision(stream);
+    if (last === DELETED) throw new StreamDeleted(stream);
+    if (last === NO_STREAM || this.#isSoftDeleted(stream)) return undefined;
+    const metadata = this.metadata(stream);
+    return (this.#streams.get(stream)?.events ?? []).filter((event) => !isCutOff(event, last, metadata));
   }
 
-  isTombstoned(stream: string): boolean {
-    return this.#tombstones.has(stream);
+  setMetadata(stream: string, metadata: StreamMetadata): void {
+    this.append(METASTREAM + stream, 'any', [jsonEvent('$metadata', JSON.stringify(metadata))]);
   }
 
-  setMetadata(stream: string, metadata: Metadata): void {
-    const name = `$$${stream}`;
-    this.append(name, (this.#streams.get(name)?.length ?? 0) - 1, [
-      jsonEvent('$metadata', JSON.stringify(metadata)),
-    ]);
+  metadata(stream: string): StreamMetadata {
+    // A stream of metadata keeps its last event, and has none itself.
+    if (stream.startsWith(METASTREAM)) return { $maxCount: 1 };
+    return metadataOf(this.#streams.get(METASTREAM + stream)?.events.at(-1));
   }
 
   /** As a node does it when it becomes the leader, at each start: an event that `$all` does not show. */
   elect(): void {
-    const events = this.#streams.get(EPOCHS)?.length ?? 0;
-    this.append(EPOCHS, events - 1, [jsonEvent('$epoch-information', '{}')]);
+    this.append(EPOCHS, 'any', [jsonEvent('$epoch-information', '{}')]);
   }
 
-  /** As an operator's click on "delete" does it: the stream reads as if it did not exist. */
-  softDelete(stream: string): void {
-    this.setMetadata(stream, { $tb: Number.MAX_SAFE_INTEGER });
+  /** As an operator's click on "delete" does it: the stream reads as if it did not exist. All other metadata is gone. */
+  softDelete(stream: string): AppendDecision {
+    if (this.lastRevision(stream) === DELETED) return { type: 'deleted' };
+    const deletion = jsonEvent('$metadata', `{"$tb":${DELETED_STREAM}}`);
+    this.#write(METASTREAM + stream, this.lastRevision(METASTREAM + stream) + 1, deletion);
+    this.wake();
+    return { type: 'written', lastRevision: this.lastRevision(stream), position: this.#end };
   }
 
   /** For good. */
-  tombstone(stream: string): void {
-    this.#tombstones.add(stream);
+  tombstone(stream: string): AppendDecision {
+    if (this.lastRevision(stream) === DELETED) return { type: 'deleted' };
+    const none = new Uint8Array();
+    const type = '$streamDeleted';
+    const contentType = 'application/octet-stream';
+    this.#write(stream, DELETED, {
+      id: crypto.randomUUID(),
+      type,
+      contentType,
+      data: none,
+      metadata: none,
+    });
+    this.wake();
+    return { type: 'written', lastRevision: DELETED, position: this.#end };
   }
 
-  /** Takes what cannot be seen out of the order of all events, as a scavenge does. */
+  /** Removes for good what cannot be read any more, but for the last event of each stream. */
   scavenge(): void {
-    const kept = this.all.filter(
-      ({ stream, revision }) =>
-        !this.#tombstones.has(stream) &&
-        !this.#isDeleted(stream) &&
-        revision >= (this.#metadata(stream).$tb ?? 0),
-    );
-    this.all.splice(0, this.all.length, ...kept);
+    const kept = new Set<ServerEvent>();
+    for (const [name, stream] of this.#streams) {
+      const isGone = name.startsWith(METASTREAM) && this.lastRevision(name) === DELETED;
+      const metadata = this.metadata(name);
+      stream.events = stream.events.filter(
+        (event, i, { length }) =>
+          !isGone &&
+          (i === length - 1 || (stream.last !== DELETED && !isCutOff(event, stream.last, metadata))),
+      );
+      for (const event of stream.events) kept.add(event);
+    }
+    this.all.splice(0, this.all.length, ...this.all.filter((event) => kept.has(event)));
   }
 
+  /** @param hear called when something was appended */
   listen(hear: () => void): () => void {
     this.#listeners.add(hear);
     return () => this.#listeners.delete(hear);
   }
 
-  #isDeleted(stream: string): boolean {
-    return this.#metadata(stream).$tb === Number.MAX_SAFE_INTEGER;
+  wake(): void {
+    for (const hear of this.#listeners) hear();
   }
 
-  #metadata(stream: string): Metadata {
-    const last = this.#streams.get(`$$${stream}`)?.at(-1);
-    return last ? (JSON.parse(Buffer.from(last.data).toString()) as Metadata) : {};
+  #write(stream: string, revision: number, event: ProposedEvent): void {
+    this.#end += BigInt(100 + event.data.length + event.metadata.length);
+    const stored = { ...event, stream, revision, position: this.#end, created: Date.now() };
+    const kept = this.#streams.get(stream) ?? { events: [], last: NO_STREAM };
+    kept.events.push(stored);
+    kept.last = revision;
+    this.#streams.set(stream, kept);
+    this.all.push(stored);
+  }
+
+  /** The last of these events if exactly they stand behind a revision already: their ids alone say so. */
+  #knownAs(stream: string, expected: number, events: readonly ProposedEvent[]): ServerEvent | undefined {
+    const stored = this.#streams.get(stream)?.events ?? [];
+    const first = stored.findIndex(({ revision }) => revision === expected + 1);
+    const there = first < 0 ? [] : stored.slice(first, first + events.length);
+    return there.length === events.length && there.every((event, i) => event?.id === events[i]?.id)
+      ? there.at(-1)
+      : undefined;
+  }
+
+  #truncate(stream: string, before: number): void {
+    const metastream = METASTREAM + stream;
+    const present = this.#streams.get(metastream)?.events.at(-1);
+    const changed = present && withTruncation(present, before);
+    if (changed !== undefined)
+      this.#write(metastream, this.lastRevision(metastream) + 1, jsonEvent('$metadata', changed));
+  }
+
+  #isSoftDeleted(stream: string): boolean {
+    return this.metadata(stream).$tb === DELETED;
   }
 }
 
-/** What a stream's metadata can cut off. */
-export interface Metadata {
-  readonly $tb?: number;
-  readonly $maxCount?: number;
+function isCutOff({ revision, created }: ServerEvent, last: number, metadata: StreamMetadata): boolean {
+  const { $tb = 0, $maxCount = Number.POSITIVE_INFINITY, $maxAge } = metadata;
+  if (revision < $tb || revision <= last - $maxCount) return true;
+  return $maxAge !== undefined && created < Date.now() - $maxAge * 1000;
 }
 
 export class StreamDeleted extends Error {

@@ -4,21 +4,22 @@ import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Metadata, type ServerErrorResponse, status } from '@grpc/grpc-js';
-import type { AppendDecision, ProposedEvent, ServerEvent } from './log.ts';
+import { type AppendDecision, DELETED, DELETED_STREAM, type ProposedEvent, type ServerEvent } from './log.ts';
 
 export function eventMessage(event: ServerEvent): InstanceType<typeof streams.ReadResp> {
   const { ReadEvent } = streams.ReadResp;
   const recorded = new ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(event.id))
     .setStreamIdentifier(identifier(event.stream))
-    .setStreamRevision(String(event.revision))
+    .setStreamRevision(String(event.revision === DELETED ? DELETED_STREAM : event.revision))
     .setCommitPosition(String(event.position))
     .setPreparePosition(String(event.position))
     .setData(event.data)
     .setCustomMetadata(event.metadata);
   recorded.getMetadataMap().set('type', event.type);
   recorded.getMetadataMap().set('content-type', event.contentType);
-  recorded.getMetadataMap().set('created', '17000000000000000');
+  // In units of 100 ns.
+  recorded.getMetadataMap().set('created', String(event.created * 10_000));
   return new streams.ReadResp().setEvent(
     new ReadEvent().setEvent(recorded).setCommitPosition(String(event.position)),
   );
@@ -61,7 +62,7 @@ export function proposed(message: InstanceType<typeof streams.AppendReq.Proposed
 /** What a refused revision and a taken one look like. @param expected as the caller gave it */
 export function appendResponse(
   decision: Exclude<AppendDecision, { readonly type: 'deleted' }>,
-  expected: number,
+  expected: number | 'any',
 ): InstanceType<typeof streams.AppendResp> {
   const { Success, WrongExpectedVersion, Position } = streams.AppendResp;
   if (decision.type === 'written') {
@@ -76,7 +77,8 @@ export function appendResponse(
   // Each of them twice, the second time for clients of 20.6.
   if (decision.current < 0) wrong.setCurrentNoStream(new shared.Empty()).setNoStream2060(new shared.Empty());
   else wrong.setCurrentRevision(String(decision.current)).setCurrentRevision2060(decision.current);
-  if (expected < 0)
+  if (expected === 'any') wrong.setExpectedAny(new shared.Empty());
+  else if (expected < 0)
     wrong.setExpectedNoStream(new shared.Empty()).setExpectedRevision2060(Number.MAX_SAFE_INTEGER);
   else wrong.setExpectedRevision(String(expected)).setExpectedRevision2060(expected);
   return new streams.AppendResp().setWrongExpectedVersion(wrong);
@@ -111,43 +113,36 @@ export const eventTooLarge = () =>
     'maximum-append-event-size-exceeded',
   );
 
-/** Who gives wrong credentials is unknown, who gives none may do nothing. */
-export function accessFailure(
-  wanted: { readonly username: string; readonly password: string } | undefined,
-  metadata: Metadata,
-): ServerErrorResponse | undefined {
-  const [given] = metadata.get('authorization');
-  if (!wanted) return undefined;
-  if (given === undefined) return failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');
-  const basic = Buffer.from(`${wanted.username}:${wanted.password}`).toString('base64');
-  return given === `Basic ${basic}` ? undefined : failure(status.UNAUTHENTICATED, 'Unauthenticated');
-}
-
 /** A node that does not lead says who does, to whoever wants the leader. */
-export function leaderFailure(
-  leaderPort: number | undefined,
-  metadata: Metadata,
-): ServerErrorResponse | undefined {
-  if (leaderPort === undefined || !metadata.get('requires-leader').includes('true')) return undefined;
-  return failure(status.NOT_FOUND, 'Leader info available', 'not-leader', {
+export const leaderFailure = (leaderPort: number) =>
+  failure(status.NOT_FOUND, 'Leader info available', 'not-leader', {
     'leader-endpoint-host': '127.0.0.1',
     'leader-endpoint-port': String(leaderPort),
   });
-}
+
+export const notReady = () => failure(status.UNAVAILABLE, 'Server Is Not Ready');
 
 /** During an election: no kind, and no address. */
 export const noLeaderFailure = () => failure(status.UNKNOWN, 'No leader info available in response');
 
-/** @param nodes the last one leads */
-export function clusterInfo(
-  nodes: readonly { readonly port: number }[],
-): InstanceType<typeof gossip.ClusterInfo> {
-  const { LEADER, FOLLOWER } = gossip.MemberInfo.VNodeState;
+/** What one node knows of another, or of itself. */
+export interface MemberView {
+  readonly port: number;
+  readonly state: 'leader' | 'follower' | 'pre-leader' | 'unknown';
+  readonly isAlive: boolean;
+}
+
+export function clusterInfo(members: readonly MemberView[]): InstanceType<typeof gossip.ClusterInfo> {
+  const { LEADER, FOLLOWER, PRELEADER, UNKNOWN } = gossip.MemberInfo.VNodeState;
+  const states = { leader: LEADER, follower: FOLLOWER, 'pre-leader': PRELEADER, unknown: UNKNOWN };
   return new gossip.ClusterInfo().setMembersList(
-    nodes.map(({ port }, i) =>
+    members.map(({ port, state, isAlive }) =>
       new gossip.MemberInfo()
-        .setState(i === nodes.length - 1 ? LEADER : FOLLOWER)
-        .setIsAlive(true)
+        .setInstanceId(
+          new shared.UUID().setString(`00000000-0000-4000-8000-${String(port).padStart(12, '0')}`),
+        )
+        .setState(states[state])
+        .setIsAlive(isAlive)
         .setTimeStamp('0')
         .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(port)),
     ),

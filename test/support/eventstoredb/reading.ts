@@ -22,6 +22,22 @@ type Options = InstanceType<typeof streams.ReadReq.Options>;
 /** Events that one step of a search looks at before other calls get their turn. */
 const SEARCH_STEP = 200;
 
+/** What of a log a node can show. */
+type Known = Pick<ServerLog, 'all' | 'visible'>;
+
+/** @param horizon the last position that the node knows; undefined: all of them */
+export function knownUpTo(log: ServerLog, horizon: bigint | undefined): Known {
+  if (horizon === undefined) return log;
+  const isKnown = ({ position }: ServerEvent) => position <= horizon;
+  return {
+    all: log.all.filter(isKnown),
+    visible: (stream) => {
+      const events = log.visible(stream)?.filter(isKnown) ?? [];
+      return events.length > 0 ? events : undefined;
+    },
+  };
+}
+
 /**
  * A read that ends.
  * @param searchMs how long the server takes to look at each event
@@ -30,7 +46,7 @@ const SEARCH_STEP = 200;
 export async function answerRead(
   call: ReadCall,
   options: Options,
-  log: ServerLog,
+  log: Known,
   searchMs: number,
 ): Promise<number> {
   const count = Number(options.getCount());
@@ -75,11 +91,16 @@ export async function answerRead(
   return looked;
 }
 
-/** A subscription: what stands there, `caughtUp`, and what comes. @returns how to end it from outside */
+/**
+ * A subscription: what stands there, `caughtUp`, and what comes.
+ * @param known the last position that the node knows; undefined: all of them
+ * @returns how to end it from outside
+ */
 export function subscribe(
   call: ReadCall,
   options: Options,
   log: ServerLog,
+  known: () => bigint | undefined,
   fault: SubscriptionFault,
   searchMs: number,
 ): () => void {
@@ -92,8 +113,8 @@ export function subscribe(
   const window =
     (options.getFilter()?.getMax() ?? 32) * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 1);
   const after = startOf(options);
-  // A subscription begins behind the position, where a read begins with it.
-  let at = after === undefined ? 0 : firstAt(log, after + 1n);
+  /** A subscription begins behind the position, where a read begins with it. */
+  let passed = after ?? -1n;
   const finish = () => {
     isOver = true;
     stop();
@@ -101,9 +122,11 @@ export function subscribe(
   const deliver = async () => {
     if (working || isOver) return;
     working = true;
-    for (let looked = 0; at < log.all.length && !isOver; at++) {
+    // By position, since a scavenge may have taken events in between.
+    for (let looked = 0, at = firstAt(log, passed + 1n); at < log.all.length && !isOver; at++) {
       const event = log.all[at];
-      if (!event) break;
+      if (!event || event.position > (known() ?? event.position)) break;
+      passed = event.position;
       if (matches(event)) give(event);
       if (++looked % window === 0) {
         if (!isOver) call.write(checkpoint(event.position));
@@ -113,7 +136,8 @@ export function subscribe(
     working = false;
     if (!saidCaughtUp && !isOver) {
       // As 24.10.0 to 24.10.4 say it when less than a window was there and none of it matched.
-      if (after === undefined && sent === 0 && at < window) call.write(checkpoint(2n ** 64n - 1n));
+      if (after === undefined && sent === 0 && log.all.length < window)
+        call.write(checkpoint(2n ** 64n - 1n));
       call.write(caughtUp());
     }
     saidCaughtUp = true;
@@ -167,7 +191,7 @@ function startOf(options: Options): bigint | undefined {
 }
 
 /** Index of the first event at or behind a position, by halving. */
-function firstAt(log: ServerLog, position: bigint | undefined): number {
+function firstAt(log: Known, position: bigint | undefined): number {
   if (position === undefined) return 0;
   let low = 0;
   for (let high = log.all.length; low < high; ) {

@@ -3,6 +3,7 @@ import { afterEach, expect, vi } from 'vitest';
 import type { Position, StoredRecord, StoreError } from '../../../src/store/event-store.ts';
 import { type EventStoreDbLimits, EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { texts } from '../store-contract.ts';
+import { type ElectionTimes, TestCluster } from './cluster.ts';
 import { EventStoreDbServer, type EventStoreDbServerOptions } from './server.ts';
 
 /** Times that a test can wait for. */
@@ -12,6 +13,16 @@ export const QUICK: Partial<EventStoreDbLimits> = {
   probeMs: 100,
   graceMs: 100,
   pauseMs: [20, 100],
+  settleMs: 400,
+  silentMs: 150,
+  askMs: 250,
+};
+
+/** Where nothing is to time out, on a machine that is busy with other tests. */
+export const PATIENT: Partial<EventStoreDbLimits> = {
+  ...QUICK,
+  appendTimeoutMs: 15_000,
+  readTimeoutMs: 15_000,
 };
 
 const DELIVERY_MS = 15_000;
@@ -23,13 +34,18 @@ export function eventStoreDbScene() {
     for (const one of opened.splice(0).reverse()) await one.close();
   });
   return {
+    async cluster(times: Partial<ElectionTimes> = {}): Promise<TestCluster> {
+      const cluster = await new TestCluster(times).start();
+      opened.push({ close: () => cluster.stop() });
+      return cluster;
+    },
     async server(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
       const server = await new EventStoreDbServer(options).start();
       opened.push({ close: () => server.stop() });
       return server;
     },
     store(
-      server: EventStoreDbServer,
+      server: EventStoreDbServer | TestCluster,
       { prefix = 'urn', limits = QUICK, at = server.connectionString() } = {},
     ): EventStoreDbStore {
       const store = new EventStoreDbStore(at, prefix, limits);
@@ -47,6 +63,11 @@ export function eventStoreDbScene() {
 export class Heard {
   readonly records: StoredRecord[] = [];
   readonly errors: StoreError[] = [];
+  /** Streams that are broken, and why. */
+  readonly broken: Record<string, string> = {};
+  /** Streams of which records will be removed, and why. */
+  readonly dangers: Record<string, string> = {};
+  readonly rolledBack: string[] = [];
   caughtUp = 0;
 
   onRecords(page: readonly StoredRecord[]): void {
@@ -59,6 +80,20 @@ export class Heard {
 
   onError(error: StoreError): void {
     this.errors.push(error);
+  }
+
+  onBroken(stream: string, { message }: StoreError): void {
+    if (stream in this.broken) throw new Error(`${stream} was broken before`);
+    this.broken[stream] = message;
+  }
+
+  onDanger(stream: string, danger: string | undefined): void {
+    if (danger === undefined) delete this.dangers[stream];
+    else this.dangers[stream] = danger;
+  }
+
+  onRolledBack(why: string): void {
+    this.rolledBack.push(why);
   }
 
   get texts(): string[] {

@@ -1,7 +1,7 @@
 /**
- * A server that speaks EventStoreDB's protocol over gRPC, on the client's own generated definitions, with its data in
- * memory. It is strict about revisions and idempotency as the real one is (log.ts), and it misbehaves on
- * demand (faults.ts). What it does not know, it refuses.
+ * A server that speaks EventStoreDB's protocol over gRPC, on generated definitions of its own client, with its data in
+ * memory. It is as strict about revisions, repetitions, deletions and rights as the real one (log.ts, access.ts), and it
+ * misbehaves on demand (faults.ts). What it does not know, it refuses.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
@@ -10,52 +10,47 @@ import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type streams from '@eventstore/db-client/generated/streams_pb.js';
+import usersService from '@eventstore/db-client/generated/users_grpc_pb.js';
 import {
   Server as GrpcServer,
+  type Metadata,
   ServerCredentials,
-  type ServerReadableStream,
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
+import { Access, type Action, ADMINS, type User } from './access.ts';
+import { type Append, type AppendAnswer, type AppendCall, appendIn, decide } from './appending.ts';
 import { type AppendFault, Faults, type ReadFault, type SubscriptionFault } from './faults.ts';
-import { NO_STREAM, type ProposedEvent, ServerLog, StreamDeleted } from './log.ts';
+import { ServerLog, StreamDeleted } from './log.ts';
+import { deletions, userService } from './managing.ts';
 import {
-  accessFailure,
-  appendResponse,
   clusterInfo,
   deletedFailure,
-  eventTooLarge,
   failure,
   leaderFailure,
+  type MemberView,
   noLeaderFailure,
-  proposed,
+  notReady,
   streamName,
 } from './messages.ts';
-import { answerRead, type ReadCall, subscribe } from './reading.ts';
+import { answerRead, knownUpTo, type ReadCall, subscribe } from './reading.ts';
+import { Valve } from './valve.ts';
 
 export interface EventStoreDbServerOptions {
   /** Shared by the nodes of a cluster, and kept over a restart. */
   readonly log?: ServerLog;
   readonly tls?: { readonly key: Buffer; readonly cert: Buffer };
+  /** The one administrator. Without any, everybody is one, as with a server that runs insecure. */
   readonly credentials?: { readonly username: string; readonly password: string };
   /** What one append may hold, in bytes: a server's default. */
   readonly maxAppendBytes?: number;
   /** 0 takes a free one. */
   readonly port?: number;
+  /** Whether `freeze` works. */
+  readonly canFreeze?: boolean;
 }
 
-type AppendCall = ServerReadableStream<
-  InstanceType<typeof streams.AppendReq>,
-  InstanceType<typeof streams.AppendResp>
->;
-type AppendAnswer = sendUnaryData<InstanceType<typeof streams.AppendResp>>;
-
-interface Append {
-  readonly stream: string;
-  readonly expected: number;
-  readonly events: readonly ProposedEvent[];
-}
+type Gossip = sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>;
 
 export class EventStoreDbServer {
   readonly log: ServerLog;
@@ -70,38 +65,46 @@ export class EventStoreDbServer {
   searchMs = 0;
   /** Events that filtered reads have looked at. */
   lookedAt = 0;
-  /** Set when another node leads. */
-  leader: EventStoreDbServer | undefined;
+  /** Set when another node leads, or nobody knows which. */
+  leader: EventStoreDbServer | 'unknown' | undefined;
+  /** It has been elected and does not lead yet: it serves reads, and no appends. */
+  isPreLeader = false;
+  /** What it knows of its cluster. */
+  members: () => readonly MemberView[] = () => [
+    { port: this.port, state: this.leader === undefined ? 'leader' : 'follower', isAlive: true },
+    ...(this.leader instanceof EventStoreDbServer
+      ? [{ port: this.leader.port, state: 'leader' as const, isAlive: true }]
+      : []),
+  ];
   /** While it is set, connections are taken and nothing is ever said on them. */
   hangs = false;
   port = 0;
   readonly #options: EventStoreDbServerOptions;
+  readonly #access: Access | undefined;
   readonly #late: Append[] = [];
   readonly #sockets = new Set<Socket>();
   readonly #subscriptions = new Set<{ readonly call: ReadCall; readonly finish: () => void }>();
+  /** Of the log it knows nothing behind it. */
+  #horizon: bigint | undefined;
   #grpc: GrpcServer | undefined;
   #net: NetServer | undefined;
+  #valve: Valve | undefined;
 
   constructor(options: EventStoreDbServerOptions = {}) {
     this.#options = options;
     this.log = options.log ?? new ServerLog();
     this.port = options.port ?? 0;
+    const { credentials } = options;
+    if (credentials) {
+      const administrator: User = { password: credentials.password, groups: [ADMINS] };
+      this.#access = new Access({ [credentials.username]: administrator }, this.log);
+    }
   }
 
   /** Begins to listen, on the same port as before when it was stopped. */
   async start(): Promise<this> {
-    const { tls } = this.#options;
-    const grpc = new GrpcServer({ 'grpc.max_receive_message_length': 4 * 1024 * 1024 });
-    grpc.addService(streamsService.StreamsService, {
-      append: (call: AppendCall, answer: AppendAnswer) => this.#append(call, answer),
-      read: (call: ReadCall) => this.#read(call),
-    });
-    // A real server would say that it takes appends in batches. The adapter must not even ask: see docs/adr/0009.
-    grpc.addService(featuresService.ServerFeaturesService, { getSupportedMethods: () => undefined });
-    grpc.addService(gossipService.GossipService, {
-      read: (_: unknown, answer: sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>) =>
-        answer(null, clusterInfo(this.leader ? [this, this.leader] : [this])),
-    });
+    const { tls, canFreeze } = this.#options;
+    const grpc = this.#services();
     const credentials = tls
       ? ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
       : ServerCredentials.createInsecure();
@@ -111,12 +114,14 @@ export class EventStoreDbServer {
       socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
       if (!this.hangs) injector.injectConnection(socket);
     });
-    net.listen(this.port, '127.0.0.1');
+    net.listen(canFreeze ? 0 : this.port, '127.0.0.1');
     await once(net, 'listening');
-    this.port = (net.address() as AddressInfo).port;
+    const { port } = net.address() as AddressInfo;
+    if (canFreeze) this.#valve = new Valve(() => port);
+    this.port = (await this.#valve?.listen(this.port)) ?? port;
     this.#grpc = grpc;
     this.#net = net;
-    if (this.log.all.length > 0) this.log.elect();
+    if (this.log.all.length > 0 && this.leader === undefined) this.log.elect();
     return this;
   }
 
@@ -124,10 +129,28 @@ export class EventStoreDbServer {
   async stop(): Promise<void> {
     const closed = this.#net && once(this.#net, 'close');
     this.#net?.close();
+    await this.#valve?.close();
     this.dropConnections();
     this.#grpc?.forceShutdown();
     await closed;
     this.#net = undefined;
+    this.#valve = undefined;
+  }
+
+  /** Says nothing any more, as a process that was stopped, a machine without power, or one whose packets are dropped. */
+  freeze(): void {
+    if (!this.#valve) throw new Error('it must be made with canFreeze');
+    this.#valve.shut();
+  }
+
+  thaw(): void {
+    this.#valve?.open();
+  }
+
+  /** Knows only the events up to a position, or all of them. */
+  knowUpTo(horizon: bigint | undefined): void {
+    this.#horizon = horizon;
+    this.log.wake();
   }
 
   get connections(): number {
@@ -150,7 +173,7 @@ export class EventStoreDbServer {
     for (const { call, finish } of this.#subscriptions) {
       finish();
       if (how === 'without-error') call.end();
-      if (how === 'with-error') call.emit('error', failure(status.UNAVAILABLE, 'Server Is Not Ready'));
+      if (how === 'with-error') call.emit('error', notReady());
     }
     this.#subscriptions.clear();
   }
@@ -162,8 +185,11 @@ export class EventStoreDbServer {
   }
 
   /** With the credentials that it wants; `query` is added to it. */
-  connectionString(query: Readonly<Record<string, string>> = {}): string {
-    const { tls, credentials } = this.#options;
+  connectionString(
+    query: Readonly<Record<string, string>> = {},
+    credentials = this.#options.credentials,
+  ): string {
+    const { tls } = this.#options;
     const user = credentials ? `${credentials.username}:${encodeURIComponent(credentials.password)}@` : '';
     const options = new URLSearchParams({ tls: String(tls !== undefined), ...query });
     // A certificate's names are compared with this one; it has to be one for TLS.
@@ -171,103 +197,57 @@ export class EventStoreDbServer {
     return `esdb://${user}${host}:${this.port}?${options}`;
   }
 
-  #append(call: AppendCall, answer: AppendAnswer): void {
-    const refused = this.#refusal(call);
-    const events: ProposedEvent[] = [];
-    let stream = '';
-    let expected: number | undefined;
-    let bytes = 0;
-    call.on('error', () => undefined);
-    call.on('data', (request) => {
-      const options = request.getOptions();
-      if (options) {
-        stream = streamName(options.getStreamIdentifier());
-        if (options.hasNoStream()) expected = NO_STREAM;
-        else if (options.hasRevision()) expected = Number(options.getRevision());
-      }
-      const message = request.getProposedMessage();
-      if (!message) return;
-      const event = proposed(message);
-      bytes += event.data.length + event.metadata.length + 2 * event.type.length;
-      events.push(event);
+  #services(): GrpcServer {
+    const grpc = new GrpcServer({ 'grpc.max_receive_message_length': 4 * 1024 * 1024 });
+    grpc.addService(streamsService.StreamsService, {
+      append: (call: AppendCall, answer: AppendAnswer) => void this.#append(call, answer),
+      read: (call: ReadCall) => void this.#read(call),
+      ...deletions(this.log, (metadata, stream) => this.#refusal(metadata, 'delete', stream)),
     });
-    call.on('end', () => {
-      const most = this.#options.maxAppendBytes ?? 1024 * 1024;
-      if (refused) answer(refused);
-      else if (expected === undefined)
-        answer(failure(status.INVALID_ARGUMENT, 'this server takes exact revisions only'));
-      else if (bytes > most)
-        answer(
-          failure(
-            status.INVALID_ARGUMENT,
-            `Maximum Append Size of ${most} Exceeded.`,
-            'maximum-append-size-exceeded',
-            { 'maximum-append-size': String(most) },
-          ),
-        );
-      else void this.#decide({ stream, expected, events }, answer);
+    grpc.addService(usersService.UsersService, userService(this.#access));
+    // A real server would say that it takes appends in batches. Nobody here must even ask: see docs/adr/0009.
+    grpc.addService(featuresService.ServerFeaturesService, { getSupportedMethods: () => undefined });
+    grpc.addService(gossipService.GossipService, {
+      read: (_: unknown, answer: Gossip) => answer(null, clusterInfo(this.members())),
     });
+    return grpc;
   }
 
-  async #decide(append: Append, answer: AppendAnswer): Promise<void> {
-    this.received.push(append);
-    const write = () => this.log.append(append.stream, append.expected, append.events);
-    const fault = this.appends.take();
-    if (typeof fault === 'object') await delay(fault.lateMs);
-    switch (fault) {
-      case 'fails':
-        answer(failure(status.INTERNAL, 'something went wrong'));
-        return;
-      case 'event-too-large':
-        answer(eventTooLarge());
-        return;
-      case 'not-ready':
-        answer(failure(status.UNAVAILABLE, 'Server Is Not Ready'));
-        return;
-      case 'knows-no-user':
-        answer(failure(status.UNAVAILABLE, 'Server not ready'));
-        return;
-      case 'no-leader':
-        answer(noLeaderFailure());
-        return;
-      case 'times-out':
-        write();
-        answer(failure(status.ABORTED, 'Operation timed out: Commit phase timeout.'));
-        return;
-      case 'drops':
-        this.dropConnections();
-        return;
-      case 'writes-and-drops':
-        write();
-        this.dropConnections();
-        return;
-      case 'writes-and-never-answers':
-        write();
-        return;
-      case 'lands-late':
-        this.#late.push(append);
-        return;
-      case 'never-answers':
-        return;
+  async #append(call: AppendCall, answer: AppendAnswer): Promise<void> {
+    call.on('error', () => undefined);
+    let append: Append;
+    try {
+      append = await appendIn(call, this.#options.maxAppendBytes ?? 1024 * 1024);
+    } catch (error) {
+      answer(error as ReturnType<typeof failure>);
+      return;
     }
-    const decision = write();
-    if (decision.type === 'deleted') answer(deletedFailure(append.stream));
-    else answer(null, appendResponse(decision, append.expected));
+    const refused = this.#refusal(call.metadata, 'write', append.stream);
+    if (refused || this.isPreLeader) {
+      answer(refused ?? notReady());
+      return;
+    }
+    this.received.push(append);
+    const consequences = {
+      dropConnections: () => this.dropConnections(),
+      keepForLater: (late: Append) => void this.#late.push(late),
+    };
+    await decide(append, this.appends.take(), this.log, consequences, answer);
   }
 
   async #read(call: ReadCall): Promise<void> {
     call.on('error', () => undefined);
-    const refused = this.#refusal(call);
     const options = call.request.getOptions();
+    const stream = options?.getStream()?.getStreamIdentifier();
+    const refused = this.#refusal(call.metadata, 'read', stream ? streamName(stream) : '$all');
     if (refused || !options) {
       call.emit('error', refused ?? failure(status.INVALID_ARGUMENT, 'no options'));
       return;
     }
     if (options.hasSubscription()) {
-      const open = {
-        call,
-        finish: subscribe(call, options, this.log, this.subscriptions.take(), this.searchMs),
-      };
+      const known = () => this.#horizon;
+      const fault = this.subscriptions.take();
+      const open = { call, finish: subscribe(call, options, this.log, known, fault, this.searchMs) };
       this.#subscriptions.add(open);
       call.on('cancelled', () => this.#subscriptions.delete(open));
       return;
@@ -278,18 +258,17 @@ export class EventStoreDbServer {
     if (fault === 'fails') call.emit('error', failure(status.INTERNAL, 'something went wrong'));
     if (fault === 'drops' || fault === 'fails' || fault === 'never-answers') return;
     try {
-      this.lookedAt += await answerRead(call, options, this.log, this.searchMs);
+      this.lookedAt += await answerRead(call, options, knownUpTo(this.log, this.#horizon), this.searchMs);
     } catch (error) {
       if (!(error instanceof StreamDeleted)) throw error;
       call.emit('error', deletedFailure(error.stream));
     }
   }
 
-  #refusal(call: AppendCall | ReadCall): ReturnType<typeof failure> | undefined {
-    this.authorizations.push(...call.metadata.get('authorization').map(String));
-    return (
-      accessFailure(this.#options.credentials, call.metadata) ??
-      leaderFailure(this.leader?.port, call.metadata)
-    );
+  #refusal(metadata: Metadata, action: Action, stream: string): ReturnType<typeof failure> | undefined {
+    this.authorizations.push(...metadata.get('authorization').map(String));
+    const denied = this.#access?.refusal(metadata, action, stream);
+    if (denied || !metadata.get('requires-leader').includes('true')) return denied;
+    return this.leader === 'unknown' ? noLeaderFailure() : this.leader && leaderFailure(this.leader.port);
   }
 }

@@ -1,0 +1,85 @@
+/**
+ * Who may do what, as a server with passwords decides it (EventStore.Core, LegacyStreamPermissionAssertion): the rights
+ * of a stream stand in its metadata, else in `$settings`, else anybody who is known may do anything to the streams of
+ * users, and administrators alone to those of the system, `$all` among them. Administrators may do anything.
+ */
+import { type Metadata, type ServerErrorResponse, status } from '@grpc/grpc-js';
+import type { ServerLog } from './log.ts';
+import { failure } from './messages.ts';
+import { type Acl, metadataOf } from './stream-metadata.ts';
+
+export interface User {
+  readonly password: string;
+  readonly groups: readonly string[];
+}
+
+export type Action = 'read' | 'write' | 'delete';
+
+export const ADMINS = '$admins';
+const EVERYBODY = '$all';
+
+const RIGHTS = { read: '$r', write: '$w', delete: '$d', metadataRead: '$mr', metadataWrite: '$mw' } as const;
+type Right = (typeof RIGHTS)[keyof typeof RIGHTS];
+
+export class Access {
+  readonly #users: Map<string, User>;
+  readonly #log: ServerLog;
+
+  constructor(users: Readonly<Record<string, User>>, log: ServerLog) {
+    this.#users = new Map(Object.entries(users));
+    this.#log = log;
+  }
+
+  /** @returns whether nobody had the name */
+  create(name: string, user: User): boolean {
+    if (this.#users.has(name)) return false;
+    this.#users.set(name, user);
+    return true;
+  }
+
+  /** Who gives wrong credentials is unknown, who gives none may do nothing. */
+  refusal(metadata: Metadata, action: Action, stream: string): ServerErrorResponse | undefined {
+    const who = this.#who(metadata);
+    if (who === 'unknown') return failure(status.UNAUTHENTICATED, 'Unauthenticated');
+    return who && this.#may(who, action, stream) ? undefined : denied();
+  }
+
+  /** @returns why the caller is no administrator */
+  refusalOfOthers(metadata: Metadata): ServerErrorResponse | undefined {
+    const who = this.#who(metadata);
+    return who && who !== 'unknown' && this.#isAdministrator(who) ? undefined : denied();
+  }
+
+  #who(metadata: Metadata): string | 'unknown' | undefined {
+    const [given] = metadata.get('authorization');
+    if (given === undefined) return undefined;
+    for (const [name, { password }] of this.#users)
+      if (given === `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`) return name;
+    return 'unknown';
+  }
+
+  #isAdministrator(user: string): boolean {
+    return this.#users.get(user)?.groups.includes(ADMINS) ?? false;
+  }
+
+  #may(user: string, action: Action, asked: string): boolean {
+    if (this.#isAdministrator(user)) return true;
+    const isMetadata = asked.startsWith('$$');
+    if (isMetadata && action === 'delete') return false;
+    if (asked === '$all' && action !== 'read') return false;
+    const stream = isMetadata ? asked.slice(2) : asked;
+    const right = RIGHTS[isMetadata ? (action === 'read' ? 'metadataRead' : 'metadataWrite') : action];
+    const wanted = this.#rolesFor(stream, right);
+    return [EVERYBODY, user, ...(this.#users.get(user)?.groups ?? [])].some((role) => wanted.includes(role));
+  }
+
+  #rolesFor(stream: string, right: Right): readonly string[] {
+    const isSystem = stream.startsWith('$');
+    const settings = metadataOf(this.#log.visible('$settings')?.at(-1));
+    const settled = settings[isSystem ? '$systemStreamAcl' : '$userStreamAcl'] as Acl | undefined;
+    const roles = this.#log.metadata(stream).$acl?.[right] ?? settled?.[right];
+    return [roles ?? (isSystem ? ADMINS : EVERYBODY)].flat();
+  }
+}
+
+const denied = () => failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');

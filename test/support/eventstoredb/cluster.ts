@@ -1,0 +1,160 @@
+/**
+ * Three nodes of EventStoreDB over one log: one leads, and the others take over when it is gone, in the times that a real
+ * 23.10 needs. What a leader had acknowledged is never lost.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ServerLog } from './log.ts';
+import type { MemberView } from './messages.ts';
+import { EventStoreDbServer } from './server.ts';
+
+export interface ElectionTimes {
+  /** How long the others go on naming a leader that says nothing, in ms. */
+  readonly noticeMs: number;
+  /** From then until another one is elected, in ms. */
+  readonly electMs: number;
+  /** How long that one serves reads before it leads, in ms. */
+  readonly preLeaderMs: number;
+  /** How many of the last events it does not know in that time. */
+  readonly unknownEvents: number;
+}
+
+/** As measured: a new leader stands after two to five seconds, and knows less for 0.3 s at the most. */
+export const REAL_TIMES: ElectionTimes = {
+  noticeMs: 2500,
+  electMs: 1500,
+  preLeaderMs: 300,
+  unknownEvents: 3,
+};
+
+type Node = EventStoreDbServer;
+
+export class TestCluster {
+  readonly log = new ServerLog();
+  readonly nodes: readonly Node[];
+  #leader: Node;
+  readonly #times: ElectionTimes;
+
+  constructor(times: Partial<ElectionTimes> = {}) {
+    this.#times = { ...REAL_TIMES, ...times };
+    this.nodes = [0, 1, 2].map(() => new EventStoreDbServer({ log: this.log, canFreeze: true }));
+    this.#leader = this.nodes[0] as Node;
+  }
+
+  async start(): Promise<this> {
+    for (const node of this.nodes) {
+      await node.start();
+      node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+    }
+    this.#follow(this.#leader, this.nodes);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  get leader(): Node {
+    return this.#leader;
+  }
+
+  connectionString(): string {
+    return `esdb://${this.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}?tls=false`;
+  }
+
+  /** The leader says nothing any more; resolves when another one leads. The old one stays silent. */
+  async freezeLeader(): Promise<Node> {
+    const old = this.#leader;
+    old.freeze();
+    return this.#replace(old);
+  }
+
+  /** The leader's process ends; resolves when another one leads. */
+  async killLeader(): Promise<Node> {
+    const old = this.#leader;
+    await old.stop();
+    return this.#replace(old);
+  }
+
+  /** The leader hands over by itself, as when it is told to resign. */
+  async resignLeader(): Promise<void> {
+    const old = this.#leader;
+    const next = this.#nextTo(old);
+    for (const node of this.nodes) node.leader = 'unknown';
+    await this.#promote(next, this.nodes);
+  }
+
+  /**
+   * The network is split: the leader goes on answering whoever reaches it, and finds no quorum for appends; the others
+   * elect another. Resolves when that one leads.
+   * @returns how to join them again
+   */
+  async splitLeader(): Promise<() => void> {
+    const old = this.#leader;
+    old.appends.always = 'finds-no-quorum';
+    old.knowUpTo(this.log.all.at(-1)?.position ?? 0n);
+    const seen = () =>
+      this.nodes.map((other) => view(other, other === old ? 'leader' : 'follower', other === old));
+    old.members = seen;
+    await this.#replace(old);
+    return () => {
+      old.appends.clear();
+      old.knowUpTo(undefined);
+      old.leader = this.#leader;
+      for (const node of this.nodes)
+        node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+    };
+  }
+
+  /** The node that was silent says something again, and follows. */
+  thaw(node: Node): void {
+    node.leader = this.#leader;
+    node.thaw();
+    for (const each of this.nodes)
+      each.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+  }
+
+  async #replace(old: Node): Promise<Node> {
+    const { noticeMs, electMs } = this.#times;
+    const others = this.nodes.filter((node) => node !== old);
+    for (const node of others)
+      node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+    await delay(noticeMs);
+    for (const node of others) {
+      node.members = () => this.nodes.map((other) => view(other, stateOf(other), other !== old));
+      node.leader = 'unknown';
+    }
+    await delay(electMs);
+    return this.#promote(this.#nextTo(old), others);
+  }
+
+  async #promote(next: Node, reached: readonly Node[]): Promise<Node> {
+    const { preLeaderMs, unknownEvents } = this.#times;
+    next.isPreLeader = true;
+    next.knowUpTo(this.log.all.at(-1 - unknownEvents)?.position);
+    this.#follow(next, reached);
+    await delay(preLeaderMs);
+    next.knowUpTo(undefined);
+    next.isPreLeader = false;
+    this.log.elect();
+    return next;
+  }
+
+  #follow(leader: Node, nodes: readonly Node[]): void {
+    this.#leader = leader;
+    for (const node of nodes) node.leader = node === leader ? undefined : leader;
+  }
+
+  #nextTo(node: Node): Node {
+    return this.nodes[(this.nodes.indexOf(node) + 1) % this.nodes.length] as Node;
+  }
+}
+
+function view({ port }: Node, state: MemberView['state'], isAlive: boolean): MemberView {
+  return { port, state, isAlive };
+}
+
+function stateOf({ leader, isPreLeader }: Node): MemberView['state'] {
+  if (leader === 'unknown') return 'unknown';
+  if (leader) return 'follower';
+  return isPreLeader ? 'pre-leader' : 'leader';
+}

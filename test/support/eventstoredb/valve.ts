@@ -1,0 +1,74 @@
+/**
+ * A port before a server. Shut, it does what a stopped process does, or a machine whose packets are dropped: connections
+ * are taken and stay open, and nothing passes in either direction.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+interface Pair {
+  readonly outer: Socket;
+  /** None while nothing has passed. */
+  inner: Socket | undefined;
+}
+
+export class Valve {
+  readonly #server: Server;
+  readonly #target: () => number;
+  readonly #pairs = new Set<Pair>();
+  #isShut = false;
+
+  /** @param target the port of the server */
+  constructor(target: () => number) {
+    this.#target = target;
+    this.#server = createServer((outer) => this.#take(outer));
+  }
+
+  /** @param port 0 takes a free one. @returns the port */
+  async listen(port: number): Promise<number> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  shut(): void {
+    this.#isShut = true;
+    for (const { outer, inner } of this.#pairs) {
+      outer.unpipe();
+      inner?.unpipe();
+    }
+  }
+
+  open(): void {
+    this.#isShut = false;
+    for (const pair of this.#pairs) this.#join(pair);
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const { outer } of this.#pairs) outer.destroy();
+    await closed;
+  }
+
+  #take(outer: Socket): void {
+    const pair: Pair = { outer, inner: undefined };
+    this.#pairs.add(pair);
+    outer
+      .on('error', () => undefined)
+      .on('close', () => {
+        this.#pairs.delete(pair);
+        pair.inner?.destroy();
+      });
+    if (this.#isShut) outer.pause();
+    else this.#join(pair);
+  }
+
+  #join(pair: Pair): void {
+    const { outer } = pair;
+    pair.inner ??= connect(this.#target(), '127.0.0.1')
+      .on('error', () => undefined)
+      .on('close', () => outer.destroy());
+    outer.pipe(pair.inner);
+    pair.inner.pipe(outer);
+  }
+}
