@@ -11,6 +11,7 @@ import type {
   Position,
   StoredRecord,
   StoreError,
+  StreamWatch,
   Subscription,
 } from '../src/store/event-store.ts';
 import { isMoveEvent, type Movement, NEVER_MOVED } from './movement.ts';
@@ -37,6 +38,10 @@ export interface RunnerHooks {
   /** A stream cannot be folded further; the others go on. */
   onHalted?(stream: string, error: Error): void;
   onStoreError?(error: StoreError): void;
+  /** The store will remove records of a stream: why, and what to do. Undefined: it no longer will. */
+  onDanger?(stream: string, danger: string | undefined): void;
+  /** The store lacks records that were read from it. @param why a sentence without its end */
+  onRolledBack?(why: string): void;
   /** `rebuild` has folded these records. It reads the next when the promise resolves. */
   onPage?(records: readonly StoredRecord[]): Promise<void>;
 }
@@ -47,6 +52,12 @@ export class Runner {
   readonly #projections: readonly AnyProjection[];
   readonly #hooks: RunnerHooks;
   readonly #streams = new Map<string, Stream>();
+  readonly #dangers = new Map<string, string>();
+  readonly #watch: StreamWatch = {
+    onBroken: (stream, error) =>
+      this.#halt(stream, this.#streams.get(stream) ?? this.#newStream(stream), error),
+    onDanger: (stream, danger) => this.#noteDanger(stream, danger),
+  };
   readonly #listeners = new Map<string, Set<(event: LogEvent) => void>>();
   #position: Position | undefined;
   #subscription: Subscription | undefined;
@@ -75,7 +86,7 @@ export class Runner {
     isChecked: (position: Position) => boolean = () => false,
   ): Promise<void> {
     let records = 0;
-    for await (const page of this.#store.readAll(this.#position)) {
+    for await (const page of this.#store.readAll(this.#position, this.#watch)) {
       this.#takeNext(page, isChecked);
       records += page.length;
       onProgress?.(records);
@@ -101,6 +112,8 @@ export class Runner {
         this.#isCutOff = true;
         this.#hooks.onStoreError?.(error);
       },
+      onRolledBack: (why) => this.#hooks.onRolledBack?.(why),
+      ...this.#watch,
     });
   }
 
@@ -227,9 +240,21 @@ export class Runner {
       this.#hooks.onFolded?.(name, leaf);
       for (const listener of this.#listeners.get(name) ?? []) listener(event);
     } catch (error) {
-      stream.halted = error as Error;
-      this.#hooks.onHalted?.(name, stream.halted);
+      this.#halt(name, stream, error as Error);
     }
+  }
+
+  #halt(name: string, stream: Stream, error: Error): void {
+    if (stream.halted) return;
+    stream.halted = error;
+    this.#hooks.onHalted?.(name, error);
+  }
+
+  #noteDanger(stream: string, danger: string | undefined): void {
+    if (this.#dangers.get(stream) === danger) return;
+    if (danger === undefined) this.#dangers.delete(stream);
+    else this.#dangers.set(stream, danger);
+    this.#hooks.onDanger?.(stream, danger);
   }
 
   #newStream(name: string): Stream {

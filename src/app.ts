@@ -1,5 +1,6 @@
 /** The composition root: puts the parts of an open log together. */
 import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Actor } from '../events/record.ts';
 import { access } from '../projections/access.ts';
 import { balance } from '../projections/balance.ts';
@@ -11,7 +12,7 @@ import { Keys } from './access/keys.ts';
 import type { Verify } from './audit/verifications.ts';
 import { DomainError } from './errors.ts';
 import { type Beginning, type LogIdentity, openIdentity } from './ledger/identity.ts';
-import { LastCheckpoints } from './ledger/last-checkpoints.ts';
+import { LastCheckpoints, type Rollback } from './ledger/last-checkpoints.ts';
 import { Ledger } from './ledger/ledger.ts';
 import type { SignedState } from './ledger/loss.ts';
 import { followSigningKey } from './log/follow-key.ts';
@@ -116,6 +117,14 @@ async function openIn(
       ledger.append(stream, leaf);
       hooks.onFolded?.(stream, leaf);
     },
+    onDanger: (stream, danger) => {
+      gate.endanger(stream, danger);
+      hooks.onDanger?.(stream, danger);
+    },
+    onRolledBack: (why) => {
+      gate.storeLost(why);
+      hooks.onRolledBack?.(why);
+    },
   });
   const history = () => runner.state(logHistory, LOG_STREAM);
   const gate: WriteGate = new WriteGate({ runner, keyLoss: () => key.loss() });
@@ -133,9 +142,15 @@ async function openIn(
   const studies = new Studies(parts);
   const operations = new Operations(parts);
 
-  const compare = () => {
-    const isRead = (stream: string) => !runner.halted(stream);
-    gate.compared('all', lastCheckpoints?.rollbacks(ledger, history().recoveries, isRead) ?? []);
+  /** What is missing must stay missing: of a cluster, a new leader knows less for a moment. */
+  const settled = async (find: () => Promise<Rollback[]>, readOn: () => Promise<void>) => {
+    const until = performance.now() + (store.settlesWithinMs ?? 0);
+    for (;;) {
+      const found = await find();
+      if (found.length === 0 || performance.now() >= until) return found;
+      await delay(RETRY_MS);
+      await readOn();
+    }
   };
   const rebuild = async (onProgress?: (records: number) => void) => {
     const checks = startChecks?.();
@@ -144,20 +159,20 @@ async function openIn(
     } finally {
       await checks?.stop();
     }
-    compare();
+    const isSound = (stream: string) => !runner.halted(stream);
+    const missing = async () => lastCheckpoints?.rollbacks(ledger, history().recoveries, isSound) ?? [];
+    gate.compared('all', await settled(missing, () => runner.rebuild()));
   };
   const read = async (stream: string) => {
     await runner.catchUp(stream);
     const { recoveries } = history();
     const isRead = (name: string) => name === LOG_STREAM || name === stream;
     const isSound = (name: string) => isRead(name) && !runner.halted(name);
-    gate.compared(
-      [LOG_STREAM, stream],
-      [
-        ...(lastCheckpoints?.rollbacks(ledger, recoveries, isSound) ?? []),
-        ...((await lastCheckpoints?.shortened(store, recoveries, isRead)) ?? []),
-      ],
-    );
+    const missing = async () => [
+      ...(lastCheckpoints?.rollbacks(ledger, recoveries, isSound) ?? []),
+      ...((await lastCheckpoints?.shortened(store, recoveries, isRead)) ?? []),
+    ];
+    gate.compared([LOG_STREAM, stream], await settled(missing, () => runner.catchUp(stream)));
   };
   const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
     await declareLoss(logWriter(parts, 'recover'), loss, reason, recoverer);
@@ -211,7 +226,7 @@ async function openIn(
   };
 }
 
-/** How long after a failure of the store a reopened log is read again, in ms. */
+/** How long after a failure of the store, or when records are missing, it is read again, in ms. */
 const RETRY_MS = 1000;
 
 /** After these a log that took nothing may take participants again. */

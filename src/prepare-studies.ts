@@ -31,7 +31,7 @@ export async function prepareStudies(
 
 /** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */
 async function registerStudies(
-  { studies, runner }: OpenLog,
+  { studies, runner, gate }: OpenLog,
   configured: readonly ConfiguredStudy[],
   actor: Actor,
   logger: Logger,
@@ -42,7 +42,8 @@ async function registerStudies(
     const { configuration, seed } = wanted;
     const { name, mode } = configuration;
     // Reported when it was read; the other studies do not suffer.
-    if (runner.halted(studies.streamOf(name))) continue;
+    const stream = studies.streamOf(name);
+    if (runner.halted(stream) || (!studies.find(name) && gate.danger(stream))) continue;
     const outcome = studies.find(name)
       ? 'already-registered'
       : await studies.register(configuration, seed, actor);

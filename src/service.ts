@@ -73,6 +73,15 @@ export async function startService(
       ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
+    onDanger: (stream, danger) => {
+      if (danger !== undefined)
+        logger.error({ stream, why: danger }, 'records of a stream are in danger: nothing is written to it');
+      else {
+        logger.info({ stream }, 'the records of a stream are no longer in danger');
+        reopen();
+      }
+    },
+    onRolledBack: (why) => logger.error({ why }, 'the log has lost records: nothing is written or signed'),
     onReopened: () => reopen(),
   });
   const recorder = new Recorder({

@@ -11,7 +11,7 @@ import { access, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Recovery } from '../../projections/log.ts';
 import { DomainError } from '../errors.ts';
-import type { EventStore } from '../store/event-store.ts';
+import { BrokenStream, type EventStore } from '../store/event-store.ts';
 import { openCheckpoint, parseOrigin } from './checkpoint.ts';
 import { parseCheckpointFile } from './checkpoint-file.ts';
 import type { LogIdentity } from './identity.ts';
@@ -158,9 +158,15 @@ export class LastCheckpoints {
   }
 }
 
+/** Of a stream that is broken by itself nothing is said: the log is not what it was, and that stream alone. */
 async function holds(store: EventStore, stream: string, revision: number): Promise<boolean> {
-  for await (const page of store.readStream(stream, revision)) return page.length > 0;
-  return false;
+  try {
+    for await (const page of store.readStream(stream, revision)) return page.length > 0;
+    return false;
+  } catch (error) {
+    if (error instanceof BrokenStream) return true;
+    throw error;
+  }
 }
 
 type Signed = Pick<SignedState, 'recovery' | 'size'>;

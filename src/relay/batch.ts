@@ -2,7 +2,7 @@
 import { checkRecord, leafHash, RecordError } from '../../events/record.ts';
 import type { OpenLog } from '../app.ts';
 import type { Content } from '../content.ts';
-import type { StoredRecord } from '../store/event-store.ts';
+import { BrokenStream, type StoredRecord } from '../store/event-store.ts';
 
 /** A transaction costs some milliseconds, whatever is in it. */
 export const MOST_RECORDS = 500;
@@ -29,7 +29,7 @@ export type LogToRead = Pick<OpenLog, 'store'> & {
  * Reads the next batch from the store. The streams take turns: those that got none of it come first in the next one.
  * @param behind streams that may be behind; those of which all is in the batch are taken out
  * @param published revision of the last record that was published, by stream; -1: none
- * @param onBroken a record is not the one that was folded; its stream is taken out
+ * @param onBroken a record is not the one that was folded, or is gone; its stream is taken out
  * @throws StoreError
  */
 export async function nextBatch(
@@ -37,7 +37,7 @@ export async function nextBatch(
   behind: Set<string>,
   published: (stream: string) => number,
   content: Content,
-  onBroken: (stream: string, error: RecordError) => void,
+  onBroken: (stream: string, error: Error) => void,
 ): Promise<StreamPart[]> {
   const room = { records: MOST_RECORDS, bytes: MOST_BYTES };
   const parts: StreamPart[] = [];
@@ -58,7 +58,7 @@ export async function nextBatch(
       parts.push({ stream, records });
       if (first + records.length <= last) behind.add(stream);
     } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
+      if (!(error instanceof RecordError || error instanceof BrokenStream)) throw error;
       onBroken(stream, error);
     }
   }

@@ -5,7 +5,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RecordError } from '../../events/record.ts';
 import type { Logger } from '../logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
@@ -230,7 +229,7 @@ export class Relay {
     else logger.error(line, 'the feed lags: it cannot be published just now');
   }
 
-  #onBroken(stream: string, error: RecordError): void {
+  #onBroken(stream: string, error: Error): void {
     this.#broken.add(stream);
     this.#parts.logger.error(
       { stream, why: error.message },

@@ -33,8 +33,11 @@ export interface EventStore {
   /** A stream's records from a revision on, in order, in pages; ends at the last record. */
   readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]>;
 
-  /** All records behind a position (all of them without one), in an order that keeps each stream's. */
-  readAll(after?: Position): AsyncIterable<readonly StoredRecord[]>;
+  /**
+   * All records behind a position (all of them without one), in an order that keeps each stream's.
+   * @param watch hears of broken streams, and the others are read; without one, a broken stream is a StoreError
+   */
+  readAll(after?: Position, watch?: Partial<StreamWatch>): AsyncIterable<readonly StoredRecord[]>;
 
   /**
    * Delivers every record behind a position, once and in order, those of this process included, as long as the
@@ -43,15 +46,34 @@ export interface EventStore {
    */
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription;
 
+  /**
+   * For how long what is read may fall short of what was there, in ms: in a cluster, a new leader does not know all of it
+   * at once. None of a store of which that cannot be.
+   */
+  readonly settlesWithinMs?: number;
+
   /** Waits for what was accepted, then closes. */
   close(): Promise<void>;
 }
 
-export interface Subscriber {
+/** What others can do to single streams of a store that they can reach, without this program. */
+export interface StreamWatch {
+  /** Records of the stream are gone, or it was deleted for good: nothing of it is delivered any more. The others go on. */
+  onBroken(stream: string, error: BrokenStream): void;
+  /** The store is told to remove records of the stream: why, and what undoes that. Undefined: it is not, or no longer. */
+  onDanger(stream: string, danger: string | undefined): void;
+}
+
+export interface Subscriber extends Partial<StreamWatch> {
   onRecords(records: readonly StoredRecord[]): void;
   /** All that is in the log now has been delivered. Called at least once a second while that is so. */
   onCaughtUp(): void;
   onError(error: StoreError): void;
+  /**
+   * The store holds less than was read from it, or something else, and it stays so. Nothing is delivered any more.
+   * @param why a sentence without its end
+   */
+  onRolledBack?(why: string): void;
 }
 
 export interface Subscription {
@@ -79,3 +101,6 @@ export class StoreError extends Error {
     this.outcome = outcome;
   }
 }
+
+/** One stream lacks records, or was deleted for good. The others are sound. */
+export class BrokenStream extends StoreError {}

@@ -144,7 +144,9 @@ export class Studies {
     const renewed: string[] = [];
     for (const { stream, registered } of this.list()) {
       const recovery = this.#awaitedRecovery(stream);
-      if (!recovery || this.#parts.runner.halted(stream)) continue;
+      const code = this.#parts.gate.refusal(stream, 'write')?.code;
+      // It takes no participants by itself; the others must not wait for it.
+      if (!recovery || code === 'halted' || code === 'endangered') continue;
       const { kept = 0, signed } = recovery.streams.get(stream) ?? {};
       const command = {
         type: 'recover',

@@ -6,6 +6,7 @@ import type { RecordBytes } from '../../../events/record.ts';
 import { type AppendResult, StoreError } from '../event-store.ts';
 import { sameRecords } from '../same-records.ts';
 import type { LogClient } from './client.ts';
+import { RIGHTS } from './danger.ts';
 import { appendFailure, CallError, untilTaken } from './errors.ts';
 import { type LogEventData, toEvent } from './event.ts';
 import type { LogReader } from './reader.ts';
@@ -92,7 +93,7 @@ export class Appender {
       throw new StoreError(
         'corrupt',
         'unclear',
-        `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} that belong at ${last} (hint: the stream was deleted before; restore a backup, and take the right to delete from all users)`,
+        `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} that belong at ${last} (hint: the stream was deleted before; restore a backup; ${RIGHTS})`,
       );
     } catch (error) {
       if (!(error instanceof CallError) || error.kind !== 'wrong-revision')

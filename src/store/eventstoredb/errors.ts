@@ -1,21 +1,27 @@
 /** What failures of EventStoreDB mean: what to call again, what is certain, and what the operator should do. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
 import { StoreError, type StoreFailure } from '../event-store.ts';
+import type { Host } from './address.ts';
+import { RIGHTS } from './danger.ts';
 
 /** A call to the server that failed. */
 export class CallError extends Error {
   override readonly name = 'CallError';
   readonly kind: CallFailure;
-  constructor(kind: CallFailure, message: string, cause?: unknown) {
+  /** Who leads, where a node that does not has said so. */
+  readonly leader: Host | undefined;
+  constructor(kind: CallFailure, message: string, cause?: unknown, leader?: Host) {
     super(message, { cause });
     this.kind = kind;
+    this.leader = leader;
   }
 }
 
 export type CallFailure =
   /** Nothing was sent: there is no connection. */
   | 'not-connected'
-  /** The node said that it does not lead, before it did anything. The client turns to the leader. */
+  /** The node said that it does not lead, before it did anything. */
   | 'not-leader'
   /** The node said that it starts, or has too much to do, before it did anything. */
   | 'not-ready'
@@ -27,41 +33,63 @@ export type CallFailure =
   /** The other side does not know the call: it is no EventStoreDB. */
   | 'foreign'
   | 'timeout'
-  /** Anything else, a broken connection first of all. */
+  /** The connection broke, or the node ended the call. */
+  | 'broken'
+  /** Anything else. */
   | 'lost';
 
-/** What the client calls the errors that the server has told it of. */
+/** What the server calls its errors, in the metadata behind its answer. */
 const KINDS: Readonly<Record<string, CallFailure>> = {
   'wrong-expected-version': 'wrong-revision',
   'stream-deleted': 'deleted',
   'access-denied': 'denied',
   'maximum-append-size-exceeded': 'too-large',
+  'maximum-append-event-size-exceeded': 'too-large',
   'not-leader': 'not-leader',
-  'deadline-exceeded': 'timeout',
-  timeout: 'timeout',
 };
 
-/** gRPC codes (https://grpc.github.io/grpc/core/md_doc_statuscodes.html) for which it has no name. */
-const CODES: Readonly<Record<number, CallFailure>> = { 7: 'denied', 8: 'too-large', 12: 'foreign' };
+/** Those that have no name. */
+const CODES: Readonly<Partial<Record<status, CallFailure>>> = {
+  [status.CANCELLED]: 'broken',
+  [status.DEADLINE_EXCEEDED]: 'timeout',
+  [status.PERMISSION_DENIED]: 'denied',
+  [status.RESOURCE_EXHAUSTED]: 'too-large',
+  // The other nodes did not acknowledge in time.
+  [status.ABORTED]: 'timeout',
+  [status.UNIMPLEMENTED]: 'foreign',
+  [status.UNAVAILABLE]: 'broken',
+  [status.UNAUTHENTICATED]: 'denied',
+};
 
-/** Said by grpc-js before a call begins, and by the client when it finds no node of a cluster. */
+/** Said by grpc-js before a call begins. */
 const NEVER_SENT =
-  /No connection established|Channel has been shut down|Failed to discover|waiting for name resolution|Waiting for LB pick/;
+  /No connection established|Channel has been shut down|Channel closed before|waiting for name resolution|Waiting for LB pick/;
 
-/** Said by the server before it does anything: in place of the client's `not-leader`, when it does not know who leads. */
+/** Said by the server before it does anything: in place of `not-leader`, when it does not know who leads. */
 const NO_LEADER = /No leader info available/;
 const NOT_READY = /Server (is )?(not ready|too busy)|node is not ready/i;
 
-/** The client knows the limit of a whole append, and not that of one event, which KurrentDB 25 has too. */
-const TOO_LARGE = /exceeds Maximum Append Event Size/;
+/** An error of gRPC, as far as it is looked at. */
+interface GrpcError extends Error {
+  readonly code?: status;
+  readonly metadata?: { get(name: string): readonly unknown[] };
+}
 
-/** @param error of the client */
-export function kindOf(error: Error & { readonly type?: string; readonly code?: number }): CallFailure {
-  if (NEVER_SENT.test(error.message)) return 'not-connected';
-  if (NOT_READY.test(error.message)) return 'not-ready';
-  if (NO_LEADER.test(error.message)) return 'not-leader';
-  if (TOO_LARGE.test(error.message)) return 'too-large';
-  return CODES[error.code ?? 0] ?? KINDS[error.type ?? ''] ?? 'lost';
+export function callError(thrown: unknown): CallError {
+  if (thrown instanceof CallError) return thrown;
+  const error = thrown as GrpcError;
+  const said = (name: string) => error.metadata?.get(name)[0]?.toString();
+  const kind = kindOf(error, said('exception'));
+  const [address, port] = [said('leader-endpoint-host'), Number(said('leader-endpoint-port'))];
+  const leader = kind === 'not-leader' && address !== undefined && port > 0 ? { address, port } : undefined;
+  return new CallError(kind, error.message, thrown, leader);
+}
+
+function kindOf({ message, code }: GrpcError, name: string | undefined): CallFailure {
+  if (NEVER_SENT.test(message)) return 'not-connected';
+  if (NOT_READY.test(message)) return 'not-ready';
+  if (NO_LEADER.test(message)) return 'not-leader';
+  return KINDS[name ?? ''] ?? CODES[code ?? status.UNKNOWN] ?? 'lost';
 }
 
 const UNTAKEN: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
@@ -103,9 +131,12 @@ export function readFailure(error: unknown, server: string): StoreError {
 /** The StoreError of an append that failed: certain only where the server has said so, or was never reached. */
 export function appendFailure(error: unknown, server: string): StoreError {
   return failure(error, server, 'did not take the records', (kind) =>
-    kind === 'timeout' || kind === 'lost' || kind === 'wrong-revision' ? 'unclear' : 'not-written',
+    UNCLEAR.includes(kind) ? 'unclear' : 'not-written',
   );
 }
+
+/** After these nobody knows whether an append was written. */
+const UNCLEAR: readonly CallFailure[] = ['timeout', 'broken', 'lost', 'wrong-revision'];
 
 function failure(
   error: unknown,
@@ -135,11 +166,11 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   'wrong-revision': { failure: 'unavailable', hint: 'another process was first' },
   deleted: {
     failure: 'corrupt',
-    hint: 'a stream of this log was deleted in the server; restore a backup, and take the right to delete from all users',
+    hint: `a stream of this log was deleted in the server; restore a backup; ${RIGHTS}`,
   },
   denied: {
     failure: 'unavailable',
-    hint: 'user and password stand in the connection string, esdb://user:password@host, and are sent only over TLS; the user must be allowed to read $all, and to read and write the streams of this log',
+    hint: 'user and password stand in the connection string, esdb://user:password@host, and are sent only over TLS; the user must be allowed to read $all, and to read and write the streams of this log: "node deploy/eventstoredb.mjs rights USER" makes such a user; see docs/instances.md',
   },
   'too-large': {
     failure: 'unavailable',
@@ -150,11 +181,13 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
     hint: 'the address must be that of an EventStoreDB server, version 23.10 or later',
   },
   timeout: { failure: 'unavailable', hint: 'the server or the network is too slow, or the server hangs' },
+  broken: { failure: 'unavailable', hint: 'see the log of the server' },
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
 
 /** What becomes of the promise after that is of no interest, its failure included. @throws CallError `timeout` */
 export function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  if (timeoutMs === Number.POSITIVE_INFINITY) return promise;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new CallError('timeout', `no answer within ${Math.round(timeoutMs)} ms`)),

@@ -8,20 +8,18 @@
  *
  * Nothing is delivered twice or out of order, because only what stands behind the last position is handed over, and each
  * stream's revisions must follow one another.
+ *
+ * A log that ends before what was read from it is not believed at once: a new leader of a cluster serves reads for a
+ * moment before it knows all. It is unavailable, until that has lasted and the node that leads says so on another line.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  PAGE_RECORDS,
-  type StoredRecord,
-  StoreError,
-  type Subscriber,
-  type Subscription,
-} from '../event-store.ts';
+import { PAGE_RECORDS, StoreError, type Subscriber, type Subscription } from '../event-store.ts';
 import type { LogClient } from './client.ts';
 import { type CallError, readFailure } from './errors.ts';
-import { Continuity, fromPosition, isBehind } from './positions.ts';
-import type { LogPosition, Message } from './protocol.ts';
-import { isOf, type LogReader, storedRecord } from './reader.ts';
+import { type Intake, OtherLog } from './intake.ts';
+import { isBehind } from './positions.ts';
+import { type LogPosition, type Message, placeOf, type ReadEvent } from './protocol.ts';
+import type { LogReader } from './reader.ts';
 
 /** Times in ms. */
 export interface FollowerTimes {
@@ -31,6 +29,8 @@ export interface FollowerTimes {
   readonly graceMs: number;
   /** The pause after a failure; it doubles with every further one, up to the second number. */
   readonly pauseMs: readonly [first: number, longest: number];
+  /** How long the log must be another one than it was before that is believed. */
+  readonly settleMs: number;
 }
 
 export interface FollowerParts {
@@ -41,26 +41,31 @@ export interface FollowerParts {
   readonly times: FollowerTimes;
 }
 
+/** So often the log must have been another one: a process that slept in between has not seen that it lasted. */
+const LEAST_READINGS = 4;
+
 /** How often is looked whether what was read has come by itself, in ms. */
 const LOOK_MS = 25;
 
 export class Follower implements Subscription {
   readonly #parts: FollowerParts;
   readonly #subscriber: Subscriber;
-  readonly #continuity: Continuity;
+  readonly #intake: Intake;
   /** All of ours up to here has been delivered. */
   #position: LogPosition | undefined;
   /** Came with the live subscription, and is delivered in the next turn: many at once instead of one by one. */
-  #arrived: StoredRecord[] = [];
+  #arrived: ReadEvent[] = [];
   #flush: NodeJS.Immediate | undefined;
   #stopLive: (() => void) | undefined;
   #liveFailure: StoreError | undefined;
+  /** Set while the log is another one than it was: since when, in ms of the monotonic clock, and how often it was read so. */
+  #other: { readonly since: number; readings: number } | undefined;
   readonly #closed = new AbortController();
 
   constructor(parts: FollowerParts, after: LogPosition | undefined, subscriber: Subscriber) {
     this.#parts = parts;
     this.#position = after;
-    this.#continuity = new Continuity(after === undefined);
+    this.#intake = parts.reader.intake(after, subscriber);
     this.#subscriber = subscriber;
     setImmediate(() => this.#run());
   }
@@ -85,11 +90,32 @@ export class Follower implements Subscription {
         if (!(error instanceof StoreError)) throw error;
         this.#endLive();
         if (this.#isClosed) return;
-        this.#subscriber.onError(error);
+        if (!(error instanceof OtherLog)) this.#other = undefined;
+        else if (await this.#isConfirmed(error)) return;
+        this.#subscriber.onError(error instanceof OtherLog ? notYet(error) : error);
         await this.#pause(pauseMs);
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
       }
     }
+  }
+
+  /** @returns whether it has lasted; the subscriber is told then, and this one is over */
+  async #isConfirmed(error: OtherLog): Promise<boolean> {
+    this.#other ??= { since: performance.now(), readings: 0 };
+    this.#other.readings++;
+    const { since, readings } = this.#other;
+    if (performance.now() - since < this.#parts.times.settleMs || readings < LEAST_READINGS) return false;
+    this.#parts.client.renew();
+    try {
+      await this.#readOnce();
+      return false;
+    } catch (again) {
+      if (!(again instanceof OtherLog) || this.#isClosed) return this.#isClosed;
+    }
+    this.close();
+    if (this.#subscriber.onRolledBack) this.#subscriber.onRolledBack(error.why);
+    else this.#subscriber.onError(error);
+    return true;
   }
 
   async #readToTheEnd(): Promise<void> {
@@ -101,10 +127,11 @@ export class Follower implements Subscription {
   /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
   async #readOnce(): Promise<boolean> {
     const head = await this.#head();
-    const { records, isEnd } = await this.#parts.reader.pageAfter(this.#position);
+    const { events, isEnd } = await this.#parts.reader.pageAfter(this.#position);
     if (this.#isClosed) return true;
-    this.#take(records);
-    if (isEnd) this.#caughtUp(records.length === 0 ? head : undefined);
+    this.#take(events);
+    this.#other = undefined;
+    if (isEnd) this.#caughtUp(events.length === 0 ? head : undefined);
     return isEnd;
   }
 
@@ -121,18 +148,17 @@ export class Follower implements Subscription {
   async #probe(): Promise<void> {
     const { reader, server, times } = this.#parts;
     const head = await this.#head();
-    const { records, isEnd } = await reader.pageAfter(this.#position);
-    const last = records.at(-1);
-    if (!last) {
+    const { events, isEnd } = await reader.pageAfter(this.#position);
+    const end = events.at(-1)?.position;
+    if (!end) {
       if (!this.#isClosed) this.#caughtUp(head);
       return;
     }
-    const end = fromPosition(last.position);
     for (let waitedMs = 0; waitedMs < times.graceMs && isBehind(end, this.#position); waitedMs += LOOK_MS)
       await this.#pause(LOOK_MS);
     if (this.#isClosed) return;
     const isMissed = isBehind(end, this.#position);
-    this.#take(records);
+    this.#take(events);
     if (isEnd) this.#caughtUp(undefined);
     if (isMissed)
       throw (
@@ -145,15 +171,11 @@ export class Follower implements Subscription {
       );
   }
 
-  /** @throws StoreError when the log ends before what was read from it already */
+  /** @throws OtherLog when the log ends before what was read from it already */
   async #head(): Promise<LogPosition | undefined> {
     const head = await this.#parts.reader.head();
     if (this.#position && !(head && !isBehind(this.#position, head)))
-      throw new StoreError(
-        'corrupt',
-        'not-written',
-        `EventStoreDB at ${this.#parts.server} ends before what was read from it (hint: it was restored from a backup, or is another one now; stop all instances, see "Restoring a backup")`,
-      );
+      throw new OtherLog(this.#parts.server, 'ends before what was read from it');
     return head;
   }
 
@@ -165,8 +187,8 @@ export class Follower implements Subscription {
     };
     this.#stopLive = client.follow(this.#position, prefix, {
       onMessage: (message: Message) => {
-        if (message.type !== 'event' || this.#liveFailure || !isOf(prefix, message.event)) return;
-        this.#arrived.push(storedRecord(message.event, prefix));
+        if (message.type !== 'event' || this.#liveFailure || !placeOf(prefix, message.event)) return;
+        this.#arrived.push(message.event);
         this.#flush ??= setImmediate(() => this.#deliverArrived(fail));
       },
       onEnd: (error?: CallError) =>
@@ -186,7 +208,8 @@ export class Follower implements Subscription {
     this.#flush = undefined;
     const arrived = this.#arrived.splice(0);
     try {
-      for (let i = 0; i < arrived.length; i += PAGE_RECORDS) this.#take(arrived.slice(i, i + PAGE_RECORDS));
+      for (let i = 0; i < arrived.length; i += PAGE_RECORDS)
+        this.#take(arrived.slice(i, i + PAGE_RECORDS), 'subscription');
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       fail(error);
@@ -201,20 +224,14 @@ export class Follower implements Subscription {
     this.#arrived = [];
   }
 
-  /** Hands over what stands behind the last position. @throws StoreError when something is missing before it */
-  #take(records: readonly StoredRecord[]): void {
+  /** Hands over what stands behind the last position. @throws StoreError, as `Intake.take` does */
+  #take(events: readonly ReadEvent[], source: 'read' | 'subscription' = 'read'): void {
     if (this.#isClosed) return;
-    let last = this.#position;
-    const news: StoredRecord[] = [];
-    for (const record of records) {
-      const position = fromPosition(record.position);
-      if (!isBehind(position, last)) continue;
-      this.#continuity.check(record);
-      news.push(record);
-      last = position;
-    }
-    this.#position = last;
-    if (news.length > 0) this.#subscriber.onRecords(news);
+    const news = events.filter(({ position }) => isBehind(position, this.#position));
+    const records = this.#intake.take(news, source);
+    this.#position = news.at(-1)?.position ?? this.#position;
+    if (records.length > 0) this.#subscriber.onRecords(records);
+    if (!this.#isClosed) this.#intake.tellDangers();
   }
 
   /** @param head a position with nothing of ours before it: in a busy cluster nobody looks there again */
@@ -228,4 +245,10 @@ export class Follower implements Subscription {
   #pause(ms: number): Promise<void> {
     return delay(ms, undefined, { ref: false, signal: this.#closed.signal }).catch(() => undefined);
   }
+}
+
+/** What is not believed yet. */
+function notYet({ why }: OtherLog): StoreError {
+  const hint = 'hint: while a cluster elects its leader, this passes; it is looked at again';
+  return new StoreError('unavailable', 'not-written', `${why}, or does not know all of it yet (${hint})`);
 }

@@ -1,4 +1,4 @@
-/** What is asked of an EventStoreDB server and what it says, without a word of the client that carries it. */
+/** What is asked of an EventStoreDB server and what it says, without a word of the protocol that carries it. */
 
 import type { CallError } from './errors.ts';
 
@@ -10,7 +10,10 @@ export interface LogPosition {
 
 export interface ReadEvent {
   readonly stream: string;
+  /** Means nothing for a tombstone. */
   readonly revision: number;
+  /** The stream was deleted for good with it. */
+  readonly isTombstone: boolean;
   readonly position: LogPosition;
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
@@ -56,11 +59,31 @@ export type BoundedReading = Exclude<Reading, { readonly of: 'live' }>;
  */
 const EVERY_STREAM = '';
 
+/** What the server puts before the name of a stream for the stream of its metadata. */
+const METADATA = '$$';
+
 /** What the names of the streams begin with that are read; undefined for a read of one stream. */
-export function prefixOf(reading: Reading): string | undefined {
+export function prefixesOf(reading: Reading): readonly string[] | undefined {
   if (reading.of === 'stream') return undefined;
-  if (reading.of !== 'last') return reading.prefix;
-  return reading.stream === undefined ? EVERY_STREAM : undefined;
+  if (reading.of !== 'last') return [reading.prefix, METADATA + reading.prefix];
+  return reading.stream === undefined ? [EVERY_STREAM] : undefined;
+}
+
+/**
+ * Which of our streams an event is in, without the prefix, or whose metadata it is; undefined for those of others. The
+ * server compares prefixes by the rules of a language, which overlook a soft hyphen for instance.
+ */
+export function placeOf(
+  prefix: string,
+  { stream }: Pick<ReadEvent, 'stream'>,
+): { readonly of: 'record' | 'metadata'; readonly stream: string } | undefined {
+  const of = stream.startsWith(METADATA) ? 'metadata' : 'record';
+  const name = of === 'metadata' ? stream.slice(METADATA.length) : stream;
+  return name.startsWith(prefix) ? { of, stream: name.slice(prefix.length) } : undefined;
+}
+
+export function metadataStream(stream: string): string {
+  return METADATA + stream;
 }
 
 /**
@@ -68,6 +91,6 @@ export function prefixOf(reading: Reading): string | undefined {
  * other programs as there are, before it ends the call. A read of one stream it ends by itself.
  */
 export function enough(reading: BoundedReading): number {
-  if (prefixOf(reading) === undefined || reading.of === 'stream') return Number.POSITIVE_INFINITY;
+  if (prefixesOf(reading) === undefined || reading.of === 'stream') return Number.POSITIVE_INFINITY;
   return reading.of === 'last' ? 1 : reading.count;
 }

@@ -1,10 +1,11 @@
 /** Reading from EventStoreDB, page by page, each page with a time-out of its own. */
-import { PAGE_RECORDS, type StoredRecord } from '../event-store.ts';
+import { PAGE_RECORDS, type StoredRecord, type StreamWatch } from '../event-store.ts';
 import type { LogClient } from './client.ts';
+import { deleted, missing } from './danger.ts';
 import { CallError, readFailure, untilTaken } from './errors.ts';
-import { toRecord } from './event.ts';
-import { Continuity, fromPosition, isBehind, missing, toPosition } from './positions.ts';
-import type { LogPosition, Message, ReadEvent } from './protocol.ts';
+import { Intake, recordOf } from './intake.ts';
+import { isBehind } from './positions.ts';
+import { type LogPosition, type Message, metadataStream, placeOf, type ReadEvent } from './protocol.ts';
 
 export class LogReader {
   readonly #client: LogClient;
@@ -42,29 +43,37 @@ export class LogReader {
   }
 
   /** All records that stood there when it began, and perhaps more. @throws StoreError */
-  async *readAll(after: LogPosition | undefined): AsyncIterable<readonly StoredRecord[]> {
+  async *readAll(
+    after: LogPosition | undefined,
+    watch?: Partial<StreamWatch>,
+  ): AsyncIterable<readonly StoredRecord[]> {
     const head = await this.head();
     if (head === undefined) return;
-    const continuity = new Continuity(after === undefined);
+    const intake = this.intake(after, watch);
     for (let position = after; ; ) {
-      const { records } = await this.pageAfter(position);
-      for (const record of records) continuity.check(record);
-      const last = records.at(-1);
-      if (!last) return;
-      yield records;
-      position = fromPosition(last.position);
-      if (!isBehind(head, position)) return;
+      const { events } = await this.pageAfter(position);
+      const records = intake.take(events);
+      if (records.length > 0) yield records;
+      position = events.at(-1)?.position;
+      if (!position || !isBehind(head, position)) break;
     }
+    // Not before: what was set once may have been taken off since.
+    intake.tellDangers();
+  }
+
+  /** @param after where what it gets begins; undefined: at the first record of each stream */
+  intake(after: LogPosition | undefined, watch?: Partial<StreamWatch>): Intake {
+    return new Intake({ prefix: this.#prefix, server: this.#server }, after === undefined, watch);
   }
 
   /**
-   * The first records behind a position; none only when there are none.
+   * The first events of ours behind a position, records and metadata; none only when there are none.
    * @returns `isEnd` when nothing stood behind them
    * @throws StoreError
    */
   async pageAfter(
     after: LogPosition | undefined,
-  ): Promise<{ readonly records: StoredRecord[]; readonly isEnd: boolean }> {
+  ): Promise<{ readonly events: readonly ReadEvent[]; readonly isEnd: boolean }> {
     for (let from = after; ; ) {
       try {
         // One more, since the read begins with the record at the position itself.
@@ -76,9 +85,10 @@ export class LogReader {
         });
         const found = eventsIn(messages);
         const isEnd = isWhole && found.length <= PAGE_RECORDS;
-        const news = found.filter((event) => isBehind(event.position, after) && isOf(this.#prefix, event));
-        if (news.length > 0 || isEnd)
-          return { records: news.slice(0, PAGE_RECORDS).map((event) => this.#stored(event)), isEnd };
+        const news = found.filter(
+          (event) => isBehind(event.position, after) && placeOf(this.#prefix, event) !== undefined,
+        );
+        if (news.length > 0 || isEnd) return { events: news.slice(0, PAGE_RECORDS), isEnd };
         const last = found.at(-1)?.position;
         if (!last || !isBehind(last, from)) throw new CallError('timeout', 'nothing came in time');
         from = last;
@@ -113,21 +123,22 @@ export class LogReader {
         from,
         count,
       });
-      const records = eventsIn(messages).map((event) => this.#stored(event));
+      const records = eventsIn(messages).map((event) => recordOf(stream, event));
       if (messages.some(({ type }) => type === 'no-such-stream')) await this.#checkNeverThere(stream);
       // A stream that exists and has no first record has lost it.
       else if (from === 0 && records.length === 0) throw missing(stream, 0, 'the end');
       for (const [i, { revision }] of records.entries())
-        if (revision !== from + i) throw missing(stream, from + i, revision);
+        if (revision !== from + i) throw missing(stream, from + i, revision - 1);
       return { records, isLast: isWhole && records.length < count };
     } catch (error) {
+      if (error instanceof CallError && error.kind === 'deleted') throw deleted(stream, error);
       throw readFailure(error, this.#server);
     }
   }
 
   /** A deleted stream reads like one that never was; its metadata stays, and says from where on it is not deleted. */
   async #checkNeverThere(stream: string): Promise<void> {
-    const { messages } = await this.#read({ of: 'last', stream: `$$${this.#prefix}${stream}` });
+    const { messages } = await this.#read({ of: 'last', stream: metadataStream(this.#prefix + stream) });
     const [metadata] = eventsIn(messages);
     if (metadata && Buffer.from(metadata.data).includes('"$tb"')) throw missing(stream, 0, 'the end');
   }
@@ -162,10 +173,6 @@ export class LogReader {
   #read(reading: Parameters<LogClient['read']>[0]): ReturnType<LogClient['read']> {
     return untilTaken(this.#timeoutMs, (leftMs) => this.#client.read(reading, leftMs));
   }
-
-  #stored(event: ReadEvent): StoredRecord {
-    return storedRecord(event, this.#prefix);
-  }
 }
 
 /** Server 24.10.0 to 24.10.4 says 2^64 - 1, the end, when it has looked at less than a window and found nothing. */
@@ -174,17 +181,6 @@ const NO_POSITION = 1n << 63n;
 /** The first checkpoint can be where the search began. */
 function isProgress(position: LogPosition, from: LogPosition | undefined): boolean {
   return isBehind(position, from) && position.commit < NO_POSITION;
-}
-
-/** The server compares prefixes by the rules of a language, which overlook a soft hyphen for instance. */
-export function isOf(prefix: string, { stream }: Pick<ReadEvent, 'stream'>): boolean {
-  return stream.startsWith(prefix);
-}
-
-export function storedRecord(event: ReadEvent, prefix: string): StoredRecord {
-  const { stream, revision, position, data, metadata } = event;
-  const place = { stream: stream.slice(prefix.length), revision, position: toPosition(position) };
-  return { ...toRecord(data, metadata), ...place };
 }
 
 function eventsIn(messages: readonly Message[]): ReadEvent[] {

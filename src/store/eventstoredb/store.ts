@@ -15,12 +15,14 @@ import {
   type Position,
   type StoredRecord,
   StoreError,
+  type StreamWatch,
   type Subscriber,
   type Subscription,
 } from '../event-store.ts';
 import { parseAddress } from './address.ts';
 import { Appender } from './appender.ts';
 import { LogClient } from './client.ts';
+import type { ConnectionTimes } from './connection.ts';
 import { Follower, type FollowerTimes } from './follower.ts';
 import { fromPosition } from './positions.ts';
 import { LogReader } from './reader.ts';
@@ -31,7 +33,7 @@ export const DEFAULT_PREFIX = 'urn';
 const PREFIX = /^[A-Za-z0-9_-]{1,100}$/;
 
 /** Times in ms. */
-export interface EventStoreDbLimits extends FollowerTimes {
+export interface EventStoreDbLimits extends FollowerTimes, ConnectionTimes {
   /** How long one append may take, before it counts as unclear. Less than the writer waits for the store. */
   readonly appendTimeoutMs: number;
   /** How long one page may take. */
@@ -44,6 +46,9 @@ export const EVENTSTOREDB_LIMITS: EventStoreDbLimits = {
   probeMs: 500,
   graceMs: 250,
   pauseMs: [100, 2_000],
+  settleMs: 10_000,
+  silentMs: 1_500,
+  askMs: 1_000,
 };
 
 export class EventStoreDbStore implements EventStore {
@@ -51,6 +56,7 @@ export class EventStoreDbStore implements EventStore {
   readonly #reader: LogReader;
   readonly #appender: Appender;
   readonly #parts: { readonly prefix: string; readonly server: string; readonly times: FollowerTimes };
+  readonly settlesWithinMs: number;
   readonly #followers = new Set<Follower>();
   #closing: Promise<void> | undefined;
 
@@ -76,7 +82,8 @@ export class EventStoreDbStore implements EventStore {
     const prefix = `${streamPrefix}.`;
     const server = address.name;
     this.#parts = { prefix, server, times };
-    this.#client = new LogClient(address);
+    this.settlesWithinMs = times.settleMs;
+    this.#client = new LogClient(address, times);
     this.#reader = new LogReader(this.#client, prefix, server, times.readTimeoutMs);
     this.#appender = new Appender({
       client: this.#client,
@@ -100,8 +107,8 @@ export class EventStoreDbStore implements EventStore {
     return this.#reader.readStream(stream, fromRevision);
   }
 
-  readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
-    return this.#reader.readAll(after === undefined ? undefined : fromPosition(after));
+  readAll(after?: Position, watch?: Partial<StreamWatch>): AsyncIterable<readonly StoredRecord[]> {
+    return this.#reader.readAll(after === undefined ? undefined : fromPosition(after), watch);
   }
 
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
@@ -124,6 +131,6 @@ export class EventStoreDbStore implements EventStore {
   async #drainAndClose(): Promise<void> {
     for (const follower of this.#followers) follower.close();
     await this.#appender.drain();
-    await this.#client.close();
+    this.#client.close();
   }
 }

@@ -139,7 +139,7 @@ describe('a batch', () => {
     const behind = new Set(['study-a', 'study-b']);
     const published: Record<string, number> = {};
     const broken: [string, string][] = [];
-    const onBroken = (stream: string, { fault }: RecordError) => broken.push([stream, fault]);
+    const onBroken = (stream: string, error: Error) => broken.push([stream, (error as RecordError).fault]);
     const first = await nextBatch(log, behind, () => -1, 'blinded', onBroken);
     expect(first.map(({ records }) => records.length)).toEqual([3, 1]);
     expect(broken).toEqual([]);

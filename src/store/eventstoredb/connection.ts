@@ -1,0 +1,240 @@
+/**
+ * The line to the node that leads.
+ *
+ * A call that gets no answer for a while, or fails in a way that tells nothing, puts the line in doubt: the node is asked
+ * for a sign of life over the same line, and the others who leads. A line that is silent, or leads to a node that no longer
+ * leads, is dropped with all calls on it, and the leader is looked for anew. A node that only is slow keeps its line.
+ */
+
+import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { Channel, type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
+import { type EventStoreDbAddress, type Host, readFiles } from './address.ts';
+import { Discovery, isSame, type Member } from './discovery.ts';
+import { CallError, withTimeout } from './errors.ts';
+import { membersIn, NOTHING } from './wire.ts';
+
+/** Times in ms. */
+export interface ConnectionTimes {
+  /** How long a call may wait for a first word before its line is in doubt. */
+  readonly silentMs: number;
+  /** How long a node may take to say who leads. */
+  readonly askMs: number;
+}
+
+/** A call that is under way. */
+export interface OpenCall {
+  /** It goes on until somebody ends it. */
+  readonly isEndless: boolean;
+  /** Cancels it; whoever made it hears of the error. */
+  abort(error: CallError): void;
+}
+
+/** As the server has it of itself. */
+const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
+const KEEP_ALIVE_MS = 10_000;
+const [DISCOVERY_ATTEMPTS, DISCOVERY_INTERVAL_MS] = [10, 100];
+
+/** After what another node may be the one to ask. */
+const LEAVES: readonly CallError['kind'][] = ['not-connected', 'not-leader', 'not-ready', 'broken'];
+
+/** A connection to one node. */
+export class Line {
+  readonly host: Host;
+  readonly streams: InstanceType<typeof streamsService.StreamsClient>;
+  readonly #gossip: InstanceType<typeof gossipService.GossipClient>;
+  readonly #channel: Channel;
+  readonly #calls = new Set<OpenCall>();
+  isDoubted = false;
+
+  constructor(host: Host, security: ChannelCredentials, options: Record<string, number>) {
+    const uri = `${host.address}:${host.port}`;
+    this.host = host;
+    this.#channel = new Channel(uri, security, options);
+    const over = { channelOverride: this.#channel };
+    this.streams = new streamsService.StreamsClient(uri, security, over);
+    this.#gossip = new gossipService.GossipClient(uri, security, over);
+  }
+
+  /** @returns what to call when the call has ended */
+  track(call: OpenCall): () => void {
+    this.#calls.add(call);
+    return () => this.#calls.delete(call);
+  }
+
+  /** What the node knows of its cluster. @throws an error of gRPC when it does not say so in time */
+  ask(metadata: Metadata, timeoutMs: number): Promise<readonly Member[]> {
+    return new Promise((resolve, reject) => {
+      this.#gossip.read(NOTHING, metadata, { deadline: Date.now() + timeoutMs }, (error, info) =>
+        error ? reject(error) : resolve(membersIn(info)),
+      );
+    });
+  }
+
+  /** Takes no further calls. @param which of those that are under way end with it */
+  close(error: CallError, which: (call: OpenCall) => boolean = () => true): void {
+    for (const call of [...this.#calls].filter(which)) call.abort(error);
+    this.#channel.close();
+  }
+}
+
+export class Connection {
+  readonly #address: EventStoreDbAddress;
+  readonly #security: ChannelCredentials;
+  readonly #options: Record<string, number>;
+  readonly #times: ConnectionTimes;
+  /** Undefined when one node is named: that one is taken, or the one that it names. */
+  readonly #discovery: Discovery | undefined;
+  #connecting: Promise<Line> | undefined;
+  #line: Line | undefined;
+  #doubted: Host | undefined;
+  /** Who leads, as the node that does not has said. */
+  #named: Host | undefined;
+  #isClosed = false;
+
+  /** Connects when it is first needed. @throws StoreError when a file that the address names cannot be read */
+  constructor(address: EventStoreDbAddress, times: ConnectionTimes) {
+    const { hosts, discover, tls, numbers } = address;
+    const { rootCertificate = null, userKeyFile = null, userCertFile = null } = readFiles(address);
+    this.#address = address;
+    this.#times = {
+      ...times,
+      ...(numbers.gossipTimeout === undefined ? {} : { askMs: numbers.gossipTimeout * 1000 }),
+    };
+    this.#security = tls
+      ? credentials.createSsl(rootCertificate, userKeyFile, userCertFile)
+      : credentials.createInsecure();
+    const { keepAliveInterval = KEEP_ALIVE_MS, keepAliveTimeout = KEEP_ALIVE_MS } = numbers;
+    this.#options = {
+      // -1 says that there is to be none, which is what gRPC does without these.
+      ...(keepAliveInterval < 0 ? {} : { 'grpc.keepalive_time_ms': keepAliveInterval }),
+      ...(keepAliveTimeout < 0 ? {} : { 'grpc.keepalive_timeout_ms': keepAliveTimeout }),
+      'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+      // Otherwise a new line to the same node would be the silent connection of before.
+      'grpc.use_local_subchannel_pool': 1,
+    };
+    if (hosts.length > 1 || discover)
+      this.#discovery = new Discovery(hosts, (host) => this.#ask(host), {
+        attempts: numbers.maxDiscoverAttempts ?? DISCOVERY_ATTEMPTS,
+        intervalMs: numbers.discoveryInterval ?? DISCOVERY_INTERVAL_MS,
+      });
+  }
+
+  /** The line to the node that leads, as far as is known. @throws CallError `not-connected` */
+  async line(timeoutMs = Number.POSITIVE_INFINITY): Promise<Line> {
+    if (this.#isClosed) throw new CallError('not-connected', 'the connection is closed');
+    this.#connecting ??= this.#connect();
+    try {
+      return await withTimeout(this.#connecting, timeoutMs);
+    } catch (error) {
+      // Nothing was sent, which a time-out would leave open.
+      throw new CallError(
+        'not-connected',
+        `no node that leads was found: ${(error as Error).message}`,
+        error,
+      );
+    }
+  }
+
+  /** What every call says of itself. */
+  metadata(): Metadata {
+    const metadata = new Metadata();
+    const { connectionName = 'urn', credentials: user } = this.#address;
+    metadata.set('connection-name', connectionName);
+    metadata.set('requires-leader', 'true');
+    if (user)
+      metadata.set(
+        'authorization',
+        `Basic ${Buffer.from(`${user.username}:${user.password}`).toString('base64')}`,
+      );
+    return metadata;
+  }
+
+  get silentMs(): number {
+    return this.#times.silentMs;
+  }
+
+  /** A call on this line failed. */
+  failed(line: Line, error: CallError): void {
+    if (error.kind === 'timeout') this.doubt(line);
+    if (LEAVES.includes(error.kind)) this.#leave(line, error);
+  }
+
+  /** Nobody has answered on this line for a while. */
+  doubt(line: Line): void {
+    if (line !== this.#line || line.isDoubted) return;
+    line.isDoubted = true;
+    void this.#check(line).finally(() => {
+      line.isDoubted = false;
+    });
+  }
+
+  /** Drops the line, so that the leader is looked for anew. */
+  renew(): void {
+    const line = this.#line;
+    if (!line) return;
+    this.#forget(line, undefined);
+    line.close(new CallError('lost', 'the line was made anew'));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#line?.close(new CallError('lost', 'the connection was closed'));
+    this.#line = undefined;
+  }
+
+  async #connect(): Promise<Line> {
+    try {
+      const host = this.#named ?? (await this.#discovery?.leader(this.#doubted)) ?? this.#address.hosts[0];
+      if (!host) throw new RangeError('an address without a host');
+      this.#named = undefined;
+      const line = new Line(host, this.#security, this.#options);
+      this.#line = line;
+      if (this.#isClosed) this.close();
+      return line;
+    } catch (error) {
+      this.#connecting = undefined;
+      throw error;
+    }
+  }
+
+  async #check(line: Line): Promise<void> {
+    const { askMs } = this.#times;
+    const [lives, leader] = await Promise.all([
+      line.ask(this.metadata(), askMs).then(
+        () => true,
+        () => false,
+      ),
+      this.#discovery?.survey(line.host),
+    ]);
+    if (lives && (!leader || isSame(leader, line.host))) return;
+    const { address, port } = line.host;
+    const why = lives ? 'does not lead any more' : 'says nothing any more';
+    this.#forget(line, line.host);
+    line.close(new CallError('lost', `${address}:${port} ${why}; who leads is looked for`));
+  }
+
+  /** The node said that it is not, or not now, the one to ask. What is under way may end as it would. */
+  #leave(line: Line, error: CallError): void {
+    if (line !== this.#line) return;
+    this.#forget(line, undefined);
+    if (!this.#discovery) this.#named = error.leader;
+    line.close(error, ({ isEndless }) => isEndless);
+  }
+
+  #forget(line: Line, doubted: Host | undefined): void {
+    if (line !== this.#line) return;
+    this.#line = undefined;
+    this.#connecting = undefined;
+    this.#doubted = doubted;
+  }
+
+  async #ask(host: Host): Promise<readonly Member[]> {
+    const line = new Line(host, this.#security, this.#options);
+    try {
+      return await line.ask(this.metadata(), this.#times.askMs);
+    } finally {
+      line.close(new CallError('lost', 'it was asked'));
+    }
+  }
+}

@@ -1,0 +1,259 @@
+/** A cluster that loses its leader: the store finds the next one, and takes no election for a restored backup. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type AppendResult, NO_STREAM, type StoreError } from '../../../src/store/event-store.ts';
+import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import type { TestCluster } from '../../support/eventstoredb/cluster.ts';
+import { eventStoreDbScene, PATIENT, QUICK } from '../../support/eventstoredb/scene.ts';
+import { readAll, records, texts } from '../../support/store-contract.ts';
+
+const scene = eventStoreDbScene();
+
+/**
+ * From a leader that falls silent until appends are taken again, with the times of a service and of a real cluster: eight
+ * seconds are the aim, two more are for a machine that is busy with other tests.
+ */
+const TAKEN_AGAIN_WITHIN_MS = 10_000;
+
+/** Appends the next record as the write path does it, until it is taken. @returns ms that it took */
+async function appendAtLast(store: EventStoreDbStore, i: number): Promise<number> {
+  const began = performance.now();
+  for (;;) {
+    const result: AppendResult | StoreError = await store
+      .append('study-a', i - 1, records(`a${i}-`, 1))
+      .catch((error: StoreError) => error);
+    if ('type' in result) {
+      expect(result).toEqual({ type: 'written' });
+      return performance.now() - began;
+    }
+    expect(result.failure).toBe('unavailable');
+    await delay(10);
+  }
+}
+
+/** A store and a follower with the times of a service, and three records. */
+async function following(cluster: TestCluster) {
+  const store = scene.store(cluster, { limits: {} });
+  const heard = scene.listen(store);
+  for (let i = 0; i < 3; i++) await appendAtLast(store, i);
+  await heard.until(3);
+  return { store, heard };
+}
+
+describe('a cluster whose leader', () => {
+  const ways: [string, (cluster: TestCluster) => Promise<unknown>][] = [
+    ['falls silent', (cluster) => cluster.freezeLeader()],
+    ['is cut off from the others, and answers', (cluster) => cluster.splitLeader()],
+    ['is killed', (cluster) => cluster.killLeader()],
+    ['resigns', (cluster) => cluster.resignLeader()],
+  ];
+
+  it.each(ways)('%s takes appends again in time', async (_, lose) => {
+    const cluster = await scene.cluster();
+    const { store, heard } = await following(cluster);
+    const losing = lose(cluster);
+    expect(await appendAtLast(store, 3)).toBeLessThan(TAKEN_AGAIN_WITHIN_MS);
+    await losing;
+    await appendAtLast(store, 4);
+    await heard.until(5);
+    await heard.untilCaughtUp();
+    expect(heard.texts).toEqual(['a0-0', 'a1-0', 'a2-0', 'a3-0', 'a4-0']);
+    expect(texts(await readAll(store))).toEqual(heard.texts);
+    // An election is no restored backup, and no stream is broken by it.
+    expect([heard.rolledBack, heard.broken]).toEqual([[], {}]);
+    expect(heard.errors.map(({ failure }) => failure)).not.toContain('corrupt');
+  });
+
+  it('fell silent while nothing was appended takes the next append at once', async () => {
+    const cluster = await scene.cluster();
+    const { store, heard } = await following(cluster);
+    await cluster.freezeLeader();
+    await heard.untilCaughtUp();
+    expect(await appendAtLast(store, 3)).toBeLessThan(2000);
+  });
+
+  it('fell silent, and comes back as a follower, is not turned to again', async () => {
+    const cluster = await scene.cluster({ noticeMs: 300, electMs: 200 });
+    const { store, heard } = await following(cluster);
+    const old = cluster.leader;
+    await cluster.freezeLeader();
+    await appendAtLast(store, 3);
+    const before = old.received.length;
+    cluster.thaw(old);
+    for (let i = 4; i < 10; i++) await appendAtLast(store, i);
+    expect(old.received.length - before).toBeLessThanOrEqual(1);
+    await heard.until(10);
+    expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(10).keys()]);
+  });
+
+  it('only is slow keeps its line: what is under way is not given up', async () => {
+    const cluster = await scene.cluster();
+    const { store } = await following(cluster);
+    const connections = cluster.leader.connections;
+    cluster.leader.appends.next({ lateMs: 2500 });
+    expect(await store.append('study-a', 2, records('slow', 1))).toEqual({ type: 'written' });
+    expect(cluster.leader.received).toHaveLength(4);
+    expect(cluster.leader.connections).toBe(connections);
+  });
+});
+
+describe('one server', () => {
+  it('that falls silent and comes back is talked to over a new connection', async () => {
+    const server = await scene.server({ canFreeze: true });
+    const store = scene.store(server, { limits: { ...PATIENT, appendTimeoutMs: 1000, readTimeoutMs: 1000 } });
+    const heard = scene.listen(store);
+    await appendAtLast(store, 0);
+    await heard.until(1);
+    server.freeze();
+    const append = appendAtLast(store, 1);
+    await vi.waitFor(() => expect(heard.errors.length).toBeGreaterThan(0), 10_000);
+    server.thaw();
+    await append;
+    await heard.until(2);
+  });
+
+  it('that is silent does not gather connections', async () => {
+    const server = await scene.server({ canFreeze: true });
+    const store = scene.store(server);
+    scene.listen(store);
+    await appendAtLast(store, 0);
+    server.freeze();
+    for (let i = 0; i < 6; i++) await store.append('study-a', 0, records('a1-', 1)).catch(() => undefined);
+    server.thaw();
+    await appendAtLast(store, 1);
+    await vi.waitFor(() => expect(server.connections).toBe(1), 10_000);
+  });
+});
+
+describe('a leader that is not there any more', () => {
+  const holes: ChildProcess[] = [];
+  afterEach(() => {
+    for (const hole of holes.splice(0)) hole.kill('SIGKILL');
+  });
+
+  /** A port whose packets nobody answers: not even connections are taken. */
+  async function blackHole(): Promise<number> {
+    const script = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 0 }, function () { process.stdout.write(String(this.address().port)) })`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    holes.push(child);
+    const [text] = (await once(child.stdout, 'data')) as [Buffer];
+    child.kill('SIGSTOP');
+    const port = Number(text.toString());
+    // What the kernel still takes for a process that is stopped.
+    for (let i = 0; i < 4; i++)
+      connect(port, '127.0.0.1')
+        .on('error', () => undefined)
+        .unref();
+    return port;
+  }
+
+  it('and takes no packets, but is named by the others, holds nobody up for long', async () => {
+    const cluster = await scene.cluster();
+    const gone = await blackHole();
+    const [first] = cluster.nodes;
+    const at = `esdb://127.0.0.1:${gone},127.0.0.1:${first?.port}?tls=false`;
+    const seen = cluster.nodes.map(({ members }) => members);
+    const nameGone = (isAlive: boolean) => {
+      for (const [i, node] of cluster.nodes.entries())
+        node.members = () => [
+          { port: gone, state: 'leader', isAlive },
+          ...(seen[i]?.() ?? []).map((one) => (isAlive ? { ...one, state: 'follower' as const } : one)),
+        ];
+    };
+    nameGone(true);
+    const store = scene.store(cluster, { at, limits: {} });
+    const append = appendAtLast(store, 0);
+    await delay(2000);
+    nameGone(false);
+    expect(await append).toBeLessThan(TAKEN_AGAIN_WITHIN_MS);
+  });
+});
+
+describe('a log that is shorter than it was', () => {
+  const SHORT = { ...PATIENT, settleMs: 1000 };
+
+  async function shortened() {
+    const server = await scene.server();
+    const store = scene.store(server, { limits: SHORT });
+    const heard = scene.listen(store);
+    for (let i = 0; i < 5; i++) await appendAtLast(store, i);
+    await heard.until(5);
+    await heard.untilCaughtUp();
+    const end = server.log.all.at(2)?.position;
+    return { server, store, heard, shorten: () => server.knowUpTo(end) };
+  }
+
+  it('for a moment is unavailable for that moment, and no backup', async () => {
+    const { server, store, heard, shorten } = await shortened();
+    for (let round = 0; round < 3; round++) {
+      shorten();
+      await vi.waitFor(() => expect(heard.errors.length).toBeGreaterThan(round), 5000);
+      await delay(300);
+      server.knowUpTo(undefined);
+      await heard.untilCaughtUp();
+      await delay(1000);
+    }
+    expect(heard.rolledBack).toEqual([]);
+    for (const { failure, message } of heard.errors) {
+      expect(failure).toBe('unavailable');
+      expect(message).not.toMatch(/hint: stop all instances/);
+    }
+    await appendAtLast(store, 5);
+    await heard.until(6);
+    expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(6).keys()]);
+  });
+
+  it('for good is said once, and not before it has lasted', async () => {
+    const { heard, shorten } = await shortened();
+    shorten();
+    const began = performance.now();
+    await vi.waitFor(() => expect(heard.rolledBack).not.toEqual([]), 15_000);
+    expect(performance.now() - began).toBeGreaterThan(1000);
+    expect(heard.rolledBack).toEqual([expect.stringMatching(/ends before what was read from it/)]);
+    const errors = heard.errors.length;
+    await delay(1000);
+    expect([heard.rolledBack.length, heard.errors.length]).toEqual([1, errors]);
+  });
+
+  it('and was emptied, is no less lost', async () => {
+    const { server, heard } = await shortened();
+    server.knowUpTo(0n);
+    await vi.waitFor(() => expect(heard.rolledBack).toHaveLength(1), 15_000);
+  });
+
+  it('and goes on differently behind where it was read, is another log', async () => {
+    const { server, store, heard, shorten } = await shortened();
+    shorten();
+    // As after a restored backup into which another process has written.
+    server.log.all.splice(3);
+    server.log.append('other', 'any', [
+      {
+        id: crypto.randomUUID(),
+        type: 'Other',
+        contentType: '',
+        data: Buffer.alloc(9999),
+        metadata: new Uint8Array(),
+      },
+    ]);
+    const other = scene.store(await scene.server(), { limits: SHORT });
+    await other.append('study-a', NO_STREAM, records('x', 4));
+    server.log.all.push(
+      ...server.log.all.slice(0, 1).map((event) => ({ ...event, position: event.position + 1_000_000n })),
+    );
+    server.knowUpTo(undefined);
+    await vi.waitFor(() => expect(heard.rolledBack).toHaveLength(1), 15_000);
+    expect(heard.rolledBack[0]).toMatch(/has another record 0 of study-a than was read before/);
+    void store;
+  });
+
+  it('when a store begins to read, is read as far as it goes', async () => {
+    const { server, shorten } = await shortened();
+    shorten();
+    const late = scene.store(server, { limits: QUICK });
+    expect(texts(await readAll(late))).toEqual(['a0-0', 'a1-0', 'a2-0']);
+  });
+});

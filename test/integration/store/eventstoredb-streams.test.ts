@@ -1,0 +1,199 @@
+/** What others can do to single streams in EventStoreDB: the others go on, and what threatens records is told. */
+import { describe, expect, it, vi } from 'vitest';
+import { NO_STREAM, type StreamWatch } from '../../../src/store/event-store.ts';
+import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import { DELETED_STREAM, jsonEvent, type ServerLog } from '../../support/eventstoredb/log.ts';
+import { eventStoreDbScene, failureOf, Heard, PATIENT } from '../../support/eventstoredb/scene.ts';
+import { readAll, records, texts } from '../../support/store-contract.ts';
+
+const scene = eventStoreDbScene();
+
+/** A store with records in three streams, by turns. */
+async function open() {
+  const server = await scene.server();
+  const store = scene.store(server, { limits: PATIENT });
+  for (let i = 0; i < 4; i++)
+    for (const stream of ['study-a', 'study-b', 'log'])
+      await store.append(stream, i - 1, records(`${stream}-${i}-`, 1));
+  return { server, store };
+}
+
+/** What a read of everything gives, and tells. */
+async function readWatched(store: EventStoreDbStore): Promise<Heard> {
+  const heard = new Heard();
+  for await (const page of store.readAll(undefined, heard as StreamWatch)) heard.onRecords(page);
+  return heard;
+}
+
+const revisionsOf = (heard: Heard, stream: string) =>
+  heard.records.flatMap((record) => (record.stream === stream ? [record.revision] : []));
+
+const ALL = [0, 1, 2, 3];
+
+describe('a stream that was broken in the server', () => {
+  const ways: [string, (log: ServerLog) => void, readonly number[], RegExp][] = [
+    ['deleted for good', (log) => log.tombstone('urn.study-a'), ALL, /study-a was deleted .*for good/],
+    [
+      'deleted for good and scavenged',
+      (log) => {
+        log.tombstone('urn.study-a');
+        log.scavenge();
+      },
+      [],
+      /study-a was deleted .*for good/,
+    ],
+    [
+      'cut off and scavenged',
+      (log) => {
+        log.setMetadata('urn.study-a', { $tb: 2 });
+        log.scavenge();
+      },
+      [],
+      /study-a are missing .*from revision 0 to 1/,
+    ],
+    [
+      'deleted and scavenged',
+      (log) => {
+        log.softDelete('urn.study-a');
+        log.scavenge();
+      },
+      [],
+      /study-a are missing .*from revision 0 to 2/,
+    ],
+  ];
+
+  it.each(ways)('%s, is that stream alone when all is read', async (_, breakIt, left, why) => {
+    const { server, store } = await open();
+    breakIt(server.log);
+    const heard = await readWatched(store);
+    expect(heard.broken).toEqual({ 'study-a': expect.stringMatching(why) });
+    expect(heard.broken['study-a']).not.toMatch(/9223372036854775|\d{17}/);
+    expect(heard.broken['study-a']).toMatch(/hint: .*docs\/instances\.md/);
+    expect(revisionsOf(heard, 'study-a')).toEqual(left);
+    for (const stream of ['study-b', 'log']) expect(revisionsOf(heard, stream)).toEqual(ALL);
+    // Whoever does not watch for it would take the rest for all.
+    expect(await failureOf(readAll(store))).toMatchObject({ failure: 'corrupt' });
+  });
+
+  it.each(ways)('%s, is that stream alone when the log is followed', async (_, breakIt, left, why) => {
+    const { server, store } = await open();
+    breakIt(server.log);
+    const heard = scene.listen(store);
+    await heard.untilCaughtUp();
+    await store.append('study-b', 3, records('more', 1));
+    await heard.until(left.length + 9);
+    await heard.untilCaughtUp();
+    expect(heard.broken).toEqual({ 'study-a': expect.stringMatching(why) });
+    expect(revisionsOf(heard, 'study-b')).toEqual([...ALL, 4]);
+    expect(heard.errors).toEqual([]);
+  });
+
+  it('while the log is followed, takes nothing from the others, before and after', async () => {
+    const { server, store } = await open();
+    const heard = scene.listen(store);
+    await heard.until(12);
+    server.log.tombstone('urn.study-a');
+    await vi.waitFor(() => expect(heard.broken).toHaveProperty('study-a'), 5000);
+    expect((await failureOf(store.append('study-a', 3, records('x', 1)))).outcome).toBe('not-written');
+    expect(await store.append('study-b', 3, records('more', 1))).toEqual({ type: 'written' });
+    await heard.until(13);
+    expect(heard.errors).toEqual([]);
+    const again = scene.listen(scene.store(server, { limits: PATIENT }));
+    await again.until(13);
+    expect(again.broken).toEqual(heard.broken);
+  });
+
+  it('is not one of which a subscription left out a record', async () => {
+    const { server, store } = await open();
+    server.subscriptions.next({ after: 1, does: 'skips' });
+    const heard = scene.listen(store);
+    await heard.until(12);
+    for (let i = 4; i < 12; i++) await store.append('study-a', i - 1, records(`later${i}-`, 1));
+    await heard.until(20);
+    expect(heard.broken).toEqual({});
+    expect(texts(heard.records.slice(12))).toEqual(Array.from({ length: 8 }, (_, i) => `later${i + 4}-0`));
+  });
+});
+
+describe('metadata that will have records removed', () => {
+  const kinds: [string, (log: ServerLog) => void, RegExp][] = [
+    [
+      '$maxCount',
+      (log) => log.setMetadata('urn.study-a', { $maxCount: 2 }),
+      /has \$maxCount 2 in its metadata/,
+    ],
+    ['$maxAge', (log) => log.setMetadata('urn.study-a', { $maxAge: 86_400 }), /has \$maxAge 86400 in its/],
+    ['$tb', (log) => log.setMetadata('urn.study-a', { $tb: 1 }), /has \$tb 1 in its metadata/],
+    ['a soft delete', (log) => log.softDelete('urn.study-a'), /was deleted in EventStoreDB, and can still/],
+  ];
+
+  it.each(kinds)('%s, is told of at the start, with what takes it off', async (_, endanger, why) => {
+    const { server, store } = await open();
+    endanger(server.log);
+    const heard = await readWatched(store);
+    expect(heard.dangers).toEqual({ 'study-a': expect.stringMatching(why) });
+    expect(heard.dangers['study-a']).toMatch(/node deploy\/eventstoredb\.mjs keep urn\.study-a/);
+    // Nothing is gone yet, and all of it is read.
+    expect([heard.broken, revisionsOf(heard, 'study-a')]).toEqual([{}, ALL]);
+  });
+
+  it.each(kinds)(
+    '%s, is told of while the log is followed, and when it is taken off',
+    async (_, endanger, why) => {
+      const { server, store } = await open();
+      const heard = scene.listen(store);
+      await heard.until(12);
+      endanger(server.log);
+      await vi.waitFor(() => expect(heard.dangers).toEqual({ 'study-a': expect.stringMatching(why) }), 5000);
+      // Of a stream that was deleted, the server keeps it cut off once more.
+      server.log.setMetadata('urn.study-a', {});
+      server.log.setMetadata('urn.study-a', {});
+      await vi.waitFor(() => expect(heard.dangers).toEqual({}), 5000);
+      expect([heard.broken, heard.errors, heard.rolledBack]).toEqual([{}, [], []]);
+    },
+  );
+
+  it('that was taken off before the start is not told of', async () => {
+    const { server, store } = await open();
+    const watch = { onDanger: vi.fn(), onBroken: vi.fn() };
+    server.log.setMetadata('urn.study-a', { $maxCount: 2 });
+    server.log.setMetadata('urn.study-a', { $acl: { $d: '$admins' } });
+    for await (const _ of store.readAll(undefined, watch));
+    expect(watch.onDanger.mock.calls.filter(([, danger]) => danger !== undefined)).toEqual([]);
+  });
+
+  it('is told of by what the server says, to the largest number that it has', async () => {
+    const { server, store } = await open();
+    const set = (json: string) => server.log.append('$$urn.study-b', 'any', [jsonEvent('$metadata', json)]);
+    for (const harmless of [
+      '{"$acl":{"$r":"urn"}}',
+      '{"$tb":0}',
+      '{"$maxCount":null}',
+      'no JSON',
+      '[]',
+      'null',
+    ]) {
+      set(harmless);
+      expect((await readWatched(store)).dangers).toEqual({});
+    }
+    set(`{"$tb":${DELETED_STREAM}}`);
+    expect((await readWatched(store)).dangers['study-b']).toMatch(/was deleted/);
+  });
+
+  it('of another deployment, or of other programs, is none of ours', async () => {
+    const { server, store } = await open();
+    for (const stream of ['urn-staging.study-a', 'urnx.study-a', 'other', 'urn'])
+      server.log.setMetadata(stream, { $maxCount: 1 });
+    expect((await readWatched(store)).dangers).toEqual({});
+    expect(
+      (await readWatched(scene.store(server, { prefix: 'urn-staging', limits: PATIENT }))).dangers,
+    ).toHaveProperty('study-a');
+  });
+
+  it('on a stream that has no record yet is told of as well', async () => {
+    const { server, store } = await open();
+    server.log.setMetadata('urn.study-new', { $maxCount: 5 });
+    expect((await readWatched(store)).dangers).toHaveProperty('study-new');
+    expect(await store.append('study-new', NO_STREAM, records('n', 1))).toEqual({ type: 'written' });
+  });
+});

@@ -1,0 +1,79 @@
+/** Which node of a cluster is taken for its leader, by what the nodes say of each other. */
+import { describe, expect, it } from 'vitest';
+import type { Host } from '../../../src/store/eventstoredb/address.ts';
+import { Discovery, type Member } from '../../../src/store/eventstoredb/discovery.ts';
+
+const host = (name: string): Host => ({ address: name, port: 2113 });
+const NODES = ['a', 'b', 'c'];
+
+/** What each node says: the one that it takes for the leader, nobody, or nothing at all. */
+type Says = Readonly<Record<string, string | 'nobody' | 'nothing'>>;
+
+function cluster(says: Says, seeds = NODES) {
+  const asked: string[] = [];
+  let said = says;
+  const ask = async ({ address }: Host): Promise<Member[]> => {
+    asked.push(address);
+    const leader = said[address] ?? 'nothing';
+    if (leader === 'nothing') throw new Error('no answer');
+    return NODES.map((name) => ({ host: host(name), isLeader: name === leader }));
+  };
+  const discovery = new Discovery(seeds.map(host), ask, { attempts: 3, intervalMs: 1 });
+  return {
+    asked,
+    discovery,
+    nowSays: (now: Says) => {
+      said = now;
+    },
+    leader: async (doubted?: string) =>
+      (await discovery.survey(doubted === undefined ? undefined : host(doubted)))?.address,
+  };
+}
+
+describe('the leader of a cluster', () => {
+  it('is the node that all name, itself included', async () => {
+    expect(await cluster({ a: 'b', b: 'b', c: 'b' }).leader()).toBe('b');
+  });
+
+  it('is not one that says nothing, however many name it', async () => {
+    expect(await cluster({ a: 'nothing', b: 'a', c: 'a' }).leader()).toBeUndefined();
+    expect(await cluster({ a: 'nothing', b: 'b', c: 'b' }).leader()).toBe('b');
+  });
+
+  it('is not one that does not know of it yet', async () => {
+    expect(await cluster({ a: 'nobody', b: 'a', c: 'a' }).leader()).toBeUndefined();
+  });
+
+  it('is, in a split network, the one that more nodes name', async () => {
+    expect(await cluster({ a: 'a', b: 'b', c: 'b' }).leader()).toBe('b');
+    expect(await cluster({ a: 'a', b: 'b', c: 'b' }).leader('b')).toBe('b');
+  });
+
+  it('is, of two that as many name, the one that was not in doubt', async () => {
+    for (const doubted of ['a', 'b'])
+      expect(await cluster({ a: 'a', b: 'b', c: 'nothing' }).leader(doubted)).toBe(
+        doubted === 'a' ? 'b' : 'a',
+      );
+  });
+
+  it('stays the one in doubt when no other can be reached', async () => {
+    expect(await cluster({ a: 'a', b: 'nothing', c: 'nothing' }).leader('a')).toBe('a');
+  });
+
+  it('is found through a node that is not named, and is known when that one is gone', async () => {
+    const known = cluster({ a: 'c', b: 'c', c: 'c', dns: 'c' }, ['dns']);
+    expect(await known.leader()).toBe('c');
+    expect([...known.asked].sort()).toEqual(['a', 'b', 'c', 'dns']);
+    known.nowSays({ a: 'b', b: 'b', c: 'nothing', dns: 'nothing' });
+    expect(await known.leader('c')).toBe('b');
+  });
+
+  it('is looked for some times, and then not found', async () => {
+    const none = cluster({ a: 'nobody', b: 'nobody', c: 'nothing' });
+    await expect(none.discovery.leader()).rejects.toMatchObject({
+      kind: 'not-connected',
+      message: expect.stringContaining('Failed to discover who leads after 3 attempts'),
+    });
+    expect(none.asked).toHaveLength(9);
+  });
+});
