@@ -15,6 +15,7 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --from=build /app/bin bin
 COPY verifier verifier
+COPY deploy/eventstoredb.mjs deploy/
 COPY studies.yaml /config/studies.yaml
 RUN ln -s /app/bin/urn.js /usr/local/bin/urn && mkdir -m 0700 /data /key && chown node:node /data /key
 USER node

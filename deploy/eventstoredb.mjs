@@ -29,7 +29,8 @@ const [TRIES, PAUSE_MS] = [10, 500];
 const { EVENTSTOREDB_URL: url, EVENTSTOREDB_ADMIN: username = 'admin' } = process.env;
 const [command, name, option] = process.argv.slice(2);
 const isKnown = (command === 'rights' && [undefined, '--keep-others'].includes(option)) || command === 'keep';
-if (!isKnown || !name || !url) fail('usage: rights USER [--keep-others] | keep STREAM; see the head of this file');
+if (!isKnown || !name || !url)
+  fail('usage: rights USER [--keep-others] | keep STREAM; see the head of this file');
 
 // Given with each call: the client asks servers less then, and cuts a password in the connection string at a colon.
 const credentials = { username, password: process.env.EVENTSTOREDB_ADMIN_PASSWORD ?? '' };
