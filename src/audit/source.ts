@@ -22,7 +22,8 @@ export interface RecordSource {
    * All records of one stream in the order of their revisions, in pages; none when there is no such stream. A record
    * that stands twice, or under a revision that cannot be, is handed over like the others. Streams are read one after
    * another, `log` and `access` first; what is appended to the log meanwhile may be left out, but then wholly: no
-   * record without the key that it names. A page's bytes may be overwritten when the next page is asked for.
+   * record without the key that it names. A page's bytes may be overwritten when the next page is asked for. Throws
+   * BrokenStream where a stream is known to lack records, or to be deleted.
    */
   read(stream: string): AsyncIterable<readonly SourceRecord[]>;
 }

@@ -98,6 +98,16 @@ export class StreamAudit<E extends DisclosedEvent> {
     else this.#passed++;
   }
 
+  /** The source can give no further record. @param why with what to do */
+  breakOff(why: string): void {
+    this.#tree.break();
+    this.#divergence ??= {
+      revision: this.#records,
+      alsoDiffer: [],
+      ...problem('revision', this.#records, undefined, why),
+    };
+  }
+
   /** @param more what is known of the stream besides */
   finish(more: { readonly study?: string | undefined; readonly participants?: number }): StreamReport {
     if (this.#records === 0) {

@@ -52,7 +52,9 @@ export function verifyInStore(store: Pick<EventStore, 'readAll' | 'readStream'>)
 /** A store's records, as far as they stand there now: what is appended later is left out of all streams alike. */
 export async function storeSource(store: Pick<EventStore, 'readAll' | 'readStream'>): Promise<RecordSource> {
   const ends = new Map<string, number>();
-  for await (const page of store.readAll())
+  // Whoever reads such a stream is told then.
+  const onBroken = (stream: string) => void ends.set(stream, Number.POSITIVE_INFINITY);
+  for await (const page of store.readAll(undefined, { onBroken }))
     for (const { stream, revision } of page) ends.set(stream, revision);
   return {
     streams: async () => [...ends.keys()],

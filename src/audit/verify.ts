@@ -10,6 +10,7 @@ import { streamKind } from '../../events/catalogue.ts';
 import type { DisclosedEvent } from '../../events/record.ts';
 import type { Recovery } from '../../projections/log.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
+import { BrokenStream } from '../store/event-store.ts';
 import { type Decode, decode } from './decoding.ts';
 import { readingOf } from './disclosure.ts';
 import { type GivenCheckpoint, sortEvidence } from './evidence.ts';
@@ -80,10 +81,16 @@ export async function verifyLog(verification: Verification): Promise<Report> {
       lost: evidence.lost.get(stream) ?? [],
       moves: stream === 'log' ? undefined : (identity?.moves ?? new Set()),
     });
-    for await (const page of source.read(stream)) {
-      for (const record of page) records.take(record);
-      done += page.length;
-      verification.onProgress?.(done);
+    try {
+      for await (const page of source.read(stream)) {
+        for (const record of page) records.take(record);
+        done += page.length;
+        verification.onProgress?.(done);
+      }
+    } catch (error) {
+      // The others can be verified all the same.
+      if (!(error instanceof BrokenStream)) throw error;
+      records.breakOff(error.message);
     }
     return records;
   };

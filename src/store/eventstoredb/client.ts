@@ -1,9 +1,10 @@
 /** Calls to the node that leads, each with a time-out. */
 
 import type { EventStoreDbAddress } from './address.ts';
-import { Connection, type ConnectionTimes, type Line } from './connection.ts';
+import { Connection, type ConnectionTimes } from './connection.ts';
 import { CallError, callError } from './errors.ts';
 import type { LogEventData } from './event.ts';
+import type { Line } from './line.ts';
 import {
   type Answer,
   type BoundedReading,

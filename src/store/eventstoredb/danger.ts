@@ -32,12 +32,12 @@ function commandFor(stream: string): string {
   return `node deploy/eventstoredb.mjs keep ${stream}`;
 }
 
-/** Records are not where they must be. */
-export function missing(stream: string, from: number, to: number | 'the end'): BrokenStream {
+/** Records are not where they must be. @param prefix that the server has before the name of the stream */
+export function missing(prefix: string, stream: string, from: number, to: number | 'the end'): BrokenStream {
   return new BrokenStream(
     'corrupt',
     'not-written',
-    `records of ${stream} are missing in EventStoreDB, from revision ${from} to ${to} (hint: they were cut off by $maxCount, $maxAge, $tb or a deletion; unless a scavenge has removed them, "node deploy/eventstoredb.mjs keep STREAM" brings them back; else restore a backup; ${RIGHTS})`,
+    `records of ${stream} are missing in EventStoreDB, from revision ${from} to ${to} (hint: $maxCount, $maxAge, $tb or a deletion cut them off; unless a scavenge has removed them, this brings them back, run as administrator of EventStoreDB: ${commandFor(prefix + stream)}; else restore a backup; ${RIGHTS})`,
   );
 }
 

@@ -20,6 +20,7 @@ import { type Intake, OtherLog } from './intake.ts';
 import { isBehind } from './positions.ts';
 import { type LogPosition, type Message, placeOf, type ReadEvent } from './protocol.ts';
 import type { LogReader } from './reader.ts';
+import { notYet, Suspicion } from './suspicion.ts';
 
 /** Times in ms. */
 export interface FollowerTimes {
@@ -41,9 +42,6 @@ export interface FollowerParts {
   readonly times: FollowerTimes;
 }
 
-/** So often the log must have been another one: a process that slept in between has not seen that it lasted. */
-const LEAST_READINGS = 4;
-
 /** How often is looked whether what was read has come by itself, in ms. */
 const LOOK_MS = 25;
 
@@ -58,8 +56,7 @@ export class Follower implements Subscription {
   #flush: NodeJS.Immediate | undefined;
   #stopLive: (() => void) | undefined;
   #liveFailure: StoreError | undefined;
-  /** Set while the log is another one than it was: since when, in ms of the monotonic clock, and how often it was read so. */
-  #other: { readonly since: number; readings: number } | undefined;
+  readonly #suspicion: Suspicion;
   readonly #closed = new AbortController();
 
   constructor(parts: FollowerParts, after: LogPosition | undefined, subscriber: Subscriber) {
@@ -67,6 +64,7 @@ export class Follower implements Subscription {
     this.#position = after;
     this.#intake = parts.reader.intake(after, subscriber);
     this.#subscriber = subscriber;
+    this.#suspicion = new Suspicion(parts.times.settleMs);
     setImmediate(() => this.#run());
   }
 
@@ -90,7 +88,7 @@ export class Follower implements Subscription {
         if (!(error instanceof StoreError)) throw error;
         this.#endLive();
         if (this.#isClosed) return;
-        if (!(error instanceof OtherLog)) this.#other = undefined;
+        if (!(error instanceof OtherLog)) this.#suspicion.drop();
         else if (await this.#isConfirmed(error)) return;
         this.#subscriber.onError(error instanceof OtherLog ? notYet(error) : error);
         await this.#pause(pauseMs);
@@ -101,10 +99,7 @@ export class Follower implements Subscription {
 
   /** @returns whether it has lasted; the subscriber is told then, and this one is over */
   async #isConfirmed(error: OtherLog): Promise<boolean> {
-    this.#other ??= { since: performance.now(), readings: 0 };
-    this.#other.readings++;
-    const { since, readings } = this.#other;
-    if (performance.now() - since < this.#parts.times.settleMs || readings < LEAST_READINGS) return false;
+    if (!this.#suspicion.hasLasted()) return false;
     this.#parts.client.renew();
     try {
       await this.#readOnce();
@@ -130,7 +125,7 @@ export class Follower implements Subscription {
     const { events, isEnd } = await this.#parts.reader.pageAfter(this.#position);
     if (this.#isClosed) return true;
     this.#take(events);
-    this.#other = undefined;
+    this.#suspicion.drop();
     if (isEnd) this.#caughtUp(events.length === 0 ? head : undefined);
     return isEnd;
   }
@@ -231,7 +226,10 @@ export class Follower implements Subscription {
     const records = this.#intake.take(news, source);
     this.#position = news.at(-1)?.position ?? this.#position;
     if (records.length > 0) this.#subscriber.onRecords(records);
-    if (!this.#isClosed) this.#intake.tellDangers();
+    // The subscriber may have closed the subscription while it was told.
+    if (this.#isClosed) return;
+    this.#intake.tellBreaks();
+    this.#intake.tellDangers();
   }
 
   /** @param head a position with nothing of ours before it: in a busy cluster nobody looks there again */
@@ -245,10 +243,4 @@ export class Follower implements Subscription {
   #pause(ms: number): Promise<void> {
     return delay(ms, undefined, { ref: false, signal: this.#closed.signal }).catch(() => undefined);
   }
-}
-
-/** What is not believed yet. */
-function notYet({ why }: OtherLog): StoreError {
-  const hint = 'hint: while a cluster elects its leader, this passes; it is looked at again';
-  return new StoreError('unavailable', 'not-written', `${why}, or does not know all of it yet (${hint})`);
 }

@@ -37,6 +37,7 @@ export class Intake {
   readonly #last = new Map<string, number>();
   readonly #broken = new Set<string>();
   /** Not yet told. */
+  readonly #breaks = new Map<string, BrokenStream>();
   readonly #dangers = new Map<string, string | undefined>();
 
   /** @param fromTheStart whether each stream must begin at revision 0 */
@@ -75,7 +76,7 @@ export class Intake {
           );
         if (revision > next) {
           if (source === 'subscription') throw new StoreError('unavailable', 'not-written', LEFT_OUT);
-          this.#break(stream, missing(stream, next, revision - 1));
+          this.#break(stream, missing(this.#prefix, stream, next, revision - 1));
           continue;
         }
         last.set(stream, revision);
@@ -84,6 +85,12 @@ export class Intake {
     }
     for (const [stream, revision] of last) this.#last.set(stream, revision);
     return records;
+  }
+
+  /** Says which streams are broken. To be called when the records before have been handed over. */
+  tellBreaks(): void {
+    for (const [stream, error] of this.#breaks) this.#watch.onBroken?.(stream, error);
+    this.#breaks.clear();
   }
 
   /** Says of which streams records will be removed, by what has been taken so far. */
@@ -101,7 +108,7 @@ export class Intake {
     if (this.#broken.has(stream)) return;
     if (!this.#watch.onBroken) throw error;
     this.#broken.add(stream);
-    this.#watch.onBroken(stream, error);
+    this.#breaks.set(stream, error);
   }
 }
 

@@ -54,6 +54,7 @@ export class LogReader {
       const { events } = await this.pageAfter(position);
       const records = intake.take(events);
       if (records.length > 0) yield records;
+      intake.tellBreaks();
       position = events.at(-1)?.position;
       if (!position || !isBehind(head, position)) break;
     }
@@ -126,9 +127,9 @@ export class LogReader {
       const records = eventsIn(messages).map((event) => recordOf(stream, event));
       if (messages.some(({ type }) => type === 'no-such-stream')) await this.#checkNeverThere(stream);
       // A stream that exists and has no first record has lost it.
-      else if (from === 0 && records.length === 0) throw missing(stream, 0, 'the end');
+      else if (from === 0 && records.length === 0) throw missing(this.#prefix, stream, 0, 'the end');
       for (const [i, { revision }] of records.entries())
-        if (revision !== from + i) throw missing(stream, from + i, revision - 1);
+        if (revision !== from + i) throw missing(this.#prefix, stream, from + i, revision - 1);
       return { records, isLast: isWhole && records.length < count };
     } catch (error) {
       if (error instanceof CallError && error.kind === 'deleted') throw deleted(stream, error);
@@ -140,7 +141,8 @@ export class LogReader {
   async #checkNeverThere(stream: string): Promise<void> {
     const { messages } = await this.#read({ of: 'last', stream: metadataStream(this.#prefix + stream) });
     const [metadata] = eventsIn(messages);
-    if (metadata && Buffer.from(metadata.data).includes('"$tb"')) throw missing(stream, 0, 'the end');
+    if (metadata && Buffer.from(metadata.data).includes('"$tb"'))
+      throw missing(this.#prefix, stream, 0, 'the end');
   }
 
   /**

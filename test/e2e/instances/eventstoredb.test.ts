@@ -8,57 +8,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { eventStoreDbLogs, expectVerified, listOf } from '../../support/eventstoredb/instances.ts';
 import { type ServerEvent, ServerLog } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
-import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
-import { issueKeys, launch, type Service, serve, urn, urnOk } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { Account, isConnectionError, STUDY_NAMES, startClients } from '../../support/load.ts';
+import { launch, type Service, urn, urnOk } from '../../support/service.ts';
 
 /** How soon an instance shows what another one wrote, in ms. Single times may be longer on a machine that is busy. */
 const FOLLOWED_WITHIN_MS = 1000;
 const FOLLOWED_AT_LAST_MS = 15_000;
-const KEYS = { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] } as const;
 
 const target = await eventStoreDb();
 /** Of the tests, since it can be made to fail. */
 const server = await new EventStoreDbServer().start();
-const temporaryFolder = temporaryFolders();
-const running: Service[] = [];
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.kill();
-  server.appends.clear();
-});
+const begin = eventStoreDbLogs();
+const newLog = (store = target.connectionString) => begin(store);
+afterEach(() => server.appends.clear());
 afterAll(() => Promise.all([server.stop(), target.stop()]));
-
-let logs = 0;
-
-/** A new log in the store; each instance has a folder of its own. */
-function newLog(store = target.connectionString) {
-  const folder = temporaryFolder();
-  const prefix = `instances-${process.pid}-${Date.now()}-${++logs}`;
-  const signingKey = join(folder, 'signing-key');
-  const where = ['--store', store, '--stream-prefix', prefix, '--signing-key', signingKey];
-  const data = (name: string) => join(folder, name);
-  const start = async (name: string, ...args: string[]) => {
-    const service = await serve({ data: data(name), studies: STUDIES, args: [...where, ...args] });
-    running.push(service);
-    return service;
-  };
-  const keysOf = () =>
-    issueKeys(data('cli'), { work: [...KEYS.work, ...where], audit: [...KEYS.audit, ...where] });
-  const cli = (...args: string[]) => urnOk([...args, '--data', data('cli'), ...where]);
-  return { folder, prefix, store, where, data, start, keysOf, cli };
-}
-
-const listOf = async ({ url }: Service, key: string, study: string) =>
-  (await clientOf(url, key).list(study)).results;
-
-async function expectVerified({ store, prefix }: ReturnType<typeof newLog>): Promise<void> {
-  const verified = await urn(['verify', '--store', store, '--stream-prefix', prefix, '--json']);
-  expect(JSON.parse(verified.stdout)).toMatchObject({ ok: true });
-  expect(verified.code).toBe(0);
-}
 
 describe('services on one EventStoreDB', () => {
   it('begin one log and register each study once, whichever is first', async () => {

@@ -24,17 +24,17 @@ describe('an append', () => {
     ['never-answers', false],
     ['times-out', true],
     ['fails', false],
-    [{ lateMs: 700 }, false],
+    [{ lateMs: 1700 }, false],
   ])('that meets %j is unclear in time, and written once when it is sent again', async (fault, isWritten) => {
     const { server, store } = await open();
     server.appends.next(fault);
     const began = performance.now();
     const { outcome, failure } = await failureOf(store.append('study-a', NO_STREAM, records('a', 2)));
     expect({ outcome, failure }).toEqual({ outcome: 'unclear', failure: 'unavailable' });
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(4000);
     expect(server.log.all).toHaveLength(isWritten ? 2 : 0);
     expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual(WRITTEN);
-    await delay(500);
+    await delay(1000);
     expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
   });
 
@@ -270,7 +270,7 @@ describe('close', () => {
     const appends = [-1, 0, 1].map((i) => failureOf(store.append('study-a', i, records(`a${i}`, 1))));
     const began = performance.now();
     await store.close();
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(5000);
     const outcomes = (await Promise.all(appends)).map(({ outcome }) => outcome);
     expect(outcomes).toEqual(['unclear', 'not-written', 'not-written']);
   });

@@ -163,8 +163,8 @@ describe('what others put into the cluster', () => {
     await appendTo(store, 'study-a', 0, 1);
     crowd(server.log, 4000);
     await appendTo(store, 'study-a', 1, 1);
-    // 1.2 s for the whole stretch, three times what one page may take.
-    server.searchMs = 0.3;
+    // 3 s for the whole stretch, three times what one page may take.
+    server.searchMs = 0.75;
     expect(texts(await readAll(store))).toEqual(['study-a-0-0', 'study-a-1-0']);
     const heard = scene.listen(store);
     await heard.until(1);
@@ -206,7 +206,7 @@ describe('a read', () => {
     const error = await failureOf(readStream(store, 'study-a'));
     expect(error).toMatchObject({ failure: 'unavailable', outcome: 'not-written' });
     expect((await failureOf(readAll(store))).failure).toBe('unavailable');
-    expect(performance.now() - began).toBeLessThan(3000);
+    expect(performance.now() - began).toBeLessThan(8000);
   });
 
   it('of a position of another kind of store says so', async () => {

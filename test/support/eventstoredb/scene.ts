@@ -8,8 +8,8 @@ import { EventStoreDbServer, type EventStoreDbServerOptions } from './server.ts'
 
 /** Times that a test can wait for. */
 export const QUICK: Partial<EventStoreDbLimits> = {
-  appendTimeoutMs: 400,
-  readTimeoutMs: 400,
+  appendTimeoutMs: 1000,
+  readTimeoutMs: 1000,
   probeMs: 100,
   graceMs: 100,
   pauseMs: [20, 100],

@@ -3,8 +3,7 @@
  * memory. It is as strict about revisions, repetitions, deletions and rights as the real one (log.ts, access.ts), and it
  * misbehaves on demand (faults.ts). What it does not know, it refuses.
  */
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type gossip from '@eventstore/db-client/generated/gossip_pb.js';
@@ -34,7 +33,7 @@ import {
   streamName,
 } from './messages.ts';
 import { answerRead, knownUpTo, type ReadCall, subscribe } from './reading.ts';
-import { Valve } from './valve.ts';
+import { Door } from './valve.ts';
 
 export interface EventStoreDbServerOptions {
   /** Shared by the nodes of a cluster, and kept over a restart. */
@@ -82,13 +81,14 @@ export class EventStoreDbServer {
   readonly #options: EventStoreDbServerOptions;
   readonly #access: Access | undefined;
   readonly #late: Append[] = [];
-  readonly #sockets = new Set<Socket>();
+  readonly #door = new Door((socket) => {
+    if (!this.hangs) this.#inject(socket);
+  });
   readonly #subscriptions = new Set<{ readonly call: ReadCall; readonly finish: () => void }>();
   /** Of the log it knows nothing behind it. */
   #horizon: bigint | undefined;
   #grpc: GrpcServer | undefined;
-  #net: NetServer | undefined;
-  #valve: Valve | undefined;
+  #inject: (socket: Socket) => void = () => undefined;
 
   constructor(options: EventStoreDbServerOptions = {}) {
     this.#options = options;
@@ -103,48 +103,33 @@ export class EventStoreDbServer {
 
   /** Begins to listen, on the same port as before when it was stopped. */
   async start(): Promise<this> {
-    const { tls, canFreeze } = this.#options;
+    const { tls, canFreeze = false } = this.#options;
     const grpc = this.#services();
     const credentials = tls
       ? ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
       : ServerCredentials.createInsecure();
     const injector = grpc.createConnectionInjector(credentials);
-    const net = createServer((socket) => {
-      this.#sockets.add(socket);
-      socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
-      if (!this.hangs) injector.injectConnection(socket);
-    });
-    net.listen(canFreeze ? 0 : this.port, '127.0.0.1');
-    await once(net, 'listening');
-    const { port } = net.address() as AddressInfo;
-    if (canFreeze) this.#valve = new Valve(() => port);
-    this.port = (await this.#valve?.listen(this.port)) ?? port;
+    this.#inject = (socket) => injector.injectConnection(socket);
     this.#grpc = grpc;
-    this.#net = net;
+    this.port = await this.#door.listen(this.port, canFreeze);
     if (this.log.all.length > 0 && this.leader === undefined) this.log.elect();
     return this;
   }
 
   /** Stops at once, as a crash does; its data stays. */
   async stop(): Promise<void> {
-    const closed = this.#net && once(this.#net, 'close');
-    this.#net?.close();
-    await this.#valve?.close();
-    this.dropConnections();
+    this.#endAll();
+    await this.#door.close();
     this.#grpc?.forceShutdown();
-    await closed;
-    this.#net = undefined;
-    this.#valve = undefined;
   }
 
   /** Says nothing any more, as a process that was stopped, a machine without power, or one whose packets are dropped. */
   freeze(): void {
-    if (!this.#valve) throw new Error('it must be made with canFreeze');
-    this.#valve.shut();
+    this.#door.freeze();
   }
 
   thaw(): void {
-    this.#valve?.open();
+    this.#door.thaw();
   }
 
   /** Knows only the events up to a position, or all of them. */
@@ -154,18 +139,17 @@ export class EventStoreDbServer {
   }
 
   get connections(): number {
-    return this.#sockets.size;
+    return this.#door.connections;
   }
 
   /** Takes no new connections; those that are open stay. */
   closeDoor(): void {
-    this.#net?.close();
+    this.#door.shut();
   }
 
   dropConnections(): void {
-    for (const { finish } of this.#subscriptions) finish();
-    this.#subscriptions.clear();
-    for (const socket of this.#sockets) socket.destroy();
+    this.#endAll();
+    this.#door.dropConnections();
   }
 
   /** Ends all subscriptions that are open. */
@@ -195,6 +179,11 @@ export class EventStoreDbServer {
     // A certificate's names are compared with this one; it has to be one for TLS.
     const host = tls ? 'localhost' : '127.0.0.1';
     return `esdb://${user}${host}:${this.port}?${options}`;
+  }
+
+  #endAll(): void {
+    for (const { finish } of this.#subscriptions) finish();
+    this.#subscriptions.clear();
   }
 
   #services(): GrpcServer {

@@ -72,3 +72,64 @@ export class Valve {
     pair.inner.pipe(outer);
   }
 }
+
+/** The port of a server, and the connections to it. */
+export class Door {
+  readonly #take: (socket: Socket) => void;
+  readonly #sockets = new Set<Socket>();
+  #net: Server | undefined;
+  #valve: Valve | undefined;
+
+  /** @param take gets each connection */
+  constructor(take: (socket: Socket) => void) {
+    this.#take = take;
+  }
+
+  /** @param canFreeze whether `freeze` works. @returns the port */
+  async listen(wanted: number, canFreeze: boolean): Promise<number> {
+    const net = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
+      this.#take(socket);
+    });
+    net.listen(canFreeze ? 0 : wanted, '127.0.0.1');
+    await once(net, 'listening');
+    this.#net = net;
+    const { port } = net.address() as AddressInfo;
+    if (!canFreeze) return port;
+    this.#valve = new Valve(() => port);
+    return this.#valve.listen(wanted);
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  freeze(): void {
+    if (!this.#valve) throw new Error('it must be made with canFreeze');
+    this.#valve.shut();
+  }
+
+  thaw(): void {
+    this.#valve?.open();
+  }
+
+  /** Takes no new connections; those that are open stay. */
+  shut(): void {
+    this.#net?.close();
+  }
+
+  dropConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#net && once(this.#net, 'close');
+    this.#net?.close();
+    await this.#valve?.close();
+    this.dropConnections();
+    await closed;
+    this.#net = undefined;
+    this.#valve = undefined;
+  }
+}

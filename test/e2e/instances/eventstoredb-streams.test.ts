@@ -1,0 +1,201 @@
+/** What others do to single streams of a log in EventStoreDB, as its users see it: one broken stream is one broken study. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ask, clientOf, within } from '../../support/client.ts';
+import {
+  type EventStoreDbLog,
+  eventStoreDbLogs,
+  expectVerified,
+} from '../../support/eventstoredb/instances.ts';
+import type { ServerEvent } from '../../support/eventstoredb/log.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
+import { type Service, urn } from '../../support/service.ts';
+
+const ADMINISTRATION = fileURLToPath(new URL('../../../deploy/eventstoredb.mjs', import.meta.url));
+const SEEN_WITHIN_MS = 15_000;
+
+const server = await new EventStoreDbServer().start();
+afterAll(() => server.stop());
+const begin = eventStoreDbLogs();
+
+/** A log with a participant in each study, and a running service. */
+async function running() {
+  const log = begin(server.connectionString());
+  const keys = await log.keysOf();
+  const service = await log.start('a');
+  const at = (of: Service) => clientOf(of.url, keys.work);
+  const enrol = (of: Service, study: string, id: string) => at(of).randomize(study, id, LEVELS[study] ?? {});
+  for (const study of Object.keys(LEVELS)) expect((await enrol(service, study, '1')).status).toBe(200);
+  const isOne = ({ stream, data }: ServerEvent) =>
+    stream.startsWith(`${log.prefix}.study-`) && Buffer.from(data).includes('"name":"One"');
+  const one = server.log.all.find(isOne)?.stream ?? '';
+  return { log, service, enrol, at, one };
+}
+
+const LEVELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  One: { sex: 'F' },
+  Two: { sex: 'M', site: '30' },
+};
+
+/** As its administrator runs it. */
+async function administer(...args: string[]): Promise<string> {
+  const env = { ...process.env, EVENTSTOREDB_URL: server.connectionString() };
+  const child = spawn(process.execPath, [ADMINISTRATION, ...args], { env });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  const [code] = await once(child, 'close');
+  expect(code, said).toBe(0);
+  return said;
+}
+
+const lines = ({ output }: Service, text: string) =>
+  output.stderr.split('\n').filter((line) => line.includes(text));
+
+const states = async (log: EventStoreDbLog) =>
+  Object.fromEntries(
+    (JSON.parse(await log.cli('studies', 'list', '--json')) as { name: string; state: string }[]).map(
+      ({ name, state }) => [name, state],
+    ),
+  );
+
+describe('a study whose stream was deleted in EventStoreDB for good', () => {
+  it('is refused with the reason; all others go on, and start again', async () => {
+    const { log, service, enrol, one, at } = await running();
+    server.log.tombstone(one);
+    await within(SEEN_WITHIN_MS, async () => (await at(service).list('One')).status === 503);
+    expect((await enrol(service, 'One', '2')).status).toBe(503);
+    expect((await enrol(service, 'Two', '2')).status).toBe(200);
+    expect(lines(service, 'cannot be read any further')).toHaveLength(1);
+    expect(service.output.stderr).toMatch(/was deleted in EventStoreDB, for good \(hint: restore a backup/);
+    expect(service.output.stderr).not.toContain('9223372036854');
+    await service.stop();
+
+    const again = await log.start('a');
+    expect((await at(again).list('One')).status).toBe(503);
+    expect((await enrol(again, 'Two', '3')).status).toBe(200);
+    expect((await at(again).list('Two')).results).toHaveLength(3);
+    expect(await states(log)).toEqual({ One: 'halted', Two: 'open', Three: 'open' });
+    const shown = JSON.parse((await ask(again.url, '/readyz')).text) as { message: string; status: number };
+    expect(shown.status).toBe(200);
+  });
+
+  it('and scavenged, is not begun anew', async () => {
+    const { log, service, enrol, one } = await running();
+    await service.stop();
+    server.log.tombstone(one);
+    server.log.scavenge();
+    const again = await log.start('a');
+    expect((await enrol(again, 'One', '2')).status).toBe(503);
+    expect((await enrol(again, 'Two', '2')).status).toBe(200);
+    expect(lines(again, 'study registered')).toEqual([]);
+  });
+});
+
+describe('a study whose records a scavenge has removed', () => {
+  it('is refused with the reason, and all others start', async () => {
+    const { log, service, enrol, one, at } = await running();
+    await service.stop();
+    server.log.setMetadata(one, { $maxCount: 1 });
+    server.log.scavenge();
+    const again = await log.start('a');
+    expect(again.output.stderr).toMatch(
+      /records of study-\S+ are missing in EventStoreDB, from revision 0 to 0/,
+    );
+    expect((await at(again).list('One')).status).toBe(503);
+    expect((await enrol(again, 'Two', '2')).status).toBe(200);
+    await again.stop();
+    const verified = await urn(['verify', '--store', log.store, '--stream-prefix', log.prefix, '--json']);
+    expect(verified.code, verified.stderr).toBe(1);
+    const { ok, streams } = JSON.parse(verified.stdout) as {
+      ok: boolean;
+      streams: { stream: string; sound: boolean; divergence?: { why: string } }[];
+    };
+    expect(ok).toBe(false);
+    expect(streams.filter(({ sound }) => !sound)).toEqual([
+      expect.objectContaining({
+        stream: one.slice(log.prefix.length + 1),
+        divergence: expect.objectContaining({ why: expect.stringMatching(/are missing in EventStoreDB/) }),
+      }),
+    ]);
+  });
+});
+
+describe('streams that are not a study’s', () => {
+  it('operations, when it is gone, stops no study', async () => {
+    const { log, service, enrol } = await running();
+    await service.stop();
+    server.log.tombstone(`${log.prefix}.operations`);
+    server.log.scavenge();
+    const again = await log.start('a');
+    for (const study of Object.keys(LEVELS)) expect((await enrol(again, study, '2')).status).toBe(200);
+    expect(again.output.stderr).toMatch(/operations was deleted in EventStoreDB/);
+  });
+
+  it.each(['log', 'access'])('%s, when it is gone, stops all, and the reason is said', async (name) => {
+    const { log, service, enrol } = await running();
+    server.log.tombstone(`${log.prefix}.${name}`);
+    await within(SEEN_WITHIN_MS, async () => (await enrol(service, 'Two', '2')).status === 503);
+    await service.kill();
+    const again = log.tryToStart('a');
+    expect(await again.exited).toBe(2);
+    expect(again.output.stderr).toMatch(
+      new RegExp(`the stream ${name} was deleted in EventStoreDB, for good`),
+    );
+  });
+});
+
+describe('a stream whose records EventStoreDB is told to remove', () => {
+  it.each<[string, (stream: string) => void, RegExp]>([
+    [
+      'by a soft delete',
+      (stream) => server.log.softDelete(stream),
+      /was deleted in EventStoreDB, and can still/,
+    ],
+    ['by $maxCount', (stream) => server.log.setMetadata(stream, { $maxCount: 1 }), /has \$maxCount 1/],
+    ['by $maxAge', (stream) => server.log.setMetadata(stream, { $maxAge: 60 }), /has \$maxAge 60/],
+    ['by $tb', (stream) => server.log.setMetadata(stream, { $tb: 1 }), /has \$tb 1/],
+  ])(
+    '%s, takes nothing until that is taken off, while running and at the start',
+    async (_, endanger, why) => {
+      const { log, service, enrol, one, at } = await running();
+      endanger(one);
+      await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
+      const refused = await enrol(service, 'One', '2');
+      expect(refused.status).toBe(503);
+      expect((await enrol(service, 'Two', '2')).status).toBe(200);
+      expect((await at(service).list('One')).results).toHaveLength(1);
+      expect(await states(log)).toEqual({ One: 'endangered', Two: 'open', Three: 'open' });
+      await service.stop();
+
+      const again = await log.start('a');
+      const [line = '', ...more] = lines(again, 'are in danger');
+      expect([line, more]).toEqual([expect.stringMatching(why), []]);
+      expect((await enrol(again, 'One', '2')).status).toBe(503);
+      const [, command = ''] = /node deploy\/eventstoredb\.mjs (keep \S+?)[;"]/.exec(line) ?? [];
+      expect(await administer(...command.split(' '))).toMatch(/nothing cuts \S+ off/);
+      await within(SEEN_WITHIN_MS, async () => (await enrol(again, 'One', '2')).status === 200);
+      await within(SEEN_WITHIN_MS, async () => lines(again, 'no longer in danger').length > 0);
+      expect(await states(log)).toEqual({ One: 'open', Two: 'open', Three: 'open' });
+      server.log.scavenge();
+      await again.stop();
+      await expectVerified(log);
+    },
+  );
+
+  it('that is not a study’s, closes that stream alone, and commands say what to do', async () => {
+    const { log, service, enrol } = await running();
+    server.log.setMetadata(`${log.prefix}.access`, { $maxCount: 1 });
+    await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
+    expect((await enrol(service, 'Two', '2')).status).toBe(200);
+    const added = await urn(['keys', 'add', 'late', '--data', log.data('cli'), ...log.where]);
+    expect([added.code, added.stderr]).toEqual([
+      2,
+      expect.stringMatching(/eventstoredb\.mjs keep \S+\.access/),
+    ]);
+  });
+});
