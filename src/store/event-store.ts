@@ -43,6 +43,9 @@ export interface EventStore {
    */
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription;
 
+  /** How many records there are, of a store that can tell at once. For display. */
+  size?(): number;
+
   /** Waits for what was accepted, then closes. */
   close(): Promise<void>;
 }
