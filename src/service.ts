@@ -21,6 +21,7 @@ import { Recorder } from './operations/recorder.ts';
 import { prepareStudies } from './prepare-studies.ts';
 import type { Relay } from './relay/relay.ts';
 import type { RelaySettings } from './relay/settings.ts';
+import { StartProgress } from './start-progress.ts';
 import { begunIn } from './store-location.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {
@@ -46,9 +47,9 @@ export async function startService(
   settings: ServiceSettings,
   actor: Actor,
   logger: Logger,
-  onProgress?: (records: number) => void,
 ): Promise<Service> {
-  let notReady: string | undefined = 'The service is starting and reads its log';
+  let notReady = (): string | undefined =>
+    `The service is starting and reads its log: ${progress.describe()}`;
   const metrics = makeMetrics({
     lagSeconds: () => log.runner.lagSeconds(),
     studies: () => countStates(log.studies.standings().values()),
@@ -84,6 +85,7 @@ export async function startService(
     onRolledBack: (why) => logger.error({ why }, 'the log has lost records: nothing is written or signed'),
     onReopened: () => reopen(),
   });
+  const progress = new StartProgress(log, logger);
   const recorder = new Recorder({
     operations: log.operations,
     actor,
@@ -106,7 +108,7 @@ export async function startService(
       limits: new KeyLimits(),
       logger,
       metrics,
-      notReady: () => notReady,
+      notReady: () => notReady(),
       writeRefusal: () => log.gate.refusal(LOG_STREAM, 'write'),
       trustProxy: settings.trustProxy,
       version: settings.version,
@@ -114,7 +116,7 @@ export async function startService(
     const server = new HttpServer(app, settings.tls);
     const address = await server.listen(settings.host, settings.port);
     try {
-      await log.rebuild(onProgress);
+      await progress.rebuild();
       const broken = log.runner.halted('log') ?? log.runner.halted('access');
       if (broken) throw broken;
       await log.lastCheckpoints?.expectWritable();
@@ -142,10 +144,10 @@ export async function startService(
         );
       if (relay) publish(log, relay, logger);
     };
-    notReady = undefined;
+    notReady = () => undefined;
     const collectors = startCollectors(log, settings.witness, logger);
     const stop = async () => {
-      notReady = 'The service is shutting down';
+      notReady = () => 'The service is shutting down';
       // It may take long, and its asker is answered 503. All that was accepted besides is done.
       await verifications.stop();
       await preparing;

@@ -5,9 +5,10 @@ import { makeRelayMetrics } from '../metrics.ts';
 import { FeedError } from '../relay/feed-error.ts';
 import { type MetricsServer, serveMetrics } from '../relay/metrics-server.ts';
 import type { Relay } from '../relay/relay.ts';
+import { StartProgress } from '../start-progress.ts';
 import { openExisting } from './open-log.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError } from './options.ts';
-import { note, progress } from './output.ts';
+import { note } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
 
 interface Options extends LogOptions, RelayOptions {
@@ -60,9 +61,7 @@ async function run(options: Options): Promise<void> {
   });
   let server: MetricsServer | undefined;
   try {
-    const shown = progress('records read');
-    await opened.rebuild(shown.show);
-    shown.end();
+    await new StartProgress(opened, logger).rebuild();
     const broken = opened.runner.halted('log') ?? opened.gate.refusal('log', 'sign');
     if (broken) throw broken;
     opened.runner.follow();

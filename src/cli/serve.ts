@@ -9,7 +9,7 @@ import { permissionWarnings } from '../permissions.ts';
 import type { Service } from '../service.ts';
 import { isInMemory } from '../store-location.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
-import { note, progress, result } from './output.ts';
+import { note, result } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { VERSION } from './version.ts';
@@ -86,7 +86,6 @@ async function serve(options: ServeOptions): Promise<void> {
   const logger = makeLogger(options.logLevel, out);
   const trustProxy = trustOf(options.trustProxy);
 
-  const shown = progress('records read');
   // Express and its companions take half of the program's start, and no other command needs them.
   const { startService } = await import('../service.ts');
   const service = await startService(
@@ -104,9 +103,7 @@ async function serve(options: ServeOptions): Promise<void> {
     },
     cliActor(),
     logger,
-    shown.show,
   );
-  shown.end();
   if (!isInMemory(options))
     for (const warning of permissionWarnings(logSettings(options), options.allowGroupKey))
       logger.warn(warning);

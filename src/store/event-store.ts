@@ -52,6 +52,9 @@ export interface EventStore {
    */
   readonly settlesWithinMs?: number;
 
+  /** How many records there are, of a store that can tell at once. For display. */
+  size?(): number;
+
   /** Waits for what was accepted, then closes. */
   close(): Promise<void>;
 }

@@ -49,6 +49,7 @@ export class SqliteStore implements EventStore {
   readonly #followers = new Set<Follower>();
   readonly #streamPage: Statement<[string, number, number], Row>;
   readonly #allPage: Statement<[number, number], Row>;
+  readonly #lastPosition: Statement<[], { last: number }>;
   #idle: (() => void) | undefined;
 
   /** Opens the file, made first if there is none, readable and writable by its owner alone. Throws StoreError. */
@@ -76,6 +77,7 @@ export class SqliteStore implements EventStore {
     this.#allPage = this.#reader.prepare(
       `SELECT ${COLUMNS} FROM records WHERE position > ? ORDER BY position LIMIT ?`,
     );
+    this.#lastPosition = this.#reader.prepare('SELECT coalesce(max(position), 0) AS last FROM records');
     this.#thread = this.#startThread();
   }
 
@@ -116,6 +118,11 @@ export class SqliteStore implements EventStore {
         this.#followers.delete(follower);
       },
     };
+  }
+
+  /** Positions have no gaps. */
+  size(): number {
+    return this.#lastPosition.get()?.last ?? 0;
   }
 
   close(): Promise<void> {
