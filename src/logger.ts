@@ -2,7 +2,7 @@
  * Structured logs on stderr. What may stand in them is decided where each line is written, field by field: no key,
  * treatment, generator state, seed or evidence, at any level. Nothing logs a whole object of the domain.
  */
-import { destination, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
 export type { Logger };
 
@@ -19,7 +19,7 @@ export function logDestination() {
   return destination({ fd: 2, sync: false, minLength: TOGETHER_BYTES, periodicFlush: AT_LEAST_EVERY_MS });
 }
 
-export function makeLogger(level: string, out = logDestination()): Logger {
+export function makeLogger(level: string, out: DestinationStream = logDestination()): Logger {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out);
 }
 

@@ -22,7 +22,13 @@ const program = new Command('urn')
   .showHelpAfterError('(hint: add --help)')
   .addHelpText(
     'after',
-    '\nEvery option has an environment variable, URN_<NAME>, such as URN_PORT; the option wins.',
+    `
+Every option has an environment variable, URN_<NAME>, such as URN_PORT; the option wins.
+
+Documentation:
+  /docs                 of a running service: its HTTP interface (for machines: /openapi.json)
+  docs/                 in the project's folder: operations.md, auditing.md, verifying.md and others
+  docs/studies-file.md  reference of the studies file; studies.yaml is an example`,
   )
   // What was mistyped is repeated.
   .configureOutput({
@@ -47,6 +53,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
+  report: async () => (await import('./cli/report.ts')).reportCommand(),
   relay: async () => (await import('./cli/relay.ts')).relayCommand(),
   operations: async () => (await import('./cli/operations.ts')).operationsCommand(),
   recover: async () => (await import('./cli/recover.ts')).recoverCommand(),

@@ -56,10 +56,13 @@ export async function startService(
   });
   let relay: Relay | undefined;
   let reopen: () => void = () => undefined;
+  let begun: string | undefined;
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
     onFolded: (stream) => relay?.noticed(stream),
-    onBegun: (logName) => logger.warn({ logName }, begunIn(settings, logName)),
+    onBegun: (logName) => {
+      begun = begunIn(settings, logName);
+    },
     onClockSetBack: (stream, before, now) =>
       logger.warn(
         { stream, before, now },
@@ -115,6 +118,7 @@ export async function startService(
     });
     const server = new HttpServer(app, settings.tls);
     const address = await server.listen(settings.host, settings.port);
+    if (begun !== undefined) logger.warn(begun);
     try {
       await progress.rebuild();
       const broken = log.runner.halted('log') ?? log.runner.halted('access');

@@ -21,6 +21,8 @@ export interface Explanation {
   /** When the event was written, as its writer's clock said. */
   readonly at: string;
   readonly user: string;
+  /** The person behind the user, as the request said. */
+  readonly onBehalfOf?: string;
   /** How many participants were randomized before. */
   readonly earlierParticipants: number;
   readonly D: ImbalanceMeasure;
@@ -88,12 +90,15 @@ export function explain(before: RegisteredState, event: RandomizedEvent): Explan
   }));
   const firstFactor = factors[0]?.levels.flatMap((_, level) => counts.of(0, level)) ?? [];
   const several = working.candidates.length > 1;
+  const { actor } = event;
+  const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
   return {
     study,
     participantId: event.data.participantId,
     revision: event.revision,
     at: event.at,
-    user: event.actor.user,
+    user: actor.user,
+    ...(onBehalfOf !== undefined && { onBehalfOf }),
     earlierParticipants: firstFactor.reduce((sum, n) => sum + n, 0),
     ...{ D, w, alpha, beta, treatments, urns },
     candidates: draw.candidates,

@@ -5,10 +5,11 @@ import type { Explanation } from './explain.ts';
 
 /** Whole numbers and doubles alike: a double is written with as many digits as tell it from all others. */
 export function explanationText(explanation: Explanation): string {
-  const { study, at, user, revision, earlierParticipants } = explanation;
+  const { study, at, user, onBehalfOf, revision, earlierParticipants } = explanation;
+  const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
   const lines = [
     title(explanation),
-    `Study ${study}. Randomized ${at} by ${user}, as revision ${revision} of the study; ${people(earlierParticipants)} before.`,
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} before.`,
     ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
     ...section(
       `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,

@@ -31,7 +31,7 @@ export const INSTANT_FORM = 'an instant in UTC, such as 2027-06-30T12:00:00Z';
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?Z$/;
 
 /**
- * An ISO 8601 instant in UTC, to the minute or finer. A day alone is none: nobody could tell its beginning from its end.
+ * An ISO 8601 instant in UTC, to the minute or finer. A day alone is none: it has a beginning and an end.
  * @returns the instant as events write it, cut to milliseconds, or undefined
  */
 export function parseInstant(text: string): string | undefined {
@@ -41,4 +41,12 @@ export function parseInstant(text: string): string | undefined {
   const instant = new Date(cut);
   // Date reads 2027-02-31 as a day in March.
   return !Number.isNaN(instant.getTime()) && instant.toISOString() === cut ? cut : undefined;
+}
+
+export const DAY_FORM = 'a day, or an instant in UTC, such as 2027-06-30 or 2027-06-30T12:00:00Z';
+
+/** As `parseInstant`; a day in UTC stands for its first or its last millisecond. */
+export function parseDay(text: string, edge: 'first' | 'last'): string | undefined {
+  const time = edge === 'first' ? '00:00:00.000' : '23:59:59.999';
+  return parseInstant(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T${time}Z` : text);
 }

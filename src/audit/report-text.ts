@@ -199,8 +199,24 @@ function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
   });
 }
 
-function verdict({ ok, selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
-  if (!ok) return ['FAILED'];
+function verdict(report: Report): string[] {
+  return report.ok ? [...worth(report), '', result(report)] : ['FAILED'];
+}
+
+/** The last word, for a reader who has to know whether there is something to be done. */
+function result({ streams, selfConsistentOnly, bundle }: Report): string {
+  const records = streams.reduce((sum, stream) => sum + stream.records, 0);
+  const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
+  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle tells';
+  const worthIt = selfConsistentOnly
+    ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
+    : '';
+  const look = warnings > 0 ? ` Above: ${count(warnings, 'warning')}, to be looked at.` : '';
+  return `RESULT: no fault was found in ${count(records, 'record')} of ${count(streams.length, 'stream')}${far}.${worthIt}${look}`;
+}
+
+/** What is proven by a verification that found no fault. */
+function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
   const isReplayed = bundle?.notReplayed === undefined;
   const follows = isReplayed
     ? 'every event follows from those before it'

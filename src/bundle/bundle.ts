@@ -3,10 +3,12 @@
  * docs/bundle.md describes the format. Every record passes once, from the store through the archive: what is in memory
  * is a page of the store, the tree (some 64 bytes for each record), the study's keys and what the report tells.
  */
+import { writeFileSync } from 'node:fs';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
 import type { Content } from '../content.ts';
+import { createOnce } from '../create-once.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -53,7 +55,55 @@ export interface Bundle {
  * @throws RecordError when a record is not what it should be; StoreError; Error with code `EEXIST` when the file exists
  */
 export async function writeBundle(request: BundleRequest): Promise<Bundle> {
-  const { identity, stream, content, version, out } = request;
+  const { files, written, summary, streams, verifierSha256, rolledBack } = compose(request);
+  const sha256 = await writeArchive(request.out, files, (file) => written.push(file));
+  return {
+    study: summary.configuration?.name ?? '',
+    participants: summary.participants,
+    streams,
+    publicKey: request.identity.signingKey.publicKey,
+    sha256,
+    verifierSha256,
+    rolledBack,
+  };
+}
+
+const REPORT = 'report.html';
+
+/**
+ * Writes the report that such a bundle would have, as a file of its own, readable by its owner alone.
+ * @returns the number of participants, and the revision of the study that it shows
+ * @throws as `writeBundle`
+ */
+export async function writeReport(
+  request: Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>,
+): Promise<{ readonly participants: number; readonly revision: number }> {
+  const { files, summary, streams } = compose({ ...request, checkpoints: [], lastCheckpoints: undefined });
+  let html = '';
+  for (const { path, parts } of files) {
+    // What is read of the records is what the report tells.
+    if (path.startsWith('records/')) for await (const _ of parts());
+    if (path === REPORT) for await (const part of parts()) html += part;
+  }
+  createOnce(request.out, (draft) => writeFileSync(draft, html));
+  const records = streams.find(({ stream }) => stream === request.stream)?.records ?? 0;
+  return { participants: summary.participants, revision: records - 1 };
+}
+
+interface Composition {
+  readonly files: readonly ArchiveFile[];
+  /** What the manifest lists: each file that was written before it. */
+  readonly written: WrittenFile[];
+  /** These are whole when the files of the records are written. */
+  readonly summary: StudySummary;
+  readonly streams: readonly StreamSummary[];
+  readonly rolledBack: readonly Rollback[];
+  readonly verifierSha256: string;
+}
+
+/** The files of a bundle, in their order. */
+function compose(request: BundleRequest): Composition {
+  const { identity, stream, content, version } = request;
   const summary = new StudySummary();
   const keyIds = new Set<string>();
   const streams: StreamSummary[] = [];
@@ -133,7 +183,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
     { path: 'public-key.txt', parts: () => [`${identity.signingKey.publicKey}\n`] },
     { path: 'configuration.json', parts: () => [json(summary.configuration)] },
     {
-      path: 'report.html',
+      path: REPORT,
       parts: () =>
         reportHtml({ summary, content, identity, streams, version, verifierSha256: verifier.sha256 }),
     },
@@ -154,16 +204,7 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
       ],
     },
   ];
-  const sha256 = await writeArchive(out, files, (file) => written.push(file));
-  return {
-    study: summary.configuration?.name ?? '',
-    participants: summary.participants,
-    streams,
-    publicKey: identity.signingKey.publicKey,
-    sha256,
-    verifierSha256: verifier.sha256,
-    rolledBack,
-  };
+  return { files, written, summary, streams, rolledBack, verifierSha256: verifier.sha256 };
 }
 
 function concernsKey(event: LogEvent, keyIds: ReadonlySet<string>): boolean {

@@ -1,4 +1,6 @@
-/** Text for HTML. Everything that a person typed goes through it. */
+/** HTML of what people typed. */
+import { printable } from '../text.ts';
+
 const ESCAPES: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -7,8 +9,9 @@ const ESCAPES: Record<string, string> = {
   "'": '&#39;',
 };
 
+/** Text for HTML. Everything that a person typed goes through it; characters that nobody sees are shown. */
 export function escapeHtml(text: string | number): string {
-  return String(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+  return printable(String(text)).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
 /** A table; no head: no row of heads. Cells are HTML; numbers are set to the right. */

@@ -20,11 +20,11 @@ export interface ReportParts {
 }
 
 const CONTENT: Record<Content, string> = {
-  full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments, and the bundle it comes
-with holds the states of the random generator, from which later assignments can be computed.</p>`,
+  full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments. A full bundle holds the
+states of the random generator besides, from which later assignments can be computed.</p>`,
   open: `<p class="warning"><strong>Unblinding material.</strong> This report names the treatment of every participant.
-The bundle it comes with holds no state of the random generator.</p>`,
-  blinded: `<p class="plain"><strong>Blinded.</strong> This report tells nobody's treatment. The bundle it comes with
+An open bundle holds no state of the random generator.</p>`,
+  blinded: `<p class="plain"><strong>Blinded.</strong> This report tells nobody's treatment. A blinded bundle
 proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
 };
 
@@ -148,8 +148,9 @@ function* events(
     'Participant',
     ...factors.map(({ name }) => e(name)),
     ...(isOpen ? ['Treatment'] : []),
+    'By',
   ];
-  const columns = head.length - 3;
+  const columns = head.length - 4;
   yield `<h2>Events</h2>
 <table class="events"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
 <tbody>
@@ -160,18 +161,19 @@ function* events(
     yield `<p>The first ${MAX_LISTED} participants are listed. ${unlisted} more stand in the bundle's records.</p>\n`;
 }
 
-function eventRow({ revision, at, what, participant }: Listed, columns: number, isOpen: boolean): string {
+function eventRow({ revision, at, what, by, participant }: Listed, columns: number, isOpen: boolean): string {
   const start = `<tr><td class="number">${revision}</td><td>${e(at.replace('T', ' ').slice(0, 19))}</td>`;
-  if (!participant) return `${start}<td colspan="${columns + 1}">${e(what)}</td></tr>\n`;
+  const end = `<td>${e(by)}</td></tr>\n`;
+  if (!participant) return `${start}<td colspan="${columns + 1}">${e(what)}</td>${end}`;
   const { id, levels, treatment } = participant;
   const cells = [id, ...levels, ...(isOpen ? [treatment] : [])];
-  return `${start}${cells.map((text) => `<td>${e(text)}</td>`).join('')}</tr>\n`;
+  return `${start}${cells.map((text) => `<td>${e(text)}</td>`).join('')}${end}`;
 }
 
 function verification({ streams, identity, version, verifierSha256 }: ReportParts): string {
   return `<h2>Verification</h2>
-<p>This report proves nothing by itself: it was printed by the software that it reports on. The bundle it comes with can
-be verified without that software:</p>
+<p>This report proves nothing by itself: it was printed by the software that it reports on. A bundle of the study (urn
+bundle) can be verified without that software:</p>
 <p><code>python3 verify_bundle.py BUNDLE.zip --trust KEY --checkpoint FILE</code></p>
 <p>KEY and FILE are the log's public key and checkpoints that you have from elsewhere. So should the verifier be; the
 one of this release has the SHA-256 <code>${verifierSha256}</code>.</p>

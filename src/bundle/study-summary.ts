@@ -2,7 +2,7 @@
  * What the report of a bundle tells of a study, gathered record by record. What is kept does not grow with the number
  * of participants, but for a list of limited length.
  */
-import type { LogEvent } from '../../events/record.ts';
+import type { Actor, LogEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
 
@@ -15,6 +15,8 @@ export interface Listed {
   readonly revision: number;
   readonly at: string;
   readonly what: string;
+  /** Who did it, and on whose behalf. */
+  readonly by: string;
   readonly participant?: {
     readonly id: string;
     readonly levels: readonly string[];
@@ -53,7 +55,7 @@ export class StudySummary {
   #stride = 1;
 
   take(event: LogEvent): void {
-    const { revision, at } = event;
+    const { at } = event;
     this.lastAt = at;
     switch (event.type) {
       case 'StudyRegistered': {
@@ -62,7 +64,7 @@ export class StudySummary {
         Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
         this.totals = zeros();
         this.counts = configuration.factors.map(({ levels }) => levels.map(zeros));
-        this.#note({ revision, at, what: 'registered' });
+        this.#note(event, 'registered');
         break;
       }
       case 'ParticipantRandomized':
@@ -72,27 +74,28 @@ export class StudySummary {
         const { recovery, kept, signed } = event.data;
         const what = describeRecovery({ recovery, at, kept, signed: signed?.size });
         this.recoveries.push(what);
-        this.#note({ revision, at, what });
+        this.#note(event, what);
         break;
       }
       case 'LogMoved':
-        this.#note({ revision, at, what: `the log was moved to ${event.data.to}` });
+        this.#note(event, `the log was moved to ${event.data.to}`);
         break;
       case 'LogArrived':
-        this.#note({ revision, at, what: `the log arrived from ${event.data.from}` });
+        this.#note(event, `the log arrived from ${event.data.from}`);
         break;
       case 'LogReopened':
-        this.#note({ revision, at, what: 'the move of the log was given up' });
+        this.#note(event, 'the move of the log was given up');
         break;
       case 'StudyPaused':
       case 'StudyResumed': {
         const verb = event.type === 'StudyPaused' ? 'paused' : 'resumed';
-        this.#note({ revision, at, what: `${verb}: ${event.data.reason}` });
+        this.#note(event, `${verb}: ${event.data.reason}`);
       }
     }
   }
 
-  #enrol({ revision, at, data, sections }: Extract<LogEvent, { type: 'ParticipantRandomized' }>): void {
+  #enrol(event: Extract<LogEvent, { type: 'ParticipantRandomized' }>): void {
+    const { at, data, sections } = event;
     const { treatment } = sections.allocation;
     const levels = data.levels.map(({ level }) => level);
     const arm = this.configuration?.treatments.indexOf(treatment) ?? -1;
@@ -102,12 +105,7 @@ export class StudySummary {
       const index = this.configuration?.factors[i]?.levels.indexOf(level) ?? -1;
       increment(this.counts[i]?.[index] ?? [], arm);
     });
-    this.#note({
-      revision,
-      at,
-      what: 'randomized',
-      participant: { id: data.participantId, levels, treatment },
-    });
+    this.#note(event, 'randomized', { id: data.participantId, levels, treatment });
     if (this.participants % this.#stride === 0)
       this.enrolment.push({ at: Date.parse(at), participants: this.participants });
     if (this.enrolment.length >= MAX_POINTS) {
@@ -117,10 +115,16 @@ export class StudySummary {
     }
   }
 
-  #note(listed: Listed): void {
-    if (listed.participant && this.participants > MAX_LISTED) this.unlisted++;
-    else this.listed.push(listed);
+  #note({ revision, at, actor }: LogEvent, what: string, participant?: Listed['participant']): void {
+    if (participant && this.participants > MAX_LISTED) this.unlisted++;
+    else this.listed.push({ revision, at, what, by: by(actor), ...(participant && { participant }) });
   }
+}
+
+function by(actor: Actor): string {
+  if ('cli' in actor) return `${actor.user} (command line)`;
+  const { user, onBehalfOf } = actor;
+  return onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
 }
 
 function increment(counts: number[], index: number): void {

@@ -1,32 +1,19 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { OpenLog } from '../app.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
-import { CONTENTS, type Content } from '../content.ts';
+import type { Content } from '../content.ts';
 import { parseOrigin } from '../ledger/checkpoint.ts';
+import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { recordDisclosure } from './disclosed.ts';
-import { openExisting } from './open-log.ts';
-import {
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  option,
-  repeatedOption,
-  UsageError,
-  unknownStudy,
-} from './options.ts';
-import { note, progress, result, table } from './output.ts';
-import { VERSION } from './version.ts';
+import { repeatedOption } from './options.ts';
+import { note, result, table } from './output.ts';
+import { type FileOptions, fileCommand, writeAbout } from './study-file.ts';
 
-interface Options extends LogOptions {
-  study: string;
-  content: Content;
-  out?: string;
+interface Options extends FileOptions {
   checkpoint?: string[];
-  json?: boolean;
 }
 
 const HELP = `
@@ -42,82 +29,50 @@ const WARNINGS: Partial<Record<Content, string>> = {
 };
 
 export function bundleCommand(): Command {
-  return logCommand('bundle')
+  return fileCommand('bundle', '.zip')
     .description('one file about a study to hand over, which can be verified without this software')
-    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(
-      option('--content <what>', 'what it discloses of the sealed sections')
-        .choices(CONTENTS)
-        .default('full'),
-    )
-    .addOption(option('--out <file>', 'the file to write (default: <study>-<content>.zip)'))
     .addOption(repeatedOption('--checkpoint <file>', 'put the checkpoints in this file into it (repeatable)'))
-    .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
 }
 
-async function run({ study, content, checkpoint = [], json, ...options }: Options): Promise<void> {
-  const out = resolve(options.out ?? `${fileNameOf(study)}-${content}.zip`);
-  if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
+async function run({ checkpoint = [], ...options }: Options): Promise<void> {
   const kept = checkpoint.flatMap(checkpointsIn);
-  const log = await openExisting(options);
-  try {
-    const { store, identity, studies, lastCheckpoints } = log;
-    const stream = studies.streamOf(study);
-    if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
-    const shown = progress('records written');
-    const { show: onProgress } = shown;
-    // Of this study alone: the sizes of others are nobody's business.
-    const streams = ['log', 'access', stream];
-    const checkpoints = kept
-      .filter(({ claims }) => streams.includes(parseOrigin(identity.logName, claims.origin)?.stream ?? ''))
-      .map((one) => one.note);
-    if (checkpoints.length < kept.length)
-      note(
-        `${kept.length - checkpoints.length} of ${kept.length} checkpoints are of other streams and were left out`,
-      );
-    const parts = {
-      store,
-      identity,
-      lastCheckpoints,
-      stream,
-      content,
-      checkpoints,
-      version: VERSION,
-      out,
-      onProgress,
-    };
-    const bundle = await writeBundle(parts);
-    shown.end();
-    await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
-    for (const rollback of bundle.rolledBack)
-      note(
-        `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,
-      );
-    const warning = WARNINGS[content];
-    if (warning !== undefined) note(`warning: ${warning}`);
-    result(
-      json ? JSON.stringify({ file: out, content, ...bundle }, null, 2) : described(out, content, bundle),
-    );
-  } finally {
-    await log.close();
-  }
-}
-
-async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
-  for await (const page of pages) if (page.length > 0) return false;
-  return true;
-}
-
-/** The name of a study as part of a file's name. */
-function fileNameOf(study: string): string {
-  return (
-    study
-      .replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
-      .replace(/^[-.]+/, '')
-      .slice(0, 60) || 'study'
+  await writeAbout(
+    options,
+    '.zip',
+    async ({ identity, lastCheckpoints }, request) => {
+      const checkpoints = ownCheckpoints(identity.logName, ['log', 'access', request.stream], kept);
+      return writeBundle({ ...request, lastCheckpoints, checkpoints });
+    },
+    (log, bundle, file) => tell(log, bundle, file, options),
   );
+}
+
+async function tell(log: OpenLog, bundle: Bundle, file: string, options: FileOptions): Promise<void> {
+  const { study, content, json } = options;
+  await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
+  for (const rollback of bundle.rolledBack)
+    note(
+      `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,
+    );
+  const warning = WARNINGS[content];
+  if (warning !== undefined) note(`warning: ${warning}`);
+  result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : described(file, content, bundle));
+}
+
+/** The notes of those that are of these streams: the sizes of others are nobody's business. */
+function ownCheckpoints(
+  logName: string,
+  streams: readonly string[],
+  kept: readonly KeptCheckpoint[],
+): string[] {
+  const own = kept.filter(({ claims }) =>
+    streams.includes(parseOrigin(logName, claims.origin)?.stream ?? ''),
+  );
+  if (own.length < kept.length)
+    note(`${kept.length - own.length} of ${kept.length} checkpoints are of other streams and were left out`);
+  return own.map((one) => one.note);
 }
 
 function described(file: string, content: Content, { streams, ...bundle }: Bundle): string {

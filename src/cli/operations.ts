@@ -1,7 +1,7 @@
 /** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
 import type { Command } from 'commander';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import { INSTANT_FORM, parseInstant } from '../audit/moment.ts';
+import { DAY_FORM, parseDay } from '../audit/moment.ts';
 import { describeOperation, studyOf } from '../operations/describe.ts';
 import { OPERATIONS } from '../operations/operations.ts';
 import { openForVerification } from '../stores.ts';
@@ -30,16 +30,21 @@ export function operationsCommand(): Command {
     .description('refused requests, readings of evidence, and the runs of the service')
     .addOption(option('--study <name>', 'only what concerns this study'))
     .addOption(option('--user <name>', 'only of this user'))
-    .addOption(option('--since <instant>', 'written at this instant in UTC or later, as 2027-06-30T12:00Z'))
-    .addOption(option('--until <instant>', 'written at this instant in UTC or earlier'))
+    .addOption(
+      option(
+        '--since <instant>',
+        'written on this day, or at this instant in UTC, or later: 2027-06-30 or 2027-06-30T12:00Z',
+      ),
+    )
+    .addOption(option('--until <instant>', 'written on this day, or at this instant in UTC, or earlier'))
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
 }
 
 async function run({ study, user, json, ...options }: OperationsOptions): Promise<void> {
-  const since = instant('--since', options.since);
-  const until = instant('--until', options.until);
+  const since = instant('--since', options.since, 'first');
+  const until = instant('--until', options.until, 'last');
   const isWanted = (event: LogEvent) =>
     (study === undefined || studyOf(event) === study) &&
     (user === undefined || event.actor.user === user) &&
@@ -65,9 +70,9 @@ function asJson({ revision, at, type, actor, data }: LogEvent): string {
 }
 
 /** @throws UsageError */
-function instant(name: string, text: string | undefined): string | undefined {
+function instant(name: string, text: string | undefined, edge: 'first' | 'last'): string | undefined {
   if (text === undefined) return undefined;
-  const parsed = parseInstant(text);
-  if (parsed === undefined) throw new UsageError(`${name} "${text}" is not ${INSTANT_FORM}`);
+  const parsed = parseDay(text, edge);
+  if (parsed === undefined) throw new UsageError(`${name} "${text}" is not ${DAY_FORM}`);
   return parsed;
 }

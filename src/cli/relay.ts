@@ -1,11 +1,12 @@
 /** urn relay */
 import type { Command } from 'commander';
-import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
+import { LOG_LEVELS } from '../logger.ts';
 import { makeRelayMetrics } from '../metrics.ts';
 import { FeedError } from '../relay/feed-error.ts';
 import { type MetricsServer, serveMetrics } from '../relay/metrics-server.ts';
 import type { Relay } from '../relay/relay.ts';
 import { StartProgress } from '../start-progress.ts';
+import { openLogOutput } from './log-output.ts';
 import { openExisting } from './open-log.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note } from './output.ts';
@@ -45,8 +46,7 @@ export function relayCommand(): Command {
 async function run(options: Options): Promise<void> {
   const settings = relaySettings(options);
   const metricsPort = portOf(options.metricsPort);
-  const out = logDestination();
-  const logger = makeLogger(options.logLevel, out);
+  const { logger, end } = await openLogOutput(options.logLevel);
   let relay: Relay | undefined;
   const opened = await openExisting(options, {
     onFolded: (stream) => relay?.noticed(stream),
@@ -86,7 +86,7 @@ async function run(options: Options): Promise<void> {
     });
     // While it connects, there is no transaction to wait for.
     await Promise.race([made.open().then(() => made.run()), signalled]);
-    await endLog(logger, out, 'stopped');
+    await end('stopped');
   } catch (error) {
     if (!(error instanceof FeedError)) throw error;
     note(`urn: ${error.message}`);

@@ -4,10 +4,11 @@ import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { participants } from '../../projections/participants.ts';
 import { formatFinding } from '../configuration/finding.ts';
-import { endLog, LOG_LEVELS, logDestination, makeLogger } from '../logger.ts';
+import { LOG_LEVELS } from '../logger.ts';
 import { permissionWarnings } from '../permissions.ts';
 import type { Service } from '../service.ts';
 import { isInMemory } from '../store-location.ts';
+import { openLogOutput } from './log-output.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
@@ -82,8 +83,7 @@ async function serve(options: ServeOptions): Promise<void> {
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   checkWitness(options.witness);
   const relay = options.relay ? relaySettings(options) : undefined;
-  const out = logDestination();
-  const logger = makeLogger(options.logLevel, out);
+  const { logger, end } = await openLogOutput(options.logLevel);
   const trustProxy = trustOf(options.trustProxy);
 
   // Express and its companions take half of the program's start, and no other command needs them.
@@ -117,7 +117,7 @@ async function serve(options: ServeOptions): Promise<void> {
     stopping = true;
     logger.info({ signal }, 'shutting down: answering what was accepted');
     await service.stop();
-    await endLog(logger, out, 'stopped');
+    await end('stopped');
     process.exit(0);
   };
   process.on('SIGTERM', stop);

@@ -4,14 +4,7 @@ import { type Balance, balance } from '../../projections/balance.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
 import type { OpenLog } from '../app.ts';
-import {
-  INSTANT_FORM,
-  isBeyond,
-  type Moment,
-  parseInstant,
-  parseRevision,
-  REVISION_FORM,
-} from '../audit/moment.ts';
+import { DAY_FORM, isBeyond, type Moment, parseDay, parseRevision, REVISION_FORM } from '../audit/moment.ts';
 import { foldUntil } from '../audit/past.ts';
 import { openOrPaused } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
@@ -37,7 +30,7 @@ export function showCommand(): Command {
     .addOption(
       option(
         '--at <instant>',
-        'as it stood at this instant in UTC, such as 2027-06-30T12:00:00Z: up to the first event that is later',
+        'as it stood at the end of this day, or at this instant in UTC (2027-06-30 or 2027-06-30T12:00:00Z): up to the first event that is later',
       ),
     )
     .addOption(studiesOption())
@@ -135,8 +128,8 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
     return { type: 'revision', revision: wanted };
   }
   if (at === undefined) return undefined;
-  const instant = parseInstant(at);
-  if (instant === undefined) throw new UsageError(`--at "${at}" is not ${INSTANT_FORM}`);
+  const instant = parseDay(at, 'last');
+  if (instant === undefined) throw new UsageError(`--at "${at}" is not ${DAY_FORM}`);
   return { type: 'instant', at: instant };
 }
 

@@ -16,6 +16,7 @@ export const ExplanationResult = z.strictObject({
   revision: z.int().meta({ description: "Revision of the participant's record" }),
   at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
   user: z.string(),
+  on_behalf_of: z.string().optional().meta({ description: 'The X-On-Behalf-Of of the request' }),
   earlier_participants: z.int(),
   D: z.enum(['range', 'variance', 'chisquare']),
   w: z.int(),
@@ -71,6 +72,7 @@ function shown(explanation: Explanation): z.input<typeof ExplanationResult> {
   const { study, participantId, revision, at, user, D, w, alpha, beta, lot, differences } = explanation;
   return {
     ...{ study, id: participantId, revision, at, user },
+    ...(explanation.onBehalfOf !== undefined && { on_behalf_of: explanation.onBehalfOf }),
     earlier_participants: explanation.earlierParticipants,
     ...{ D, w, alpha, beta },
     treatments: [...explanation.treatments],

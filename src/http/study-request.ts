@@ -93,7 +93,7 @@ export function studyHandler(
   routes: StudyRoutes,
   scopes: readonly Scope[],
   answer: (request: StudyRequest) => StudyReply | Promise<StudyReply>,
-  early?: (http: Request) => void,
+  early?: (http: Request, query: Query) => void,
 ) {
   return keyHandler(
     routes,
@@ -136,13 +136,13 @@ export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
 export function keyHandler(
   routes: StudyRoutes,
   answer: (request: KeyRequest, locals: Locals) => Promise<StudyReply>,
-  early: (http: Request) => void = () => undefined,
+  early: (http: Request, query: Query) => void = () => undefined,
 ) {
   return async (http: Request, response: Response): Promise<void> => {
     const locals = response.locals as Locals;
     const query = parseQuery(http.url);
     const apiKey = apiKeyOf(http, query);
-    early(http);
+    early(http, query);
     ready(routes.notReady);
     const asked = routes.authentication.accept(apiKey, http);
     const accepted = asked instanceof Promise ? await asked : asked;

@@ -18,9 +18,11 @@ import {
   studyHandler,
   withinLimits,
 } from '../study-request.ts';
+import { refuseBodyInstead, withBodyUnread } from '../unread-body.ts';
 
 export function randomizeParticipant(routes: StudyRoutes) {
-  const headersAreSound = (http: StudyRequest['http']) => {
+  const isWellFormed = (http: StudyRequest['http'], query: StudyRequest['query']) => {
+    refuseBodyInstead(http, query);
     idempotencyKeyOf(http);
     onBehalfOf(http);
   };
@@ -34,7 +36,7 @@ export function randomizeParticipant(routes: StudyRoutes) {
       const behalf = onBehalfOf(http);
       const unfit = lookAlikeProblems(query.get('id'), behalf);
       if (unfit.length > 0 && (await isUnknown(routes, request))) problems.push(...unfit);
-      const { id, levels } = view.newParticipant(query, problems);
+      const { id, levels } = withBodyUnread(http, () => view.newParticipant(query, problems));
       if (!withinLimits(accepted.key, study, levels))
         throw new HttpProblem(403, 'This API key is limited to other levels than these');
       const { keyId, user } = accepted.key;
@@ -56,7 +58,7 @@ export function randomizeParticipant(routes: StudyRoutes) {
       );
       return answer(request, shownScopes, routes.ledger, outcome, revision);
     },
-    headersAreSound,
+    isWellFormed,
   );
 }
 

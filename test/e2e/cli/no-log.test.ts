@@ -24,6 +24,7 @@ const NEED_A_LOG: readonly (readonly string[])[] = [
   ['verify'],
   ['explain', '--study', 'Sleep', '--id', '1'],
   ['bundle', '--study', 'Sleep'],
+  ['report', '--study', 'Sleep'],
   ['operations'],
   ['recover', '--reason', 'x', '--dry-run'],
   ['recover', '--reason', 'x', '--stopped'],

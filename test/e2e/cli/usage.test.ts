@@ -11,6 +11,7 @@ const COMMANDS = [
   ['keys', 'revoke'],
   ['verify'],
   ['bundle'],
+  ['report'],
   ['explain'],
   ['operations'],
   ['relay'],
@@ -32,6 +33,11 @@ describe.concurrent('urn', () => {
       expect(stdout.split('\n').length).toBeGreaterThan(5);
     },
   );
+
+  it('--help says where the documentation is', async () => {
+    const { stdout } = await urn(['--help']);
+    for (const place of ['/docs ', 'docs/ ', 'docs/studies-file.md ']) expect(stdout).toContain(`  ${place}`);
+  });
 
   it('names the environment variable of each option', async () => {
     const { stdout } = await urn(['serve', '--help']);

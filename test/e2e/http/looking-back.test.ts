@@ -314,6 +314,9 @@ describe('urn studies show', () => {
     const then = { state: 'open', participants: 3, revision: 3, balance: results, asOf };
     expect(await show('--revision', '3')).toMatchObject(then);
     expect(await show('--at', times[3] ?? '')).toMatchObject(then);
+    // A day is all of it.
+    const today = (times[6] ?? '').slice(0, 10);
+    expect(await show('--at', today)).toMatchObject({ participants: 5, asOf: { revision: 6 } });
   });
 
   it('shows people which revision that is, and when the next event was', async () => {
@@ -326,7 +329,8 @@ describe('urn studies show', () => {
   it.each([
     [['--revision', '7'], /is beyond the study, which is at revision 6/],
     [['--revision', 'x'], /is not a whole number/],
-    [['--at', '2026-01-01'], /is not an instant in UTC/],
+    [['--at', '2026-01'], /is not a day, or an instant in UTC/],
+    [['--at', '2001-01-01'], /is before the study/],
     [['--at', '2001-01-01T00:00Z'], /is before the study/],
     [['--revision', '1', '--at', '2999-01-01T00:00Z'], /cannot be used with/],
   ])('refuses %j with exit code 2', async (args, says) => {

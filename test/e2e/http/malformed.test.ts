@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, clientOf, rawAnswer, rawRequest } from '../../support/client.ts';
+import { ask, checked, clientOf, rawAnswer, rawRequest } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -228,6 +228,57 @@ describe('credentials', () => {
     });
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('API key stands where') });
     expect(answer.text).not.toContain(keys.full);
+  });
+});
+
+describe('a POST with its parameters in the body', () => {
+  const fields = { study: 'Ward', ward: 'a', id: 'in-the-body' };
+  const bodies: Record<string, [body: string | URLSearchParams | FormData, type?: string]> = {
+    'a form': [new URLSearchParams(fields)],
+    JSON: [JSON.stringify(fields), 'application/json'],
+    'a form of several parts': [formOf(fields)],
+    'a form with the key in it': [new URLSearchParams({ ...fields, api_key: 'urn_x' })],
+  };
+  function formOf(entries: Readonly<Record<string, string>>): FormData {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(entries)) form.set(name, value);
+    return form;
+  }
+  const send = async (query: string, body: string | URLSearchParams | FormData, type?: string) => {
+    const headers = { 'X-API-Key': keys.full, ...(type !== undefined && { 'Content-Type': type }) };
+    const response = await fetch(`${service.url}/study_participants?${query}`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    return checked(response.status, response.headers, await response.text());
+  };
+
+  it.each(Object.entries(bodies))('is told so: %s', async (_, [body, type]) => {
+    const { status, message } = await send('', body, type);
+    expect(status).toBe(400);
+    expect(message).toMatch(
+      /^The parameters are missing, and the body of the request is not read: .*curl: -G/,
+    );
+    expect((await send('study=Ward', body, type)).message).toBe(message);
+  });
+
+  it('in part, besides what is missing', async () => {
+    const { status, message } = await send('study=Ward&id=in-the-body', ...(bodies['JSON'] ?? ['']));
+    expect(status).toBe(400);
+    expect(message).toMatch(/^ward is missing \(allowed: "a", "b"\); the body of the request is not read: /);
+  });
+
+  it('besides those in the query is answered as without', async () => {
+    const { status, results } = await send(
+      'study=Ward&id=in-the-query&ward=a',
+      '{"id": "other"}',
+      'application/json',
+    );
+    expect([status, results[0].id]).toEqual([200, 'in-the-query']);
+    expect((await send('study=Ward&id=in-the-query&ward=a', '{}', 'application/json')).message).toBe(
+      'Participant in-the-query is already assigned',
+    );
   });
 });
 

@@ -49,6 +49,7 @@ describe('the frozen sample is explained', () => {
     const urn = { counts: [0, 0, 0], balls: [1, 1, 1], imbalance: 0, candidate: true };
     expect(explain(before, first)).toEqual({
       study: 'CHS JCOIN',
+      onBehalfOf: 'Dr. Müller',
       participantId: '001-0001',
       revision: 1,
       at: '2026-02-21T08:15:44.120Z',

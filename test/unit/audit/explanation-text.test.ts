@@ -14,7 +14,7 @@ function sample(): Explanation {
 describe('the text of an explanation', () => {
   it('of the frozen sample is', () => {
     expect(explanationText(sample())).toBe(`Why participant 001-0001 was assigned to MART
-Study CHS JCOIN. Randomized 2026-02-21T08:15:44.120Z by site-11, as revision 1 of the study; 0 participants before.
+Study CHS JCOIN. Randomized 2026-02-21T08:15:44.120Z by site-11, on behalf of Dr. Müller, as revision 1 of the study; 0 participants before.
 
 1. Urns: one for the level that this participant has of each factor
    Of treatment k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier
@@ -97,7 +97,7 @@ Compared with the record
 
   it('gives a terminal nothing to obey', () => {
     const text = explanationText({ ...sample(), user: 'a\u001b[2Jb\nc' });
-    expect(text).toContain('by a [2Jb c, as');
+    expect(text).toContain('by a [2Jb c, on');
     expect(text).not.toContain('\u001b');
   });
 });

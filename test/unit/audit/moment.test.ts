@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBeyond, parseInstant, parseRevision } from '../../../src/audit/moment.ts';
+import { isBeyond, parseDay, parseInstant, parseRevision } from '../../../src/audit/moment.ts';
 
 describe('a revision', () => {
   it.each([
@@ -44,6 +44,19 @@ describe('an instant', () => {
     'T09:00Z',
   ])('%j is none', (text) => {
     expect(parseInstant(text)).toBeUndefined();
+  });
+});
+
+describe('a day, where one is taken besides an instant,', () => {
+  it('is all of it, in UTC', () => {
+    expect(parseDay('2026-11-22', 'first')).toBe('2026-11-22T00:00:00.000Z');
+    expect(parseDay('2026-11-22', 'last')).toBe('2026-11-22T23:59:59.999Z');
+    for (const edge of ['first', 'last'] as const)
+      expect(parseDay('2026-11-22T09:00Z', edge)).toBe('2026-11-22T09:00:00.000Z');
+  });
+
+  it.each(['', '2026-02-29', '2026-11', '2026-11-22T', '22.11.2026', '2026-11-22 '])('%j is none', (text) => {
+    expect(parseDay(text, 'last')).toBeUndefined();
   });
 });
 

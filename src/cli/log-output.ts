@@ -1,0 +1,42 @@
+/** The log of a command that runs long: lines for people on a terminal, JSON for machines anywhere else. */
+import type { LogDescriptor } from 'pino';
+import { endLog, type Logger, logDestination, makeLogger } from '../logger.ts';
+import { printable } from '../text.ts';
+
+export interface LogOutput {
+  readonly logger: Logger;
+  /** Writes a last line, and waits until it is out, but not for long. */
+  end(last: string): Promise<void>;
+}
+
+export async function openLogOutput(level: string): Promise<LogOutput> {
+  if (process.stderr.isTTY) return onTerminal(level);
+  const out = logDestination();
+  const logger = makeLogger(level, out);
+  return { logger, end: (last) => endLog(logger, out, last) };
+}
+
+async function onTerminal(level: string): Promise<LogOutput> {
+  const { prettyFactory } = await import('pino-pretty');
+  const pretty = prettyFactory({
+    // What a name holds must not be obeyed, and colours would not be told from it.
+    colorize: false,
+    translateTime: 'SYS:HH:MM:ss',
+    hideObject: true,
+    messageFormat: line,
+  });
+  const logger = makeLogger(level, { write: (json) => process.stderr.write(printable(pretty(json))) });
+  return { logger, end: async (last) => logger.info(last) };
+}
+
+/** Members that stand elsewhere in the line. */
+const ELSEWHERE = new Set(['level', 'time', 'msg']);
+
+function line(log: LogDescriptor): string {
+  const members = Object.entries(log).filter(([name]) => !ELSEWHERE.has(name));
+  return [log['msg'], ...members.map(([name, value]) => `${name}=${shown(value)}`)].join('  ');
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value);
+}

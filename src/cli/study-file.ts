@@ -1,0 +1,75 @@
+/** What urn bundle and urn report share: a file about one study, made of its records. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { OpenLog } from '../app.ts';
+import type { BundleRequest } from '../bundle/bundle.ts';
+import { CONTENTS, type Content } from '../content.ts';
+import { openExisting } from './open-log.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { progress } from './output.ts';
+import { VERSION } from './version.ts';
+
+export interface FileOptions extends LogOptions {
+  study: string;
+  content: Content;
+  out?: string;
+  json?: boolean;
+}
+
+/** @param extension of the file, with its dot */
+export function fileCommand(name: string, extension: string): Command {
+  return logCommand(name)
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(
+      option('--content <what>', 'what it discloses of the sealed sections')
+        .choices(CONTENTS)
+        .default('full'),
+    )
+    .addOption(option('--out <file>', `the file to write (default: <study>-<content>${extension})`))
+    .addOption(jsonOption());
+}
+
+type Request = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
+
+/**
+ * Writes a file about a study, in the place that the options name, and tells of it.
+ * @throws UsageError when there is such a file already, or no such study; NoLogError
+ */
+export async function writeAbout<Written>(
+  { study, content, ...options }: FileOptions,
+  extension: string,
+  write: (log: OpenLog, request: Request) => Promise<Written>,
+  tell: (log: OpenLog, written: Written, file: string) => Promise<void>,
+): Promise<void> {
+  const out = resolve(options.out ?? `${fileNameOf(study)}-${content}${extension}`);
+  if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
+  const log = await openExisting(options);
+  const shown = progress('records written');
+  try {
+    const { store, identity, studies } = log;
+    const stream = studies.streamOf(study);
+    if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
+    const { show: onProgress } = shown;
+    const written = await write(log, { store, identity, stream, content, version: VERSION, out, onProgress });
+    shown.end();
+    await tell(log, written, out);
+  } finally {
+    await log.close();
+  }
+}
+
+async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+  for await (const page of pages) if (page.length > 0) return false;
+  return true;
+}
+
+/** The name of a study as part of a file's name. */
+function fileNameOf(study: string): string {
+  return (
+    study
+      .replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
+      .replace(/^[-.]+/, '')
+      .slice(0, 60) || 'study'
+  );
+}

@@ -1,0 +1,117 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf } from '../../support/client.ts';
+import { requiredPython } from '../../support/numpy.ts';
+import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
+import { BundleFiles } from '../audit/bundle-file.ts';
+
+const newFolder = temporaryFolders();
+const python = requiredPython('numpy') ?? '';
+const data = newFolder();
+const BEHALF = { 'X-On-Behalf-Of': Buffer.from('Dr. <b>Müller</b>').toString('latin1') };
+let service: Service;
+let auditor: string;
+
+beforeAll(async () => {
+  const keys = await issueKeys(data, { edc: ['edc'], auditor: ['auditor', '--scope', 'audit'] });
+  auditor = keys.auditor;
+  service = await serve({ data, studies: TRIALS });
+  const { randomize } = clientOf(service.url, keys.edc);
+  expect((await randomize('Sleep', '1', COOK, BEHALF)).status).toBe(200);
+  expect((await randomize('Sleep', '2', DUPAGE)).status).toBe(200);
+  await urnOk(['studies', 'pause', 'Sleep', '--reason', 'DSMB', '--data', data]);
+});
+afterAll(() => service.stop());
+
+const report = (...args: string[]) => urn(['report', '--study', 'Sleep', '--data', data, ...args]);
+
+describe('urn report', () => {
+  it.each(['full', 'open', 'blinded'] as const)(
+    'writes what a bundle of content %s has, as a file of its own',
+    async (content) => {
+      const folder = newFolder();
+      const [out, zip] = [join(folder, 'report.html'), join(folder, 'bundle.zip')];
+      const written = await report('--content', content, '--out', out);
+      expect(written).toMatchObject({ code: 0, stdout: `${out}\n` });
+      expect(statSync(out).mode & 0o777).toBe(0o600);
+      await urnOk(['bundle', '--study', 'Sleep', '--content', content, '--out', zip, '--data', data]);
+      const html = readFileSync(out, 'utf8');
+      expect(html).toBe(BundleFiles.unpack(python, zip).text('report.html'));
+      const isBlinded = content === 'blinded';
+      expect(/ZZTREAT[AB]/.test(html)).toBe(!isBlinded);
+      expect(/UNBLINDING MATERIAL/.test(written.stderr)).toBe(!isBlinded);
+    },
+  );
+
+  it('tells who did it, and on whose behalf', async () => {
+    const out = join(newFolder(), 'report.html');
+    await report('--content', 'blinded', '--out', out);
+    const rows = readFileSync(out, 'utf8').match(/<tr>.*<\/tr>/g) ?? [];
+    const last = (text: string) =>
+      rows.find((row) => row.includes(text))?.match(/<td[^>]*>[^<]*<\/td><\/tr>/)?.[0];
+    expect(last('"number">1</td><td>2')).toBe(
+      '<td>edc, on behalf of Dr. &lt;b&gt;Müller&lt;/b&gt;</td></tr>',
+    );
+    expect(last('"number">2</td><td>2')).toBe('<td>edc</td></tr>');
+    expect(last('paused: DSMB')).toMatch(/^<td>.* \(command line\)<\/td><\/tr>$/);
+  });
+
+  it('with arms is recorded as a balance that was shown, without them not', async () => {
+    const folder = newFolder();
+    const disclosed = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
+    const before = disclosed().length;
+    await report('--content', 'blinded', '--out', join(folder, 'blinded.html'));
+    expect(disclosed()).toHaveLength(before);
+    const { stdout } = await report('--content', 'open', '--json', '--out', join(folder, 'open.html'));
+    expect(JSON.parse(stdout)).toMatchObject({
+      study: 'Sleep',
+      content: 'open',
+      participants: 2,
+      revision: 3,
+    });
+    expect(
+      disclosed()
+        .slice(before)
+        .map(({ record }) => record.data),
+    ).toMatchObject([{ what: 'balance', study: 'Sleep', toRevision: 3 }]);
+  });
+
+  it('takes no other file’s place, and wants a study that there is', async () => {
+    const out = join(newFolder(), 'report.html');
+    writeFileSync(out, 'mine');
+    expect(await report('--out', out)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('exists already'),
+    });
+    expect(readFileSync(out, 'utf8')).toBe('mine');
+    const unknown = await urn(['report', '--study', 'Slep', '--data', data, '--out', `${out}.new`]);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('no study "Slep"') });
+  });
+});
+
+describe('the person behind a shared key', () => {
+  it('is told by an explanation, on the command line and over HTTP', async () => {
+    const explain = (...args: string[]) => urnOk(['explain', '--study', 'Sleep', '--data', data, ...args]);
+    expect(await explain('--id', '1')).toContain(' by edc, on behalf of Dr. <b>Müller</b>, as revision 1 ');
+    expect(JSON.parse(await explain('--id', '1', '--json')).onBehalfOf).toBe('Dr. <b>Müller</b>');
+    expect(await explain('--id', '2')).toContain(' by edc, as revision 2 ');
+    const { results } = await clientOf(service.url, auditor).explain('Sleep', '1');
+    expect(results).toMatchObject({ user: 'edc', on_behalf_of: 'Dr. <b>Müller</b>' });
+    expect((await clientOf(service.url, auditor).explain('Sleep', '2')).results).not.toHaveProperty(
+      'on_behalf_of',
+    );
+  });
+});
+
+it('a verification of a sound log ends with the sentence that nothing is wrong', async () => {
+  const { code, stdout } = await urn(['verify', '--data', data]);
+  expect(code).toBe(0);
+  expect(stdout.trimEnd().split('\n').at(-1)).toMatch(
+    /^RESULT: no fault was found in \d+ records of \d+ streams\. That nothing from outside was compared \(SELF-CONSISTENT ONLY\) is no failure\.$/,
+  );
+});

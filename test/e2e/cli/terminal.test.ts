@@ -1,0 +1,193 @@
+/** What reaches a terminal: lines for people, and nothing that the terminal would obey, whatever a log or a file holds. */
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openLog } from '../../../src/app.ts';
+import { writeArchive } from '../../../src/bundle/archive.ts';
+import { Database } from '../../../src/store/sqlite/library.ts';
+import { PROGRAM, serve, urn } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+/** Clears the screen, names the window, in seven and in eight bits; then what turns a line round, and what nobody sees. */
+const EVIL = 'x\u001b[2J\u001b]0;owned\u0007\u009b2J\u007f\u202ey\u200b';
+/** All but ends of lines, which `script` writes as \r\n. */
+const OBEYED = /(?![\r\n])[\p{Cc}\p{Cf}]/u;
+
+interface Running {
+  readonly output: () => string;
+  readonly ended: Promise<void>;
+  has(text: string): Promise<void>;
+  interrupt(): void;
+}
+
+/** The program on a pseudo-terminal: its stdout, stderr and stdin are one. */
+function onTerminal(args: readonly string[]): Running {
+  const quoted = [process.execPath, PROGRAM, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+  const child = spawn('script', ['-qec', quoted.join(' '), '/dev/null'], {
+    cwd: newFolder(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let output = '';
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const has = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => output.includes(text) && resolve();
+      child.stdout.on('data', look);
+      child.once('close', () => reject(new Error(`it ended without "${text}":\n${output}`)));
+      look();
+    });
+  // As a person does it: control and C.
+  return { output: () => output, ended, has, interrupt: () => child.stdin.write('\u0003') };
+}
+
+describe('urn serve on a terminal', () => {
+  it('logs lines for people, before and after what it says to them', async () => {
+    const { output, has, interrupt, ended } = onTerminal(['serve', '--data', newFolder(), '--port', '0']);
+    await has('More keys:');
+    const [, url = ''] = /The service is ready at (\S+);/.exec(output()) ?? [];
+    await fetch(`${url}/study_config?study=none`);
+    await has('route=/study_config');
+    interrupt();
+    await ended;
+    expect(output()).toMatch(
+      /^\[\d\d:\d\d:\d\d\] WARN: there was no log in \S+: a new one named "urn" has been begun\r$/m,
+    );
+    expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: ready {2}address=http:\S+ {2}logName=urn {2}/m);
+    expect(output()).toMatch(/INFO: request {2}method=GET {2}route=\/study_config {2}status=401 {2}ms=/);
+    expect(output()).toMatch(/INFO: stopped/);
+    expect(output()).not.toMatch(/^\{/m);
+    // The terminal shows ^C for what was typed.
+    expect(output()).not.toMatch(OBEYED);
+  });
+
+  it('logs JSON, line by line, where stderr is none', async () => {
+    const service = await serve({ data: newFolder() });
+    await service.stop();
+    const lines = service.output.stderr.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(expect.arrayContaining(['ready', 'stopped']));
+  });
+});
+
+describe('a log, and files, full of what a terminal obeys', () => {
+  const data = newFolder();
+  const files = newFolder();
+
+  /** As anybody could who owns the file: the names in it are checked where they come in, and not where they are read. */
+  beforeAll(async () => {
+    const operator = { cli: true, user: EVIL } as const;
+    const log = await openLog({ data }, operator);
+    await log.rebuild();
+    const factors = [{ name: EVIL, levels: [EVIL, 'b'] }];
+    const weights = { D: 'chisquare', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 } as const;
+    const configuration = {
+      name: EVIL,
+      mode: 'test' as const,
+      ...weights,
+      treatments: [EVIL, 'other'],
+      factors,
+    };
+    await log.studies.register(configuration, undefined, operator);
+    const issued = await log.keys.issue(
+      { user: EVIL, scopes: ['read', 'randomize'], studies: [EVIL] },
+      operator,
+    );
+    if ('refused' in issued) throw new Error(issued.refused);
+    const actor = { accessRevision: 0, keyId: issued.keyId, user: EVIL, onBehalfOf: EVIL };
+    const stream = log.studies.streamOf(EVIL);
+    for (const participantId of ['1', '1\u200b'])
+      await log.studies.submit(
+        stream,
+        { type: 'randomize', participantId, levels: [EVIL], user: EVIL },
+        actor,
+      );
+    await log.studies.submit(stream, { type: 'pause', reason: EVIL }, operator);
+    await log.keys.revoke(issued.keyId, EVIL, operator);
+    await log.close();
+    const db = new Database(join(data, 'urn.sqlite'));
+    const insert = db.prepare(
+      'INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, 0, ?, ?, zeroblob(32))',
+    );
+    const type = JSON.stringify({ type: EVIL, version: 1 });
+    insert.run(EVIL, Buffer.from('{}'), Buffer.from('{}'));
+    insert.run(`study-${EVIL}`, Buffer.from(type), Buffer.from('{}'));
+    db.close();
+    writeFileSync(
+      join(files, 'studies.yaml'),
+      `${JSON.stringify(EVIL)}:\n  treatments: [a]\n  ${JSON.stringify(EVIL)}: 1\n`,
+    );
+    writeFileSync(join(files, 'checkpoints'), `${EVIL}\n1\nAAAA\n\n— ${EVIL} AAAA\n`);
+    const manifest = JSON.stringify({ format: EVIL });
+    await writeArchive(
+      join(files, 'foreign.zip'),
+      [{ path: 'manifest.json', parts: () => [manifest] }],
+      () => undefined,
+    );
+  });
+
+  const file = (name: string) => join(files, name);
+  const COMMANDS: Record<string, () => string[]> = {
+    'keys list': () => ['keys', 'list', '--data', data],
+    'keys list as JSON': () => ['keys', 'list', '--json', '--data', data],
+    'keys add': () => ['keys', 'add', EVIL, '--data', data],
+    'keys add for a study': () => [
+      'keys',
+      'add',
+      'u',
+      '--study',
+      `${EVIL}.`,
+      '--where',
+      `${EVIL}=z`,
+      '--data',
+      data,
+    ],
+    'studies list': () => ['studies', 'list', '--data', data],
+    'studies show': () => ['studies', 'show', EVIL, '--data', data],
+    'studies pause': () => ['studies', 'pause', EVIL, '--reason', EVIL, '--data', data],
+    'studies show of none': () => ['studies', 'show', `${EVIL}.`, '--data', data],
+    'studies check': () => ['studies', 'check', '--studies', file('studies.yaml'), '--data', data],
+    explain: () => ['explain', '--study', EVIL, '--id', '1', '--data', data],
+    operations: () => ['operations', '--data', data],
+    verify: () => ['verify', '--data', data],
+    'verify as JSON': () => ['verify', '--json', '--data', data],
+    'verify with checkpoints': () => ['verify', '--data', data, '--checkpoint', file('checkpoints')],
+    'verify of a bundle': () => ['verify', '--bundle', file('foreign.zip')],
+    bundle: () => ['bundle', '--study', EVIL, '--data', data, '--out', file('bundle.zip')],
+    report: () => ['report', '--study', EVIL, '--data', data, '--out', file(`${EVIL}.html`)],
+    'recover --dry-run': () => ['recover', '--dry-run', '--reason', EVIL, '--data', data],
+    'signing-key show': () => ['signing-key', 'show', '--data', data],
+    copy: () => ['copy', '--dry-run', '--data', data, '--to', `sqlite:${file(EVIL)}`],
+    'serve in a folder of that name': () => ['serve', '--data', join(files, EVIL, EVIL), '--port', 'x'],
+    'a folder of that name': () => ['keys', 'list', '--data', EVIL],
+    'a command of that name': () => [EVIL],
+    'an option of that name': () => ['keys', 'list', `--${EVIL}`],
+    'a value that is none': () => ['serve', '--log-level', EVIL],
+  };
+
+  it.each(Object.entries(COMMANDS))('%s', async (_, args) => {
+    const { stdout, stderr } = await urn(args(), { cwd: files });
+    expect(stdout + stderr).not.toBe('');
+    expect(stdout + stderr).not.toMatch(OBEYED);
+    expect(`${stdout}${stderr}`).not.toContain('unexpected error');
+  });
+
+  it('shows what nobody sees', async () => {
+    const { stdout } = await urn(['keys', 'list', '--data', data]);
+    expect(stdout).toContain('\\u202ey\\u200b');
+    const json = await urn(['keys', 'list', '--json', '--data', data]);
+    expect(JSON.parse(json.stdout)[0].user).toBe(EVIL);
+  });
+
+  it('on a terminal, a service that cannot read its streams', async () => {
+    const { output, has, interrupt, ended } = onTerminal(['serve', '--data', data, '--port', '0']);
+    await has('serving at');
+    interrupt();
+    await ended;
+    expect(output()).toContain('a stream cannot be read any further');
+    expect(output()).not.toMatch(OBEYED);
+  });
+});
