@@ -11,6 +11,7 @@ import { type EventStoreDbAddress, type Host, readFiles } from './address.ts';
 import { Discovery, isSame, type Member } from './discovery.ts';
 import { CallError, withTimeout } from './errors.ts';
 import { Line } from './line.ts';
+import { withoutAddressAsName } from './server-name.ts';
 
 /** Times in ms. */
 export interface ConnectionTimes {
@@ -52,7 +53,7 @@ export class Connection {
       ...(numbers.gossipTimeout === undefined ? {} : { askMs: numbers.gossipTimeout * 1000 }),
     };
     this.#security = tls
-      ? credentials.createSsl(rootCertificate, userKeyFile, userCertFile)
+      ? withoutAddressAsName(credentials.createSsl(rootCertificate, userKeyFile, userCertFile))
       : credentials.createInsecure();
     const { keepAliveInterval = KEEP_ALIVE_MS, keepAliveTimeout = KEEP_ALIVE_MS } = numbers;
     this.#options = {

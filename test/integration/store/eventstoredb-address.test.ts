@@ -14,18 +14,23 @@ const scene = eventStoreDbScene();
 const credentials = { username: 'urn', password: 'p@ss:w/rd?&%é' };
 const folder = mkdtempSync(join(tmpdir(), 'urn-esdb-tls-'));
 const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+/** The same for an address. */
+const [addressKey, addressCert] = [join(folder, 'address-key.pem'), join(folder, 'address-cert.pem')];
 
 beforeAll(() => {
-  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const made = ['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
-  execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=DNS:localhost'], {
-    stdio: 'ignore',
-  });
+  makeCertificate(key, cert, 'DNS:localhost');
+  makeCertificate(addressKey, addressCert, 'IP:127.0.0.1');
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const secured = () =>
-  scene.server({ tls: { key: readFileSync(key), cert: readFileSync(cert) }, credentials });
+function makeCertificate(keyFile: string, certFile: string, name: string): void {
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const made = ['-keyout', keyFile, '-out', certFile, '-days', '2', '-subj', '/CN=server'];
+  execFileSync('openssl', [...request, ...made, '-addext', `subjectAltName=${name}`], { stdio: 'ignore' });
+}
+
+const secured = (keyFile = key, certFile = cert) =>
+  scene.server({ tls: { key: readFileSync(keyFile), cert: readFileSync(certFile) }, credentials });
 
 /** What a store at this address says when it appends and reads. */
 async function failuresAt(port: number, at: string): Promise<StoreError[]> {
@@ -44,6 +49,24 @@ describe('TLS and credentials of the connection string', () => {
     expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
     await heard.until(2);
+  });
+
+  it('open a server at an IP address that its certificate names, without a warning, and no other', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const atAddress = (port: number, ca: string) =>
+      `esdb://urn:${encodeURIComponent(credentials.password)}@127.0.0.1:${port}?tlsCAFile=${encodeURIComponent(ca)}`;
+    const server = await secured(addressKey, addressCert);
+    const store = scene.store(server, { at: atAddress(server.port, addressCert) });
+    expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual({ type: 'written' });
+    expect(texts(await readAll(store))).toEqual(['a0']);
+
+    const named = await secured();
+    for (const error of await failuresAt(named.port, atAddress(named.port, cert))) {
+      expect(error.failure).toBe('unavailable');
+      expect(error.message).toContain("IP: 127.0.0.1 is not in the cert's list");
+    }
+    expect(warned.mock.calls).toEqual([]);
+    warned.mockRestore();
   });
 
   it('that are wrong, or missing, are refused as that: nothing is written, and no password is quoted', async () => {
