@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Verifies a bundle of one randomized study without the software that made it.
 
-    python3 verify_bundle.py BUNDLE.zip [--trust KEY]... [--checkpoint FILE]...
+    python3 verify_bundle.py BUNDLE.zip [--trust KEY]... [--checkpoint FILE]... [--study-id ID]
 
-    --trust KEY        public key of the log (name+hash+base64), known to you from elsewhere
+    --trust KEY        public key of the log (name+hash+base64), or a file that holds it, known to
+                       you from elsewhere
     --checkpoint FILE  checkpoints kept elsewhere: signed notes, or receipts (a note in base64 on
                        one line)
+    --study-id ID      id of the study that the bundle must be of: the UUID in the origin of its
+                       receipts
 
 Exit codes: 0 nothing wrong was found, and what that proves is printed; 1 something is wrong;
 2 nothing was verified: wrong usage, no numpy, no bundle; 3 as 0, but a signature was NOT CHECKED,
@@ -15,19 +18,23 @@ Every random number comes from numpy's own PCG64 and Generator. The output is no
 unless the bundle is.
 """
 
-# The parts of this program follow the documents: the bundle and its records (docs/bundle.md), the
-# events and checkpoints (docs/event-log.md), the draw (docs/method.md).
+# The parts of this program follow the documents: the bundle (docs/bundle.md), the records, events
+# and checkpoints (docs/event-log.md), the draw (docs/method.md).
 
 import argparse
+import array
 import base64
+import collections
+import datetime
 import hashlib
 import json
+import os
 import re
 import sys
 import uuid
 import zipfile
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 try:
     import numpy
@@ -36,11 +43,15 @@ except ImportError as missing:
     print(f"nothing was verified: {missing!r}", file=sys.stderr)
     sys.exit(2)
 
-FORMAT = "urn-bundle@1"
+Json = Dict[str, Any]
 
 
 class Divergence(Exception):
     """A record is not what it should be."""
+
+
+class NothingVerified(Exception):
+    """What was given cannot be verified at all."""
 
 
 def printable(text: Any) -> str:
@@ -67,7 +78,7 @@ def expect_that(what: str, is_so: bool) -> None:
 
 
 def canonical(value: Any) -> str:
-    """RFC 8785. Python sorts names by code point; for the names that a log uses, that is the same."""
+    """RFC 8785. Python sorts names by code point, which for those of a log is the same."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -76,7 +87,7 @@ def parse_integer(digits: str) -> Optional[int]:
     return number if number is not None and abs(number) < 2**53 else None
 
 
-def parse_canonical(what: str, data: bytes) -> Dict[str, Any]:
+def parse_canonical(what: str, data: bytes) -> Json:
     """An object in canonical JSON without floats. What can be read in two ways proves nothing."""
     value = json.loads(
         data.decode("utf-8"),
@@ -89,82 +100,84 @@ def parse_canonical(what: str, data: bytes) -> Dict[str, Any]:
     return value
 
 
-# ---- The bundle and its records (docs/bundle.md) ------------------------------------------------
+# ---- The bundle (docs/bundle.md) ----------------------------------------------------------------
+
+FORMAT = "urn-bundle@1"
+CONTENTS = ("full", "open", "blinded")
+OTHER_FILES = (
+    "checkpoints.txt",
+    "configuration.json",
+    "manifest.json",
+    "public-key.txt",
+    "report.html",
+    "README.txt",
+    "verify_bundle.py",
+)
 
 
 @dataclass
 class Bundle:
     archive: zipfile.ZipFile
-    content: str  # full, open or blinded
+    content: str
     study_stream: str
-    sha256_by_path: Dict[str, str]  # as manifest.json lists them
+    listed: List[Tuple[str, str]]  # path and SHA-256 of each file in manifest.json
+
+    def streams(self) -> List[str]:
+        return ["log", "access", self.study_stream]
 
     def read(self, path: str) -> bytes:
-        return self.archive.read(path)
+        return self.archive.read(path) if path in self.archive.namelist() else b""
+
+    def lines(self, stream: str) -> Any:
+        """The lines of a file of records, with their line feeds."""
+        path = records_file(stream)
+        return self.archive.open(path) if path in self.archive.namelist() else []
+
+
+def records_file(stream: str) -> str:
+    return f"records/{stream}.txt"
 
 
 def open_bundle(file: str) -> Bundle:
     archive = zipfile.ZipFile(file)
     manifest = json.loads(archive.read("manifest.json"))
     if manifest["format"] != FORMAT:
-        raise ValueError(f"the format is {manifest['format']!r}, and this program reads {FORMAT}")
-    if manifest["content"] not in ("full", "open", "blinded"):
-        raise ValueError(f"there is no content {manifest['content']!r}")
-    return Bundle(
-        archive=archive,
-        content=manifest["content"],
-        study_stream=manifest["study"]["stream"],
-        sha256_by_path={each["path"]: each["sha256"] for each in manifest["files"]},
-    )
+        raise NothingVerified(f"its format is {manifest['format']!r}, and this reads {FORMAT}")
+    stream = manifest["study"]["stream"]
+    if manifest["content"] not in CONTENTS or not re.fullmatch("study-[^/]+", stream):
+        raise NothingVerified("its manifest.json is not one of a bundle")
+    listed = [(each["path"], each["sha256"]) for each in manifest["files"]]
+    return Bundle(archive, manifest["content"], stream, listed)
 
 
 def check_files(bundle: Bundle) -> List[str]:
     """The manifest guards against damage, not against people."""
     failures = []
-    present = bundle.archive.namelist()
-    for path in sorted({*bundle.sha256_by_path, *present} - {"manifest.json"}):
+    records = [records_file(stream) for stream in bundle.streams()]
+    present, listed = bundle.archive.namelist(), dict(bundle.listed)
+    for path in sorted({*listed, *present} - {"manifest.json"}):
         digest = hashlib.sha256()
+        line = b""
         if path in present:
-            for piece in bundle.archive.open(path):
-                digest.update(piece)
-        if digest.hexdigest() != bundle.sha256_by_path.get(path):
+            for line in bundle.archive.open(path):
+                digest.update(line)
+        if path not in present or digest.hexdigest() != listed.get(path):
             failures.append(f"{printable(path)} is not what manifest.json lists")
+        elif path not in OTHER_FILES and path not in records:
+            failures.append(f"{printable(path)} is no file of a bundle")
+        elif path in records and line and not line.endswith(b"\n"):
+            failures.append(f"{printable(path)} does not end with a line feed")
+    for path in [*records, "checkpoints.txt", "configuration.json"]:
+        if path not in present and path not in listed:
+            failures.append(f"{printable(path)} is missing")
     if len(set(present)) < len(present):
         failures.append("a file stands twice in the archive")
+    if len(listed) < len(bundle.listed):
+        failures.append("a file stands twice in manifest.json")
     return failures
 
 
-def disclosed_sections(content: str, stream: str, seals: Dict[str, str]) -> List[str]:
-    """Names of the sealed sections that a record must have with it."""
-    if not stream.startswith("study-"):
-        return []
-    if content == "full":
-        return sorted(seals)
-    return [name for name in ("allocation",) if content == "open" and name in seals]
-
-
-def check_line(
-    line: bytes, stream: str, revision: int, log_id: str, content: str
-) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """What every record must be, whatever it says. Returns the record and its sealed sections."""
-    leaf, text, sealed = line[:-1].split(b"\t")
-    expect("leaf", leaf_hash(text).hex(), leaf.decode())
-    record = parse_canonical("record", text)
-    sections = parse_canonical("sealed sections", sealed)
-    expect("stream", stream, record["stream"])
-    expect("revision", revision, record["revision"])
-    expect("version", 1, record["version"])
-    expect("log", log_id, record["log"])
-    expect_that("seals: an object", isinstance(record["seals"], dict))
-    disclosed = disclosed_sections(content, stream, record["seals"])
-    expect("names of sealed sections", disclosed, sorted(sections))
-    for name, section in sections.items():
-        seal = sha256(canonical(section).encode("utf-8")).hex()
-        expect(f"seals.{name}", seal, record["seals"][name])
-    return record, sections
-
-
-# ---- The tree (docs/event-log.md; RFC 6962 section 2.1) -----------------------------------------
+# ---- Records (docs/event-log.md) ----------------------------------------------------------------
 
 
 def sha256(data: bytes) -> bytes:
@@ -173,6 +186,243 @@ def sha256(data: bytes) -> bytes:
 
 def leaf_hash(record: bytes) -> bytes:
     return sha256(b"\x00" + record)
+
+
+def is_withheld(stream: str, line: bytes) -> bool:
+    """A record of `access` of which the bundle holds the leaf alone."""
+    return stream == "access" and re.fullmatch(b"[0-9a-f]{64}\t\t", line) is not None
+
+
+def disclosed_sections(content: str, stream: str, seals: Json) -> List[str]:
+    """Names of the sealed sections that a record must have with it."""
+    if not stream.startswith("study-") or content == "blinded":
+        return []
+    return sorted(seals) if content == "full" else sorted({"allocation"} & set(seals))
+
+
+def check_line(
+    line: bytes, stream: str, revision: int, log_id: Optional[str], content: str
+) -> Tuple[Json, Json]:
+    """What every record must be, whatever it says. Returns the record and its sealed sections."""
+    leaf, text, sealed = line.split(b"\t")
+    expect("leaf", leaf_hash(text).hex(), leaf.decode())
+    record = parse_canonical("record", text)
+    sections = parse_canonical("sealed sections", sealed)
+    check_shape("record", RECORD, record)
+    check_shape("actor", PERSON if "cli" in record["actor"] else KEY, record["actor"])
+    expect("stream", stream, record["stream"])
+    expect("revision", revision, record["revision"])
+    if log_id is not None:
+        expect("log", log_id, record["log"])
+    event = EVENTS.get(record["type"])
+    expect_that("type: an event that this program knows", event is not None)
+    check_shape("data", event.data, record["data"])
+    check_shape("seals", {name: SEAL for name in event.sections}, record["seals"])
+    disclosed = disclosed_sections(content, stream, record["seals"])
+    expect("names of sealed sections", disclosed, sorted(sections))
+    for name, section in sections.items():
+        seal = sha256(canonical(section).encode("utf-8")).hex()
+        expect(f"seals.{name}", seal, record["seals"][name])
+        shape = event.sections.get(name) or event.sections[f"{name}?"]
+        check_shape(name, {**shape, "salt": SALT}, section)
+    return record, sections
+
+
+# ---- The shapes of events (docs/event-log.md) ---------------------------------------------------
+#
+# A shape is a Kind, a list of some length, or an object: a dictionary whose names are all that may
+# be there. A name that ends with "?" may be left out.
+
+
+class Kind(NamedTuple):
+    description: str
+    accepts: Callable[[Any], bool]
+
+
+class ListOf(NamedTuple):
+    least: int
+    shape: Any
+
+
+class Event(NamedTuple):
+    data: Json
+    sections: Json
+
+
+def check_shape(where: str, shape: Any, value: Any) -> None:
+    if isinstance(shape, Kind):
+        expect_that(f"{where}: {shape.description}", shape.accepts(value))
+    elif isinstance(shape, ListOf):
+        is_list = isinstance(value, list) and len(value) >= shape.least
+        expect_that(f"{where}: a list of at least {shape.least}", is_list)
+        for place, element in enumerate(value):
+            check_shape(f"{where}[{place}]", shape.shape, element)
+    else:
+        expect_that(f"{where}: an object", isinstance(value, dict))
+        shape_by_name = {name.rstrip("?"): each for name, each in shape.items()}
+        needed = {name for name in shape if not name.endswith("?")}
+        missing, unknown = needed - set(value), set(value) - set(shape_by_name)
+        expect(f"{where}: members that are missing", [], sorted(missing))
+        expect(f"{where}: members that do not belong there", [], sorted(unknown))
+        for name, member in value.items():
+            check_shape(f"{where}.{name}", shape_by_name[name], member)
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def matches(pattern: str) -> Callable[[Any], bool]:
+    compiled = re.compile(pattern)
+    return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
+
+
+def is_instant(value: Any) -> bool:
+    if not matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")(value):
+        return False
+    try:
+        return bool(milliseconds(value) or True)
+    except ValueError:
+        return False
+
+
+def milliseconds(instant: str) -> int:
+    """Since 1970, as a UUID of version 7 counts."""
+    parsed = datetime.datetime.strptime(instant, "%Y-%m-%dT%H:%M:%S.%fZ")
+    return (parsed - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
+
+
+def one_of(*values: Any) -> Kind:
+    texts = [canonical(value) for value in values]
+    return Kind("one of " + ", ".join(texts), lambda value: canonical(value) in texts)
+
+
+ANYTHING = Kind("anything", lambda value: True)
+TEXT = Kind("a text", lambda value: isinstance(value, str))
+NAME = Kind("a text that is not empty", lambda value: isinstance(value, str) and value != "")
+COUNT = Kind("an integer, 0 or more", lambda value: is_integer(value) and value >= 0)
+POSITIVE = Kind("an integer, 1 or more", lambda value: is_integer(value) and value >= 1)
+UINT32 = Kind("an integer of 32 bits", lambda value: is_integer(value) and 0 <= value < 2**32)
+DIGITS = Kind("decimal digits", matches("[0-9]+"))
+DIGITS_128_BIT = Kind("at most 39 decimal digits", matches("[0-9]{1,39}"))
+SALT = Kind("32 hex digits in lower case", matches("[0-9a-f]{32}"))
+SEAL = Kind("64 hex digits in lower case", matches("[0-9a-f]{64}"))
+ROOT = Kind("base64 of 32 bytes", matches("[A-Za-z0-9+/]{43}="))
+INSTANT = Kind("an instant in UTC with milliseconds", is_instant)
+UUID = Kind(
+    "a UUID",
+    matches("(?i)[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
+)
+LOG_NAME = Kind(
+    "1 to 64 characters without white space, control characters and +",
+    lambda value: NAME.accepts(value)
+    and len(value) <= 64
+    and not re.search(r"[\s\x00-\x1f\x7f-\x9f+]", value),
+)
+
+PERSON = {"cli": one_of(True), "user": TEXT}
+KEY = {"keyId": TEXT, "user": TEXT, "accessRevision": COUNT, "onBehalfOf?": TEXT}
+RECORD = {
+    "actor": ANYTHING,
+    "at": INSTANT,
+    "data": ANYTHING,
+    "id": UUID,
+    "log": UUID,
+    "revision": COUNT,
+    "seals": ANYTHING,
+    "stream": TEXT,
+    "type": TEXT,
+    "version": one_of(1),
+}
+
+SIGNED = {"recovery": COUNT, "size": POSITIVE, "root": ROOT}
+LEVEL = {"factor": NAME, "level": NAME}
+STATE = {
+    "bit_generator": one_of("PCG64"),
+    "has_uint32": one_of(0, 1),
+    "state": {"inc": DIGITS_128_BIT, "state": DIGITS_128_BIT},
+    "uinteger": UINT32,
+}
+CONFIGURATION = {
+    "name": NAME,
+    "mode": one_of("test", "live"),
+    "D": one_of("range", "variance", "chisquare"),
+    "urnSelection": one_of("method1"),
+    "w": POSITIVE,
+    "alpha": COUNT,
+    "beta": COUNT,
+    "treatments": ListOf(2, NAME),
+    "factors": ListOf(1, {"name": NAME, "levels": ListOf(1, NAME)}),
+    "idPattern?": TEXT,
+    "targetEnrollment?": COUNT,
+}
+EVENTS = {
+    # log
+    "LogCreated": Event({"logId": UUID, "logName": LOG_NAME, "publicKey": NAME}, {}),
+    "SigningKeyRotated": Event({"publicKey": NAME, "endorsement": NAME, "reason": NAME}, {}),
+    "LogRecovered": Event(
+        {
+            "recovery": POSITIVE,
+            "reason": NAME,
+            "streams": ListOf(1, {"stream": NAME, "kept": COUNT, "signed?": SIGNED}),
+        },
+        {"studies": {}},
+    ),
+    # every stream; CopyAborted in log alone
+    "LogMoved": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
+    "LogReopened": Event({"move": UUID}, {}),
+    "LogArrived": Event({"move": UUID, "from": NAME}, {}),
+    "CopyAborted": Event({"move": UUID, "reason?": NAME}, {}),
+    # access
+    "ApiKeyIssued": Event(
+        {
+            "keyId": NAME,
+            "user": NAME,
+            "scopes": ListOf(1, one_of("blinded", "read", "randomize", "audit")),
+            "studies?": ListOf(1, NAME),
+            "where?": ListOf(1, {"factor": NAME, "levels": ListOf(1, NAME)}),
+            "expiresAt?": INSTANT,
+            "allowPrediction?": one_of(True),
+        },
+        {"credential": {}},
+    ),
+    "ApiKeyRevoked": Event({"keyId": NAME, "reason?": NAME}, {}),
+    # a study
+    "StudyRegistered": Event(
+        {
+            "studyId": UUID,
+            "configuration": CONFIGURATION,
+            "seedSource": one_of("configured", "drawn"),
+            "seedWeak": one_of(True, False),
+            "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1)},
+        },
+        {"generator": {"seed": DIGITS, "bgState": STATE}},
+    ),
+    "ParticipantRandomized": Event(
+        {"participantId": NAME, "levels": ListOf(1, LEVEL)},
+        {
+            "allocation": {"treatment": NAME},
+            "draw": {
+                "bgStateBefore": STATE,
+                "bgStateAfter": STATE,
+                "candidates": ListOf(1, NAME),
+                "selectedFactor": NAME,
+                "counts": ListOf(2, COUNT),
+                "balls": ListOf(2, COUNT),
+                "uniform53": COUNT,
+            },
+            "request?": {"idempotencyKey": NAME},
+        },
+    ),
+    "StudyPaused": Event({"reason": NAME}, {}),
+    "StudyResumed": Event({"reason": NAME}, {}),
+    "StudyRecovered": Event(
+        {"recovery": POSITIVE, "kept": COUNT, "signed?": SIGNED},
+        {"generator": {"seed": DIGITS, "bgState": STATE}},
+    ),
+}
+
+# ---- The tree (docs/event-log.md; RFC 6962 section 2.1) -----------------------------------------
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
@@ -204,91 +454,191 @@ class Tree:
         return base64.b64encode(whole).decode()
 
 
-# ---- Checkpoints (docs/event-log.md; C2SP tlog-checkpoint and signed-note) ----------------------
-
-RECEIPT = re.compile("^[A-Za-z0-9+/]{120,}={0,2}$", re.MULTILINE)
-NOTE = re.compile(
-    r"([^\n\r]+\n(?:0|[1-9][0-9]{0,15})\n(?:[^\n\r]+\n)+)"  # origin, size, root
-    r"\n((?:— [^ \n\r]+ [^ \n\r]+\n)+)"  # an empty line, and the signatures
-)
+# ---- Keys and checkpoints (docs/event-log.md; C2SP signed-note and tlog-checkpoint) -------------
 
 
-@dataclass
-class VerifierKey:
+class VerifierKey(NamedTuple):
     name: str
     key_id: str
     public_key: bytes
     text: str
 
 
-def parse_key(text: str) -> VerifierKey:
-    name, key_id, encoded = text.strip().split("+", 2)
-    # 0x01 for Ed25519, then 32 bytes
-    return VerifierKey(name, key_id, base64.b64decode(encoded)[1:], text.strip())
+class Signature(NamedTuple):
+    key_name: str
+    key_id: str
+    signature: bytes
 
 
-@dataclass
-class Checkpoint:
+class Checkpoint(NamedTuple):
     where: str
     is_kept: bool  # it did not come with the bundle
-    stream: Optional[str]  # None: of another log
-    recovery: int
+    origin: str
     size: int
     root: str
     body: bytes  # what is signed
-    signatures: List[Tuple[str, str, bytes]]  # name and id of the key, signature
+    signatures: List[Signature]
 
 
-def parse_signature(line: str) -> Tuple[str, str, bytes]:
-    _, name, encoded = line.split(" ")
-    decoded = base64.b64decode(encoded)
-    return name, decoded[:4].hex(), decoded[4:]
+def decode_base64(text: str) -> Optional[bytes]:
+    """One text for each sequence of bytes. Python's own decoder takes several."""
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return decoded if base64.b64encode(decoded).decode() == text else None
 
 
-def read_checkpoints(data: bytes, file: str, is_kept: bool, log_name: str) -> List[Checkpoint]:
-    text = RECEIPT.sub(lambda line: base64.b64decode(line[0]).decode("utf-8"), data.decode("utf-8"))
-    expect(f"{file}, besides signed checkpoints", "", NOTE.sub("", text).strip())
+def parse_key(text: str) -> Optional[VerifierKey]:
+    """A verifier key: <name>+<key id>+<base64 of 0x01 (Ed25519) and 32 bytes>."""
+    parts = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+(.+)", text)
+    typed = decode_base64(parts[3]) if parts else None
+    if parts is None or typed is None or len(typed) != 33 or typed[0] != 1:
+        return None
+    if sha256(f"{parts[1]}\n".encode("utf-8") + typed)[:4].hex() != parts[2]:
+        return None
+    return VerifierKey(parts[1], parts[2], typed[1:], text)
+
+
+def read_trusted_key(given: str) -> VerifierKey:
+    """From the command line: a verifier key, or a file that holds one."""
+    text = given
+    if os.path.exists(given):
+        with open(given, encoding="utf-8") as file:
+            text = file.read().strip()
+    key = parse_key(text)
+    if key is None:
+        raise NothingVerified("what --trust names is no verifier key, nor a file that holds one")
+    return key
+
+
+def split_notes(data: bytes, file: str) -> List[str]:
+    """Signed notes with an empty line between two, or a line of base64 for each."""
+    lines = data.decode("utf-8").split("\n")
+    notes = []
+    start = 0
+    while start < len(lines):
+        decoded = decode_base64(lines[start])
+        if lines[start] == "":
+            start += 1
+        elif decoded is not None and "\n\n— ".encode("utf-8") in decoded:
+            notes.append(decoded.decode("utf-8"))
+            start += 1
+        else:
+            end = end_of_note(lines, start)
+            if end is None:
+                raise NothingVerified(f"{file}:{start + 1} is the beginning of no signed note")
+            notes.append("\n".join(lines[start:end]) + "\n")
+            start = end
+    return notes
+
+
+def end_of_note(lines: List[str], start: int) -> Optional[int]:
+    """The place behind the last of the signatures that follow the first empty line."""
+    if "" not in lines[start:]:
+        return None
+    signatures = lines.index("", start) + 1
+    end = signatures
+    while end < len(lines) and lines[end].startswith("— "):
+        end += 1
+    return end if end > signatures and end < len(lines) and lines[end] == "" else None
+
+
+def parse_signature(line: str) -> Optional[Signature]:
+    parts = re.fullmatch("— ([^ ]+) ([^ ]+)", line)
+    decoded = decode_base64(parts[2]) if parts else None
+    if parts is None or decoded is None or len(decoded) <= 4:
+        return None
+    return Signature(parts[1], decoded[:4].hex(), decoded[4:])
+
+
+def parse_note(note: str) -> Optional[Tuple[str, List[Signature]]]:
+    """The text that is signed, and its signatures."""
+    text, separator, rest = note.rpartition("\n\n")
+    if not separator or not rest.endswith("\n") or re.search(r"[\x00-\x09\x0b-\x1f]", note):
+        return None
+    signatures = [parse_signature(line) for line in rest[:-1].split("\n")]
+    known = [each for each in signatures if each is not None]
+    return (text + "\n", known) if len(known) == len(signatures) else None
+
+
+def read_checkpoints(data: bytes, file: str, is_kept: bool) -> List[Checkpoint]:
+    """All checkpoints in a file: one that is left out would look as if it had been compared."""
     checkpoints = []
-    for number, (body, signatures) in enumerate(NOTE.findall(text), 1):
-        origin, size, root = body.split("\n")[:3]
-        place = re.fullmatch(re.escape(log_name) + "/([^/]+)(?:/([1-9][0-9]*))?", origin)
-        checkpoints.append(
-            Checkpoint(
-                where=printable(f"{file} number {number}, {origin}"),
-                is_kept=is_kept,
-                stream=place[1] if place else None,
-                recovery=int(place[2] or 0) if place else 0,
-                size=int(size),
-                root=root,
-                body=body.encode("utf-8"),
-                signatures=[parse_signature(line) for line in signatures.splitlines()],
-            )
+    for number, note in enumerate(split_notes(data, file), 1):
+        parsed = parse_note(note)
+        lines = parsed[0].split("\n")[:-1] if parsed else []
+        is_checkpoint = (
+            len(lines) >= 3
+            and "" not in lines
+            and re.fullmatch("0|[1-9][0-9]{0,15}", lines[1]) is not None
+            and int(lines[1]) < 2**53
+            and len(decode_base64(lines[2]) or b"") == 32
         )
+        if parsed is None or not is_checkpoint:
+            raise NothingVerified(f"{file}: note number {number} is no checkpoint")
+        where = printable(f"{file} number {number}, {lines[0]}")
+        body, signatures = parsed[0].encode("utf-8"), parsed[1]
+        checkpoints.append(
+            Checkpoint(where, is_kept, lines[0], int(lines[1]), lines[2], body, signatures)
+        )
+    if not checkpoints and (is_kept or data):
+        raise NothingVerified(f"{file} holds no checkpoint")
     return checkpoints
 
 
-def check_signature(checkpoint: Checkpoint, keys: List[VerifierKey]) -> str:
-    """Ed25519 over the text of the note: good, NOT SIGNED BY A TRUSTED KEY, FORGED, NOT CHECKED."""
+def parse_origin(log_name: str, origin: str) -> Tuple[Optional[str], int]:
+    """The stream that an origin names (None: of another log), and the recovery of the log."""
+    place = re.fullmatch(re.escape(log_name) + "/([^/]+)(?:/([1-9][0-9]{0,14}))?", origin)
+    return (place[1], int(place[2] or 0)) if place else (None, 0)
+
+
+def check_signature(body: bytes, signatures: List[Signature], keys: List[VerifierKey]) -> str:
+    """Ed25519: good, NOT SIGNED BY A TRUSTED KEY, FORGED in the name of one, or NOT CHECKED."""
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError:
         return "NOT CHECKED"
     is_signed = False
-    for name, key_id, signature in checkpoint.signatures:
+    for key_name, key_id, signature in signatures:
         for key in keys:
-            if (key.name, key.key_id) != (name, key_id):
+            if (key.name, key.key_id) != (key_name, key_id):
                 continue
             is_signed = True
             try:
-                public_key = Ed25519PublicKey.from_public_bytes(key.public_key)
-                public_key.verify(signature, checkpoint.body)
+                Ed25519PublicKey.from_public_bytes(key.public_key).verify(signature, body)
             except (InvalidSignature, ValueError):
                 return "FORGED"
     return "good" if is_signed else "NOT SIGNED BY A TRUSTED KEY"
 
 
-# ---- The events (docs/event-log.md) -------------------------------------------------------------
+# ---- What the records said so far ---------------------------------------------------------------
+
+
+class Repetitions:
+    """Sixteen bytes of each of many values, to find the first that came before. With what sorting
+    takes, that is 40 bytes of memory for each."""
+
+    def __init__(self) -> None:
+        self.values = bytearray()
+        self.revisions = array.array("L" if array.array("I").itemsize < 4 else "I")
+
+    def add(self, value: bytes, revision: int) -> None:
+        self.values += value[:16]
+        self.revisions.append(revision)
+
+    def first(self) -> Optional[int]:
+        """The revision of the first value that an earlier one equals."""
+        if len(self.revisions) < 2:
+            return None
+        values = numpy.frombuffer(self.values, dtype="S16")
+        in_order = numpy.sort(values)
+        if not (in_order[1:] == in_order[:-1]).any():
+            return None
+        order = numpy.argsort(values, kind="stable")
+        repeats = order[1:][values[order[1:]] == values[order[:-1]]]
+        return self.revisions[int(repeats.min())]
 
 
 @dataclass
@@ -297,30 +647,48 @@ class History:
 
     content: str
     # log
+    log_name: str = ""
     log_keys: List[VerifierKey] = field(default_factory=list)
+    unchecked_endorsements: int = 0
     # By stream: what was kept of it, as each recovery says.
-    recoveries: Dict[str, List[Dict[str, Any]]] = field(default_factory=lambda: {"log": []})
+    recoveries: Dict[str, List[Json]] = field(default_factory=lambda: {"log": []})
     # Stream, type and move of each event of a move of the log.
     moves: Set[Tuple[str, str, str]] = field(default_factory=set)
     # By stream: the move that closed it, or GIVEN_UP.
     closed_by: Dict[str, str] = field(default_factory=dict)
     # access. None: it diverges, so that nobody can be judged.
-    api_keys: Optional[Dict[str, Dict[str, Any]]] = field(default_factory=dict)
+    api_keys: Optional[Dict[str, Json]] = field(default_factory=dict)
+    # When each record was written; of one that is withheld, the last known time before it.
+    access_times: List[int] = field(default_factory=list)
     # The study.
-    configuration: Optional[Dict[str, Any]] = None
+    configuration: Optional[Json] = None
     next_types: Tuple[str, ...] = ("StudyRegistered",)
     participant_ids: Set[str] = field(default_factory=set)
+    idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)
     # By factor and level: participants by treatment.
     counts: Dict[str, Dict[str, List[int]]] = field(default_factory=dict)
     generator: Any = None  # numpy.random.Generator; None: its states are withheld
     drawn: int = 0
+    # By stream and kind: of the first its revision and text, and how many there are.
+    warnings: Dict[Tuple[str, str], Tuple[str, int]] = field(default_factory=dict)
 
+    def warn(self, record: Json, kind: str, text: str) -> None:
+        first = f"{printable(record['stream'])}, revision {record['revision']}: {text}"
+        known, count = self.warnings.get((record["stream"], kind), (first, 0))
+        self.warnings[record["stream"], kind] = (known, count + 1)
+
+
+# ---- log, and the moves of the log (docs/event-log.md) ------------------------------------------
 
 GIVEN_UP = "given up"
 MOVE_TYPES = ("LogMoved", "LogReopened", "LogArrived", "CopyAborted")
 
 
-def take_move(history: History, record: Dict[str, Any]) -> bool:
+def expect_person(record: Json) -> None:
+    expect_that("actor: a person at the command line", "cli" in record["actor"])
+
+
+def take_move(history: History, record: Json) -> bool:
     """Whether a record is of a move of the log: behind LogMoved nothing may follow but its end."""
     stream, kind, move = record["stream"], record["type"], record["data"].get("move")
     closed_by = history.closed_by.get(stream)
@@ -338,6 +706,7 @@ def take_move(history: History, record: Dict[str, Any]) -> bool:
     is_of_log = stream == "log" or ("log", kind, move) in history.moves
     is_new = (stream, kind, move) not in history.moves
     expect_that("data.move: new, and in log as here", is_of_log and is_new)
+    expect_person(record)
     history.moves.add((stream, kind, move))
     if kind == "LogMoved":
         history.closed_by[stream] = move
@@ -348,34 +717,151 @@ def take_move(history: History, record: Dict[str, Any]) -> bool:
     return True
 
 
-def take_log_record(history: History, record: Dict[str, Any], _: Dict[str, Any]) -> None:
+def take_log_record(history: History, record: Json, _: Json) -> None:
     kind, data = record["type"], record["data"]
     if record["revision"] == 0:
         expect("type", "LogCreated", kind)
-    elif kind not in ("LogRecovered", "SigningKeyRotated"):
+        expect("data.logId", record["log"], data["logId"])
+        history.log_name = data["logName"]
+        history.log_keys.append(key_of_log(history, data))
+    elif kind == "SigningKeyRotated":
+        take_rotation(history, record)
+    elif kind == "LogRecovered":
+        take_log_recovery(history, record)
+    else:
         expect("type", "LogRecovered or SigningKeyRotated", kind)
-    if kind != "LogRecovered":
-        history.log_keys.append(parse_key(data["publicKey"]))
-        return
-    # No study: what is said of those is sealed, and StudyRecovered repeats it.
+
+
+def key_of_log(history: History, data: Json) -> VerifierKey:
+    key = parse_key(data["publicKey"])
+    is_of_log = key is not None and key.name == history.log_name
+    expect_that("data.publicKey: a verifier key that bears the name of the log", is_of_log)
+    return key
+
+
+def take_rotation(history: History, record: Json) -> None:
+    """Another key signs from here on, and the one before endorses it."""
+    data = record["data"]
+    expect_person(record)
+    key = key_of_log(history, data)
+    expect_that("data.publicKey: new", key not in history.log_keys)
+    text = f"{history.log_name}/signing-key\n{record['log']}\n{key.text}\n"
+    note = parse_note(data["endorsement"])
+    expect("data.endorsement: its text", text, note[0] if note else None)
+    signature = check_signature(text.encode("utf-8"), note[1], history.log_keys[-1:])
+    if signature == "NOT CHECKED":
+        history.unchecked_endorsements += 1
+    else:
+        expect("data.endorsement: signed by the key before", "good", signature)
+    history.log_keys.append(key)
+
+
+def take_log_recovery(history: History, record: Json) -> None:
+    """Records were lost. What is said of studies is sealed, and StudyRecovered repeats it."""
+    data = record["data"]
+    expect_person(record)
+    last = max([0] + [each["recovery"] for each in history.recoveries["log"]])
+    expect_that(f"data.recovery: above {last}", data["recovery"] > last)
+    names = [each["stream"] for each in data["streams"]]
+    expect_that("data.streams: each once", len(set(names)) == len(names))
+    expect_that("data.streams: no study", not any(name.startswith("study-") for name in names))
+    kept = [each["kept"] for each in data["streams"] if each["stream"] == "log"]
+    expect("data.streams: kept of log", [record["revision"]], kept)
     for each in data["streams"]:
+        signed = each.get("signed", {"recovery": 0})["recovery"]
+        expect_that(f"data.recovery: above {signed}, what was signed", data["recovery"] > signed)
         of_stream = history.recoveries.setdefault(each["stream"], [])
         of_stream.append({**each, "recovery": data["recovery"]})
 
 
-def take_access_record(history: History, record: Dict[str, Any], _: Dict[str, Any]) -> None:
+# ---- access (docs/event-log.md) -----------------------------------------------------------------
+
+CLOCKS_DIFFER_MS = 1000  # between two instances
+ID_AND_TIME_DIFFER_MS = 5000  # of one record: both are read from one clock
+REQUEST_MS = 15000  # how long a request may wait between its key's acceptance and its record
+
+
+def take_access_record(history: History, record: Json, _: Json) -> None:
     kind, data = record["type"], record["data"]
+    expect_person(record)
     if kind == "ApiKeyIssued":
+        expect_that("data.keyId: new", data["keyId"] not in history.api_keys)
+        check_grant(data)
         history.api_keys[data["keyId"]] = {**data, "issued": record["revision"], "revoked": None}
     else:
         expect("type", "ApiKeyRevoked", kind)
-        history.api_keys[data["keyId"]]["revoked"] = record["revision"]
+        key = history.api_keys.get(data["keyId"])
+        expect_that("data.keyId: issued, and not revoked", bool(key) and key["revoked"] is None)
+        key["revoked"] = record["revision"]
 
 
-def take_study_record(history: History, record: Dict[str, Any], sections: Dict[str, Any]) -> None:
+def check_grant(data: Json) -> None:
+    """Whoever sees generator states sees arms, and could choose the next one."""
+    if "audit" in data["scopes"]:
+        expect_that("data.scopes: audit without blinded", "blinded" not in data["scopes"])
+        expect_that("data.where: none with the scope audit", "where" not in data)
+        may_predict = "randomize" not in data["scopes"] or "allowPrediction" in data
+        expect_that("data.allowPrediction: with audit and randomize", may_predict)
+
+
+def check_actor(history: History, record: Json, levels: Dict[str, str]) -> None:
+    """Whether the actor's key could randomize, as far as the `access` records tell."""
+    actor, revision = record["actor"], record["actor"]["accessRevision"]
+    expect_that(
+        "actor.accessRevision: below the size of access", revision < len(history.access_times)
+    )
+    key = history.api_keys.get(actor["keyId"])
+    expect_that("actor.keyId: issued, as far as access tells", key is not None)
+    expect("actor.user", key["user"], actor["user"])
+    is_valid = key["issued"] <= revision and (key["revoked"] is None or revision < key["revoked"])
+    expect_that(
+        "actor.keyId: valid then, and may randomize", is_valid and "randomize" in key["scopes"]
+    )
+    is_for_study = history.configuration["name"] in key.get(
+        "studies", [history.configuration["name"]]
+    )
+    expect_that("actor.keyId: for this study", is_for_study)
+    for limit in key.get("where", []):
+        is_within = levels.get(limit["factor"]) in limit["levels"]
+        expect_that(f"actor.keyId: for this level of {limit['factor']}", is_within)
+    at = milliseconds(record["at"])
+    if "expiresAt" in key:
+        is_in_time = at <= milliseconds(key["expiresAt"]) + REQUEST_MS
+        expect_that(f"at: before the key expired, {key['expiresAt']}", is_in_time)
+    if at < history.access_times[revision] - CLOCKS_DIFFER_MS:
+        history.warn(
+            record,
+            "older than access",
+            "it is older than the record of access that it names, by the clocks of those who wrote "
+            "the two: was it dated back?",
+        )
+
+
+def check_id(history: History, record: Json) -> None:
+    """A UUID of version 7 begins with the milliseconds since 1970 (RFC 9562 section 5.7)."""
+    made = uuid.UUID(record["id"])
+    difference = abs(milliseconds(record["at"]) - (made.int >> 80))
+    if made.version != 7 or difference > ID_AND_TIME_DIFFER_MS:
+        history.warn(
+            record,
+            "id of another time",
+            f"it says {record['at']}, and its id does not: was it dated back?",
+        )
+
+
+# ---- The study (docs/event-log.md) --------------------------------------------------------------
+
+# White space as ECMAScript has it, and Unicode's category Cc.
+WHITE_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+CONTROL = "\x00-\x1f\x7f-\x9f"
+
+
+def take_study_record(history: History, record: Json, sections: Json) -> None:
     kind = record["type"]
+    if kind != "ParticipantRandomized":
+        expect_person(record)
     if kind == "StudyRecovered" and history.configuration:
-        take_recovery(history, record, sections)
+        take_study_recovery(history, record, sections)
         return
     allowed = history.next_types
     expect(f"type: one of {list(allowed)}", kind if kind in allowed else allowed[0], kind)
@@ -389,54 +875,76 @@ def take_study_record(history: History, record: Dict[str, Any], sections: Dict[s
     )
 
 
-def take_recovery(history: History, record: Dict[str, Any], sections: Dict[str, Any]) -> None:
+def take_study_recovery(history: History, record: Json, sections: Json) -> None:
     """The log lost records, so the generator begins anew."""
     data, stream = record["data"], record["stream"]
     expect("revision, behind the records that were kept", max(data["kept"], 1), record["revision"])
-    of_log = {each["recovery"] for each in history.recoveries["log"]}
-    of_study = {each["recovery"] for each in history.recoveries.get(stream, [])}
-    expect_that("data.recovery: in log, and once", data["recovery"] in of_log - of_study)
+    of_log = [each["recovery"] for each in history.recoveries["log"]]
+    of_study = [each["recovery"] for each in history.recoveries.get(stream, [])]
+    is_new = data["recovery"] in of_log and data["recovery"] > max([0] + of_study)
+    expect_that("data.recovery: in log, and above the one before", is_new)
     history.recoveries.setdefault(stream, []).append(data)
-    begin_generator(history, sections)
+    begin_generator(history, sections, is_drawn=True)
 
 
-def take_registration(history: History, record: Dict[str, Any], sections: Dict[str, Any]) -> None:
-    configuration = record["data"]["configuration"]
+def take_registration(history: History, record: Json, sections: Json) -> None:
+    data = record["data"]
+    configuration = data["configuration"]
     study_id = uuid.uuid5(uuid.UUID(record["log"]), configuration["name"])
-    history.configuration = configuration
     expect("stream, which follows from the study's name", f"study-{study_id}", record["stream"])
-    algorithm = {"name": "wei-urn-method1-pcg64", "version": 1}
-    expect("data.algorithm", algorithm, record["data"]["algorithm"])
-    for factor in configuration["factors"]:
+    expect("data.studyId", str(study_id), data["studyId"])
+    check_distinct("data.configuration.treatments", configuration["treatments"])
+    factors = configuration["factors"]
+    check_distinct("data.configuration.factors", [factor["name"] for factor in factors])
+    for factor in factors:
+        check_distinct(f"data.configuration: levels of {factor['name']}", factor["levels"])
+    history.configuration = configuration
+    for factor in factors:
         history.counts[factor["name"]] = {
             level: [0] * len(configuration["treatments"]) for level in factor["levels"]
         }
-    begin_generator(history, sections)
+    begin_generator(history, sections, is_drawn=data["seedSource"] == "drawn")
+    if history.content == "full":
+        is_weak = int(sections["generator"]["seed"]) < 2**96
+        expect("data.seedWeak", is_weak, data["seedWeak"])
 
 
-def take_participant(history: History, record: Dict[str, Any], sections: Dict[str, Any]) -> None:
-    data = record["data"]
+def check_distinct(what: str, names: List[str]) -> None:
+    expect_that(f"{what}: no name twice", len(set(names)) == len(names))
+
+
+def take_participant(history: History, record: Json, sections: Json) -> None:
+    data, actor, participant_id = record["data"], record["actor"], record["data"]["participantId"]
+    expect_that("actor: an API key", "keyId" in actor)
     levels = {each["factor"]: each["level"] for each in data["levels"]}
     factors = [each["factor"] for each in data["levels"]]
     expect("data.levels, factors", list(history.counts), factors)
     for factor, level in levels.items():
         expect_that("data.levels: configured", level in history.counts[factor])
-    expect_that("data.participantId: new", data["participantId"] not in history.participant_ids)
-    history.participant_ids.add(data["participantId"])
-    if history.api_keys is not None:
-        check_actor(record["actor"], history.api_keys)
+    check_participant_id(participant_id)
+    expect_that("data.participantId: new", participant_id not in history.participant_ids)
+    history.participant_ids.add(participant_id)
+    if "request" in sections:
+        request = (actor["user"], sections["request"]["idempotencyKey"])
+        expect_that(
+            "request.idempotencyKey: new for this user", request not in history.idempotency_keys
+        )
+        history.idempotency_keys.add(request)
     if history.content == "full":
         check_draw(history, levels, sections)
+    if "allocation" in sections:
+        is_configured = sections["allocation"]["treatment"] in history.configuration["treatments"]
+        expect_that("allocation.treatment: configured", is_configured)
+    if history.api_keys is not None:
+        check_actor(history, record, levels)
 
 
-def check_actor(actor: Dict[str, Any], api_keys: Dict[str, Dict[str, Any]]) -> None:
-    """Whether the actor's key could randomize, as far as the `access` records tell."""
-    key = api_keys.get(actor["keyId"], {})
-    expect("actor.user", key.get("user"), actor["user"])
-    revision, revoked = actor["accessRevision"], key["revoked"]
-    is_valid = key["issued"] <= revision and (revoked is None or revision < revoked)
-    may_randomize = "randomize" in key["scopes"]
-    expect_that("actor.keyId: valid then, and may randomize", is_valid and may_randomize)
+def check_participant_id(participant_id: str) -> None:
+    expect_that("data.participantId: at most 128 characters", len(participant_id) <= 128)
+    has_control = re.search(f"[{CONTROL}]", participant_id) is not None
+    expect_that("data.participantId: no control character", not has_control)
+    has_space = re.search(f"^[{WHITE_SPACE}]|[{WHITE_SPACE}]\\Z", participant_id) is not None
+    expect_that("data.participantId: no white space at either end", not has_space)
 
 
 # ---- The method (docs/method.md) ----------------------------------------------------------------
@@ -462,23 +970,26 @@ def imbalance(measure: str, balls: List[int]) -> float:
     return add_up(squares) / (len(shares) - 1)
 
 
-def generator_state(generator: Any) -> Dict[str, Any]:
+def generator_state(generator: Any) -> Json:
     """As records hold it: numpy's own, with its 128-bit integers as decimal strings."""
     state = generator.bit_generator.state
     numbers = {name: str(number) for name, number in state["state"].items()}
     return {**state, "state": numbers}
 
 
-def begin_generator(history: History, sections: Dict[str, Any]) -> None:
+def begin_generator(history: History, sections: Json, is_drawn: bool) -> None:
     """The generator begins with this state, and runs on from one allocation to the next."""
     if history.content != "full":
         return
     recorded = sections["generator"]
-    history.generator = numpy.random.Generator(numpy.random.PCG64(int(recorded["seed"])))
+    seed = int(recorded["seed"])
+    expect("generator.seed", str(seed), recorded["seed"])
+    expect_that("generator.seed: 128 bits, since it was drawn", not is_drawn or seed < 2**128)
+    history.generator = numpy.random.Generator(numpy.random.PCG64(seed))
     expect("generator.bgState", generator_state(history.generator), recorded["bgState"])
 
 
-def check_draw(history: History, levels: Dict[str, str], sections: Dict[str, Any]) -> None:
+def check_draw(history: History, levels: Dict[str, str], sections: Json) -> None:
     """Draws the participant's treatment again, and takes it in."""
     configuration, generator = history.configuration, history.generator
     treatments = configuration["treatments"]
@@ -522,6 +1033,8 @@ def check_draw(history: History, levels: Dict[str, str], sections: Dict[str, Any
 
 # ---- The streams, and the checkpoints that are held against them --------------------------------
 
+Taker = Callable[[History, Json, Json], None]
+
 
 @dataclass
 class Stream:
@@ -534,22 +1047,17 @@ class Stream:
     signed_size: int = 0  # of any that matches
 
 
-Taker = Callable[[History, Dict[str, Any], Dict[str, Any]], None]
-
-
-def is_withheld(stream: str, line: bytes) -> bool:
-    """A record of `access` of which the bundle holds the leaf alone."""
-    return stream == "access" and re.fullmatch(b"[0-9a-f]{64}\t\t\n", line) is not None
-
-
 def read_stream(
-    bundle: Bundle, name: str, log_id: str, sizes: Set[int], history: History, take: Taker
+    bundle: Bundle, name: str, log_id: Optional[str], sizes: Set[int], history: History, take: Taker
 ) -> Stream:
     """Checks a stream up to its first divergence, and works its roots out at these sizes."""
     stream, tree = Stream(name), Tree()
+    repetitions = {"id": Repetitions(), "salt": Repetitions(), "seal": Repetitions()}
     stream.roots[0] = tree.root()
-    for revision, line in enumerate(bundle.archive.open(f"records/{name}.txt")):
+    for revision, line in enumerate(bundle.lines(name)):
+        line = line[:-1] if line.endswith(b"\n") else line
         fields = line.split(b"\t")
+        written_at = None
         if is_withheld(name, line):
             stream.withheld += 1
             tree.append(bytes.fromhex(fields[0].decode()))
@@ -560,51 +1068,116 @@ def read_stream(
             if stream.divergence is None:
                 try:
                     record, sections = check_line(line, name, revision, log_id, bundle.content)
+                    note_repetitions(repetitions, record, sections)
                     if not take_move(history, record):
                         take(history, record, sections)
+                    check_id(history, record)
+                    written_at = record["at"]
                 except Exception as fault:  # a Divergence, or whatever comes of what is no record
-                    why = fault if isinstance(fault, Divergence) else printable(fault)
-                    kind = type(fault).__name__
-                    stream.divergence = f"{printable(name)}, revision {revision}: {kind} in {why}"
+                    stream.divergence = describe_fault(name, revision, fault)
+        if name == "access":
+            note_access_time(history, written_at)
         stream.size = tree.size
         if tree.size in sizes:
             stream.roots[tree.size] = tree.root()
+    if stream.size == 0 and name != "access":
+        stream.divergence = describe_fault(
+            name, 0, Divergence("field revision: there is no record")
+        )
+    # What is repeated comes before the divergence, if there is one: behind it nothing was noted.
+    repeated = [(values.first(), what) for what, values in repetitions.items()]
+    for revision, what in sorted(each for each in repeated if each[0] is not None)[:1]:
+        fault = Divergence(f"field {what}: an earlier record or section has the same")
+        stream.divergence = describe_fault(name, revision, fault)
     return stream
 
 
-def loss_of(checkpoint: Checkpoint, history: History) -> Optional[str]:
+def describe_fault(stream: str, revision: int, fault: Exception) -> str:
+    why = fault if isinstance(fault, Divergence) else printable(fault)
+    return f"{printable(stream)}, revision {revision}: {type(fault).__name__} in {why}"
+
+
+def note_repetitions(repetitions: Dict[str, Repetitions], record: Json, sections: Json) -> None:
+    """Under one salt, equal sections would have equal seals, which blinded eyes can see."""
+    revision = record["revision"]
+    repetitions["id"].add(uuid.UUID(record["id"]).bytes, revision)
+    for name, seal in record["seals"].items():
+        if name in sections:
+            repetitions["salt"].add(bytes.fromhex(sections[name]["salt"]), revision)
+        else:
+            repetitions["seal"].add(bytes.fromhex(seal), revision)
+
+
+def note_access_time(history: History, written_at: Optional[str]) -> None:
+    """Of a record that is withheld, the time of the last known one before it: it is no older."""
+    before = history.access_times[-1] if history.access_times else 0
+    history.access_times.append(milliseconds(written_at) if written_at else before)
+
+
+def loss_of(stream: str, recovery: int, checkpoint: Checkpoint, history: History) -> Optional[str]:
     """Which recovery of the log lost the records that a checkpoint is of."""
-    for each in history.recoveries.get(checkpoint.stream, []):
-        if checkpoint.recovery >= each["recovery"] or checkpoint.size <= each["kept"]:
+    for each in history.recoveries.get(stream, []):
+        if recovery >= each["recovery"] or checkpoint.size <= each["kept"]:
             continue
         signed = each.get("signed", {"recovery": 0, "size": 0, "root": ""})
-        here, most = (
-            (checkpoint.recovery, checkpoint.size),
-            (signed["recovery"], signed["size"]),
-        )
+        here, most = (recovery, checkpoint.size), (signed["recovery"], signed["size"])
         is_declared = here < most or (here == most and checkpoint.root == signed["root"])
         loss = "DECLARED LOSS" if is_declared else "UNDECLARED LOSS"
         return f"{loss}: recovery {each['recovery']} kept {each['kept']} records"
     return None
 
 
+@dataclass
+class Comparison:
+    """What the checkpoints say."""
+
+    failures: List[str] = field(default_factory=list)
+    unchecked: int = 0  # signatures
+    left_out: List[str] = field(default_factory=list)  # origins of those kept of other streams
+    is_of_study: bool = False  # whether one of those that were kept is
+
+
+def compare_all(
+    checkpoints: List[Checkpoint],
+    log_name: str,
+    streams: Dict[str, Stream],
+    history: History,
+    keys: List[VerifierKey],
+) -> Comparison:
+    result = Comparison()
+    for checkpoint in sorted(checkpoints, key=lambda each: each.size):
+        stream_name, recovery = parse_origin(log_name, checkpoint.origin)
+        signature = check_signature(checkpoint.body, checkpoint.signatures, keys)
+        is_good = signature == "good"
+        result.unchecked += signature == "NOT CHECKED"
+        wrong = None
+        if stream_name is None:
+            wrong = "NOT OF THIS LOG"
+        elif not is_good and signature != "NOT CHECKED":
+            wrong = signature
+        elif stream_name not in streams:  # it proves nothing about this study
+            if checkpoint.is_kept:
+                result.left_out.append(checkpoint.origin)
+        else:
+            if checkpoint.is_kept and stream_name.startswith("study-"):
+                result.is_of_study = True
+            stream = streams[stream_name]
+            wrong = compare(checkpoint, recovery, stream, is_good, history)
+        if wrong:
+            result.failures.append(f"{checkpoint.where}, size {checkpoint.size}: {wrong}")
+    return result
+
+
 def compare(
-    checkpoint: Checkpoint, streams: Dict[str, Stream], history: History, keys: List[VerifierKey]
+    checkpoint: Checkpoint, recovery: int, stream: Stream, is_good: bool, history: History
 ) -> Optional[str]:
-    """What is wrong with a checkpoint, or with what it is held against. In ascending order of size."""
-    if checkpoint.stream is None:
-        return "NOT OF THIS LOG"
-    signature = check_signature(checkpoint, keys)
-    if signature not in ("good", "NOT CHECKED"):
-        return signature
-    loss = loss_of(checkpoint, history)
+    """What is wrong with a stream, or a checkpoint of it; called in ascending order of size."""
+    last_recovery = max([0] + [each["recovery"] for each in history.recoveries["log"]])
+    if recovery > last_recovery:
+        return "OF A RECOVERY that this log does not record"
+    loss = loss_of(stream.name, recovery, checkpoint, history)
     if loss:
         return loss
-    if checkpoint.recovery > max([0] + [each["recovery"] for each in history.recoveries["log"]]):
-        return "OF A RECOVERY that this log does not record"
-    stream = streams.get(checkpoint.stream)
-    if stream is None:  # another one's proves nothing about this study
-        return None
     if stream.roots.get(checkpoint.size) != checkpoint.root:
         is_there = checkpoint.size in stream.roots
         here = "other records" if is_there else f"only {stream.size} records"
@@ -612,7 +1185,7 @@ def compare(
             f"{checkpoint.size} records were signed, but here are {here}: the two histories part "
             f"between revisions {stream.signed_size} and {checkpoint.size - 1}"
         )
-    if signature == "good":
+    if is_good:
         stream.signed_size = checkpoint.size
         if checkpoint.is_kept:
             stream.kept_size = checkpoint.size
@@ -645,50 +1218,111 @@ def describe_stream(stream: Stream, history: History, is_trusting: bool) -> None
             print(f"    revisions {since} to {until - 1}: {what}")
 
 
+def count_origins(origins: List[str]) -> str:
+    counted = collections.Counter(origins).most_common()
+    listed = [f"{printable(origin)} ({count})" for origin, count in counted[:5]]
+    return ", ".join(listed + ([f"{len(counted) - 5} more"] if len(counted) > 5 else []))
+
+
+def read_log_identity(bundle: Bundle) -> Tuple[Optional[str], str]:
+    """Id and name of the log, as its first record says. Nothing of it is checked here."""
+    try:
+        first_line = next(iter(bundle.lines("log")))
+        data = json.loads(first_line.split(b"\t")[1])["data"]
+        return str(data["logId"]), str(data["logName"])
+    except Exception:  # the stream diverges then
+        return None, ""
+
+
+def trusted_keys(trusted: List[VerifierKey], log_keys: List[VerifierKey]) -> List[VerifierKey]:
+    """Those that were given, and those of the log behind them: each was endorsed by the last."""
+    if not trusted:
+        return log_keys
+    known = [place for place, key in enumerate(log_keys) if key in trusted]
+    return trusted + (log_keys[known[0] :] if known else [])
+
+
+def check_configuration(bundle: Bundle, history: History) -> List[str]:
+    try:
+        shown = canonical(json.loads(bundle.read("configuration.json")))
+    except ValueError:
+        shown = ""
+    if history.configuration is None or shown != canonical(history.configuration):
+        return ["configuration.json does not say what the study's first record says"]
+    return []
+
+
+def check_identity(
+    bundle: Bundle, study_id: Optional[str], history: History, trusted: List[VerifierKey]
+) -> List[str]:
+    """Whether this is the log, and the study, that somebody knows from elsewhere."""
+    failures = []
+    if study_id is not None and bundle.study_stream != f"study-{study_id}":
+        failures.append(f"the study {study_id} was to be found, and this is {bundle.study_stream}")
+    if trusted and not any(key in trusted for key in history.log_keys):
+        own = ", ".join(key.text for key in history.log_keys[:1])
+        failures.append(f"the log's key is not trusted: {own}")
+    return [printable(failure) for failure in failures]
+
+
 def verify(options: argparse.Namespace) -> int:
     bundle = open_bundle(options.bundle)
-    failures = check_files(bundle)
-    first_line = bundle.archive.open("records/log.txt").readline()
-    log = json.loads(first_line.split(b"\t")[1])["data"]
-
-    checkpoints = read_checkpoints(
-        bundle.read("checkpoints.txt"), "checkpoints.txt", False, log["logName"]
-    )
+    trusted = [read_trusted_key(given) for given in options.trust]
+    checkpoints = read_checkpoints(bundle.read("checkpoints.txt"), "checkpoints.txt", False)
     for file in options.checkpoint:
         with open(file, "rb") as opened:
-            checkpoints += read_checkpoints(opened.read(), file, True, log["logName"])
+            checkpoints += read_checkpoints(opened.read(), file, True)
 
+    log_id, log_name = read_log_identity(bundle)
+    # A log that was replaced may bear any name. The receipts are those of the log that is trusted.
+    log_name = trusted[0].name if trusted else log_name
     history = History(bundle.content)
+    failures = check_files(bundle)
     streams = {}
-    takers = {
-        "log": take_log_record,
-        "access": take_access_record,
-        bundle.study_stream: take_study_record,
-    }
-    for name, take in takers.items():
-        sizes = {each.size for each in checkpoints if each.stream == name}
-        streams[name] = read_stream(bundle, name, log["logId"], sizes, history, take)
-        if streams[name].divergence:
-            failures.append(streams[name].divergence)
+    takers = (take_log_record, take_access_record, take_study_record)
+    for name, take in zip(bundle.streams(), takers):
+        sizes = {
+            each.size for each in checkpoints if parse_origin(log_name, each.origin)[0] == name
+        }
+        stream = read_stream(bundle, name, log_id, sizes, history, take)
+        streams[name] = stream
+        if stream.divergence:
+            failures.append(stream.divergence)
             if name == "access":
                 history.api_keys = None
 
-    trusted = [parse_key(text) for text in options.trust]
-    keys = trusted or history.log_keys
-    if not any(key in keys for key in history.log_keys):
-        failures.append(f"the log's key is not trusted: {log['publicKey']}")
-    shown = json.loads(bundle.read("configuration.json"))
-    if history.configuration is None or shown != history.configuration:
-        failures.append("configuration.json does not say what the study's first record says")
-    for checkpoint in sorted(checkpoints, key=lambda each: each.size):
-        wrong = compare(checkpoint, streams, history, keys)
-        if wrong:
-            failures.append(f"{checkpoint.where}, size {checkpoint.size}: {wrong}")
+    keys = trusted_keys(trusted, history.log_keys)
+    compared = compare_all(checkpoints, log_name, streams, history, keys)
+    failures += check_identity(bundle, options.study_id, history, trusted)
+    failures += check_configuration(bundle, history)
+    failures += compared.failures
+    if compared.left_out and not compared.is_of_study:
+        failures.append(
+            f"none of the given checkpoints is of this study, {printable(bundle.study_stream)}; "
+            f"they are of {count_origins(compared.left_out)}"
+        )
+    unchecked = compared.unchecked + history.unchecked_endorsements
+    report(bundle, log_name, streams, history, compared, failures, unchecked, bool(trusted))
+    if failures:
+        return 1
+    return 3 if unchecked else 0
 
+
+def report(
+    bundle: Bundle,
+    log_name: str,
+    streams: Dict[str, Stream],
+    history: History,
+    compared: Comparison,
+    failures: List[str],
+    unchecked: int,
+    is_trusting: bool,
+) -> None:
     study_name = history.configuration["name"] if history.configuration else "?"
-    print(printable(f"Study {study_name}, content {bundle.content}, log {log['logName']}"))
+    print(printable(f"Study {study_name}, content {bundle.content}, log {log_name}"))
+    print(printable(f"  id {bundle.study_stream[len('study-'):]}"))
     for stream in streams.values():
-        describe_stream(stream, history, is_trusting=bool(trusted))
+        describe_stream(stream, history, is_trusting)
     if bundle.content == "full":
         print(
             f"  {history.drawn} allocations, drawn again with numpy {numpy.__version__}, "
@@ -699,17 +1333,31 @@ def verify(options: argparse.Namespace) -> int:
             "  The draws were NOT REPLAYED: that needs generator states, which this bundle does "
             "not hold"
         )
+    if compared.left_out:
+        print(
+            f"  {len(compared.left_out)} of the given checkpoints were left out, which are of "
+            f"{count_origins(compared.left_out)}"
+        )
+    for first, count in history.warnings.values():
+        more = f" (and {count - 1} times more)" if count > 1 else ""
+        print(f"WARNING  {first}{more}")
     for failure in failures:
         print(f"FAILED  {failure}")
-    unchecked = sum(check_signature(each, keys) == "NOT CHECKED" for each in checkpoints)
     if unchecked:
         print(f"NOT CHECKED  {unchecked} signatures, without the package `cryptography`")
-    if not trusted:
+    if not is_trusting:
         print("SELF-CONSISTENT ONLY  no --trust KEY was given: a rewritten history looks the same")
+    elif not any(stream.kept_size for stream in streams.values()):
+        print(
+            "SELF-CONSISTENT ONLY  no checkpoint that was kept elsewhere covers anything: whoever "
+            "has the log's key can have rewritten it"
+        )
     print("RESULT  " + ("something is wrong" if failures else "nothing wrong was found"))
-    if failures:
-        return 1
-    return 3 if unchecked else 0
+
+
+def study_id(given: str) -> str:
+    """From the command line, also as `study-<id>`."""
+    return str(uuid.UUID(re.sub("^study-", "", given)))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -719,6 +1367,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("bundle")
     parser.add_argument("--trust", action="append", default=[])
     parser.add_argument("--checkpoint", action="append", default=[])
+    parser.add_argument("--study-id", type=study_id)
     return parser.parse_args()
 
 
@@ -729,7 +1378,8 @@ def main() -> int:
     try:
         return verify(options)
     except Exception as fault:
-        print(f"nothing was verified: {fault!r}", file=sys.stderr)
+        why = fault if isinstance(fault, NothingVerified) else repr(fault)
+        print(f"nothing was verified: {printable(why)}", file=sys.stderr)
         return 2
 
 

@@ -10,6 +10,16 @@ import type { RecordSource, SourceRecord } from './source.ts';
 
 const CHECKPOINTS = 'checkpoints.txt';
 const CONFIGURATION = 'configuration.json';
+/** What a bundle holds beside its records (docs/bundle.md): anything else could be taken for a part of it. */
+const OTHER_FILES = new Set([
+  CHECKPOINTS,
+  CONFIGURATION,
+  'README.txt',
+  'manifest.json',
+  'public-key.txt',
+  'report.html',
+  'verify_bundle.py',
+]);
 const LINE_FEED = 0x0a;
 /** No record is as long: a configuration is a file that people write. */
 const LONGEST_LINE = 64 * 2 ** 20;
@@ -86,8 +96,11 @@ export class BundleSource implements RecordSource {
     const tell = (path: string, why: string) => {
       if (!problems.some((known) => known.path === path)) problems.push({ path, why });
     };
-    for (const path of [...['log', 'access', this.#study].map(fileOf), CHECKPOINTS, CONFIGURATION])
+    const records = ['log', 'access', this.#study].map(fileOf);
+    for (const path of [...records, CHECKPOINTS, CONFIGURATION])
       if (!this.#files.has(path)) tell(path, 'is missing');
+    for (const path of this.#files.paths)
+      if (!OTHER_FILES.has(path) && !records.includes(path)) tell(path, 'is no file of a bundle');
     for (const stream of this.#open) tell(fileOf(stream), 'does not end with a line feed');
     if (!(await this.#showsConfiguration()))
       tell(CONFIGURATION, "does not say what the study's first record says");

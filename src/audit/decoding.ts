@@ -15,7 +15,12 @@ import type { EventName, Problem } from './report.ts';
 import type { SourceRecord } from './source.ts';
 
 export type Decoded<E extends DisclosedEvent = LogEvent> =
-  | { readonly event: E; readonly leaf: Uint8Array }
+  | {
+      readonly event: E;
+      readonly leaf: Uint8Array;
+      /** By name: the seals of the sections that are withheld; absent where none is. */
+      readonly withheldSeals?: Readonly<Record<string, string>>;
+    }
   /** `leaf` is that of the bytes as they are. */
   | { readonly problem: Problem; readonly leaf: Uint8Array };
 
@@ -37,7 +42,10 @@ export function decodePart(
   isDisclosed: (section: string) => boolean,
 ): Decoded<DisclosedEvent> {
   try {
-    return { event: decodeDisclosed(stored, isDisclosed), leaf: stored.leaf };
+    const event = decodeDisclosed(stored, isDisclosed);
+    const seals = Object.entries(membersOf(stored.record)['seals'] as Readonly<Record<string, string>>);
+    const withheldSeals = Object.fromEntries(seals.filter(([name]) => !isDisclosed(name)));
+    return { event, leaf: stored.leaf, withheldSeals };
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     return { problem: diagnosis(stored, error, isDisclosed), leaf: leafHash(stored.record) };

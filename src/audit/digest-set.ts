@@ -27,9 +27,12 @@ export class DigestSet {
   #last: string | undefined;
   readonly #digest: Digest = new Uint32Array(WORDS);
 
-  /** @param of `uuid`: the texts are UUIDs, and the same ones whether in lower or in upper case */
-  constructor(of: 'text' | 'uuid' = 'text') {
-    this.#digestOf = of === 'text' ? digest : uuid;
+  /**
+   * @param of `uuid`: the texts are UUIDs, and the same ones whether in lower or in upper case. `hex`: they are at least 32
+   *   hex digits, the first 32 of which tell them apart
+   */
+  constructor(of: 'text' | 'uuid' | 'hex' = 'text') {
+    this.#digestOf = { text: digest, uuid, hex }[of];
   }
 
   has(text: string): boolean {
@@ -100,6 +103,10 @@ function digest(text: string, into: Digest): void {
 function isLatin1(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return false;
   return true;
+}
+
+function hex(text: string, into: Digest): void {
+  for (let i = 0; i < WORDS; i++) into[i] = Number.parseInt(text.slice(i * 8, i * 8 + 8), 16);
 }
 
 /** `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` */

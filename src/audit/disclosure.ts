@@ -33,7 +33,7 @@ export function readingOf(content: Content | undefined): Reading {
 /** Of `log` and `access`, of whose sections every bundle withholds all. */
 const decodeOther: Decode = (stored): Decoded => {
   const decoded = decodePart(stored, nothing);
-  return 'event' in decoded ? { event: withStandIns(decoded.event), leaf: decoded.leaf } : decoded;
+  return 'event' in decoded ? { ...decoded, event: withStandIns(decoded.event) } : decoded;
 };
 
 /** What is replayed does not depend on what is withheld, so that something else can stand in its place. */

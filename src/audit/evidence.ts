@@ -7,16 +7,23 @@ import type { Hash } from '../ledger/merkle-hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
 
+/**
+ * Who had the checkpoint. `elsewhere`: somebody else than the operator, so it proves something. `bundle`: it came with the
+ * bundle. `data-folder`: the log's own note of what it signed last. Whoever made the bundle, or owns the folder, chose
+ * the latter two.
+ */
+export type CheckpointOrigin = 'elsewhere' | 'bundle' | 'data-folder';
+
 /** A checkpoint to compare with. */
 export interface GivenCheckpoint extends KeptCheckpoint {
-  /** Set when it came with what is verified, so that nobody else need have kept it. */
-  readonly cameAlong?: boolean;
+  /** Absent: elsewhere. */
+  readonly from?: CheckpointOrigin;
 }
 
 /** A checkpoint of one stream, signed by a trusted key. */
 export interface SignedCheckpoint extends CheckpointName {
   readonly root: Hash;
-  readonly cameAlong?: boolean;
+  readonly from: CheckpointOrigin;
 }
 
 export interface Evidence {
@@ -42,7 +49,7 @@ export function sortEvidence(
   const lost = new Map<string, LostCheckpoint[]>();
   const lastRecovery = recoveries.at(-1)?.recovery ?? 0;
   const unused: UnusedCheckpoint[] = [];
-  for (const { where, note, claims, cameAlong } of distinct(kept)) {
+  for (const { where, note, claims, from = 'elsewhere' } of distinct(kept)) {
     const { origin, size, root } = claims;
     const leaveOut = (because: UnusedCheckpoint['because']) => unused.push({ where, origin, size, because });
     const checked = openCheckpoint(note, trusted);
@@ -66,12 +73,32 @@ export function sortEvidence(
           because: loss.isDeclared ? 'declared-loss' : 'undeclared-loss',
         });
       else if (wanted !== 'compare') leaveOut(wanted);
-      else add(byStream, stream, { where, size, root, ...(cameAlong && { cameAlong }) });
+      else add(byStream, stream, { where, size, root, from });
     }
   }
-  for (const checkpoints of [...byStream.values(), ...lost.values()])
-    checkpoints.sort((a, b) => a.size - b.size);
+  sortBySize(byStream, lost);
   return { byStream, lost, unused };
+}
+
+function sortBySize(...lists: ReadonlyMap<string, { size: number }[]>[]): void {
+  for (const map of lists) for (const list of map.values()) list.sort((a, b) => a.size - b.size);
+}
+
+/**
+ * Adds what the log noted itself, as `sortEvidence` sorted it. What a recovery declares lost is known to be gone, and a
+ * stream that was not asked for is no matter: neither contradicts the log.
+ */
+export function withLastSigned(evidence: Evidence, noted: Evidence): Evidence {
+  const byStream = new Map([...evidence.byStream].map(([stream, list]) => [stream, [...list]]));
+  const lost = new Map([...evidence.lost].map(([stream, list]) => [stream, [...list]]));
+  for (const [stream, list] of noted.byStream) for (const one of list) add(byStream, stream, one);
+  for (const [stream, list] of noted.lost)
+    for (const one of list) if (one.because === 'undeclared-loss') add(lost, stream, one);
+  const contradicting = noted.unused.filter(
+    ({ because }) => because !== 'declared-loss' && because !== 'not-asked-for',
+  );
+  sortBySize(byStream, lost);
+  return { byStream, lost, unused: [...evidence.unused, ...contradicting] };
 }
 
 /**

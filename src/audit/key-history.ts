@@ -12,6 +12,8 @@ import type { Warnings } from './warnings.ts';
 
 /** How much later than its revocation a key may have been used, in ms, before it is remarked upon. */
 const REVOKED_TOLERANCE_MS = 1000;
+/** How much older than the record of `access` that it names an event may be, in ms: the clocks of instances differ. */
+const OLDER_TOLERANCE_MS = 1000;
 /** How long a request can wait between the acceptance of its key and its event, in ms: the write path's deadline. */
 const REQUEST_MS = 15_000;
 
@@ -32,6 +34,8 @@ export interface KeyUse {
 export class KeyHistory {
   readonly state: Access = access.initial();
   readonly #lifetimes = new Map<string, Lifetime>();
+  /** When each record of `access` was written, in ms, by revision; of one that is withheld, the last known one before it. */
+  readonly #times: number[] = [];
   /** Revision of the first record of `access` that is not what it should be. */
   brokenAt: number | undefined;
   /** Records in `access`, sound or not. */
@@ -49,6 +53,12 @@ export class KeyHistory {
     }
   }
 
+  noteTime(revision: number, at: string): void {
+    const before = this.#times.at(-1) ?? Number.NEGATIVE_INFINITY;
+    while (this.#times.length < revision) this.#times.push(before);
+    this.#times.push(Date.parse(at));
+  }
+
   /** @returns why the actor could not randomize this participant, or undefined */
   judge(event: Header, use: KeyUse, warnings: Warnings): Problem | undefined {
     const { actor } = event;
@@ -56,6 +66,7 @@ export class KeyHistory {
     if (this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, 'valid');
     if (unknown) return unknown;
+    this.#remarkOnAge(event, actor, warnings);
     const key = this.state.byId.get(actor.keyId);
     return key && (limitProblem(key, use) ?? this.#lateness(key, event, warnings));
   }
@@ -68,6 +79,7 @@ export class KeyHistory {
     const { actor } = event;
     if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
+    if (!unknown) this.#remarkOnAge(event, actor, warnings);
     if (unknown || as === 'any') return unknown;
     const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
     if (scopes.includes('audit')) return undefined;
@@ -123,6 +135,17 @@ export class KeyHistory {
     if (key.user !== user)
       return problem('actor.user', key.user, user, 'the key was issued to somebody else');
     return undefined;
+  }
+
+  /** A record cannot be older than what it names, but by the clocks of those who wrote the two. */
+  #remarkOnAge({ at, revision }: Header, { accessRevision }: KeyActor, warnings: Warnings): void {
+    const written = this.#times[accessRevision] ?? this.#times.at(-1);
+    if (written === undefined || Date.parse(at) >= written - OLDER_TOLERANCE_MS) return;
+    warnings.add(
+      'older-than-access',
+      `it is of ${at}, and names a state of access that began at ${new Date(written).toISOString()}, by the clocks of those who wrote the two: was it dated back?`,
+      revision,
+    );
   }
 
   #lateness(key: ApiKey, { at, revision }: Header, warnings: Warnings): Problem | undefined {

@@ -26,6 +26,10 @@ export class AccessReplay implements Replay {
     this.#history.take(event);
     return [];
   }
+
+  passed({ revision, at }: LogEvent): void {
+    this.#history.noteTime(revision, at);
+  }
 }
 
 const REFUSED: Readonly<Record<string, string>> = {

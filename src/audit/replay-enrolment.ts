@@ -36,6 +36,10 @@ export class EnrolmentReplay implements Replay<DisclosedEvent> {
     return [];
   }
 
+  passed({ type }: DisclosedEvent): void {
+    if (type === 'ParticipantRandomized') this.participants++;
+  }
+
   /** What the decider answers instead of this event, as far as it does not depend on what is withheld. */
   #refusal(event: DisclosedStudyEvent): StudyOutcome['type'] | undefined {
     const status = this.#status;
@@ -69,7 +73,6 @@ export class EnrolmentReplay implements Replay<DisclosedEvent> {
         break;
       case 'ParticipantRandomized':
         this.#ids.add(event.data.participantId);
-        this.participants++;
         break;
       case 'StudyPaused':
         this.#status = 'paused';

@@ -52,8 +52,11 @@ export class StudyReplay implements Replay {
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
     this.#state = isBegun ? { ...next, enrolled: new Known(), requests: new Known() } : next;
     this.#form.take(event, (id) => this.#isEnrolled(id));
-    if (event.type === 'ParticipantRandomized') this.participants++;
     return [];
+  }
+
+  passed({ type }: LogEvent): void {
+    if (type === 'ParticipantRandomized') this.participants++;
   }
 
   #isEnrolled(id: string): boolean {

@@ -9,6 +9,8 @@ export interface Replay<E extends DisclosedEvent = LogEvent> {
    * @returns what is wrong with it, the most telling field first; nothing is taken in then
    */
   take(event: E): readonly Problem[];
+  /** Gets each event in which nothing is wrong, those of a move of the log included, which `take` does not see. */
+  passed?(event: E): void;
 }
 
 /** Sorted by which beginning in `order` a field's path has; those that have none come last. */

@@ -1,16 +1,7 @@
 /** The report for people. It says what was seen, and what that is worth, and never more. */
-
 import { onOneLine } from '../text.ts';
-import type {
-  BundleReport,
-  Divergence,
-  FailedCheckpoint,
-  LostCheckpoint,
-  Report,
-  StreamEvidence,
-  StreamReport,
-  UnusedCheckpoint,
-} from './report.ts';
+import { count, evidenceLines } from './evidence-text.ts';
+import type { BundleReport, Divergence, Report, StreamReport, UnusedCheckpoint } from './report.ts';
 
 export function reportText(report: Report): string {
   const { log, streams, unusedCheckpoints } = report;
@@ -25,9 +16,11 @@ export function reportText(report: Report): string {
       ({ recovery, at, reason }) =>
         `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
     ),
+    ...storeLines(report),
     ...(report.bundle ? ['', ...bundleLines(report.bundle)] : []),
     ...streams.flatMap((stream) => ['', ...streamLines(stream, report)]),
     ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
+    ...studyLines(report),
     '',
     ...verdict(report),
   ];
@@ -40,6 +33,36 @@ function trust({ trusted, untrustedKey }: Report): string[] {
   return untrustedKey
     ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
     : ['  as you trust it'];
+}
+
+function storeLines({ store, lastCheckpoints }: Report): string[] {
+  const problems = (store?.problems ?? []).map(
+    (what) => `  FAILED: the database is not as this program makes it: ${what}`,
+  );
+  const warnings = (store?.warnings ?? []).map((what) => `  warning: ${what} in the database`);
+  if (!lastCheckpoints) return [...problems, ...warnings];
+  const { file, agree } = lastCheckpoints;
+  const noted = agree
+    ? `  ${file}, where this log noted what it signed last, agrees; it is the operator's, so it proves nothing`
+    : `  FAILED: ${file}, where this log noted what it signed last, says otherwise: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
+  return [...problems, ...warnings, noted];
+}
+
+function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
+  const where = bundle ? 'this bundle is of another study' : 'this log does not have it';
+  const missing =
+    missingStudyId === undefined
+      ? []
+      : ['', `FAILED: the study ${missingStudyId} was to be found, and ${where}`];
+  if (!othersOnly) return missing;
+  const origins = othersOnly.slice(0, LISTED).map(({ origin, checkpoints }) => `${origin} (${checkpoints})`);
+  const more = othersOnly.length > LISTED ? [`${othersOnly.length - LISTED} more`] : [];
+  return [
+    ...missing,
+    '',
+    `FAILED: none of the given checkpoints is of ${bundle ? 'this study' : 'the studies that were verified'}; they are of ${[...origins, ...more].join(', ')}`,
+    '  Either they were kept of something else, or another study or log was put in the place of theirs.',
+  ];
 }
 
 function bundleLines({ content, notReplayed, notKnown, files }: BundleReport): string[] {
@@ -92,85 +115,8 @@ function divergenceLines(divergence: Divergence, stream: string, notReplayed: nu
   ];
 }
 
-/** @param isTrusted whether the key that signed was given as trusted: the log's own one proves nothing */
-function evidenceLines(
-  evidence: StreamEvidence,
-  records: number,
-  diverges: boolean,
-  isTrusted: boolean,
-): string[] {
-  const { matching, matchingSize, cameAlong, failing, failed, rewritten, tailCutOff, lost, uncovered } =
-    evidence;
-  const provenBy = (size: number) => {
-    if (!isTrusted) return "as the log's own key signed it";
-    return size <= matchingSize ? 'proven unchanged' : 'as a trusted key signed it';
-  };
-  const lines: string[] = [];
-  if (matching > 0)
-    lines.push(
-      `  ${count(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${matchingSize}${matchingSize > 0 ? ` (revisions 0 to ${matchingSize - 1})` : ''} is as it was signed`,
-    );
-  if (cameAlong)
-    lines.push(
-      `  ${count(cameAlong.matching, 'checkpoint')} that came with the bundle ${cameAlong.matching === 1 ? 'matches' : 'match'} up to size ${cameAlong.matchingSize}: signed${isTrusted ? '' : " by the log's own key"}, but that alone does not show that it always was so`,
-    );
-  if (failing > 0)
-    lines.push(`  FAILED: ${count(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
-  lines.push(...failed.map(failedLine));
-  if (failed.length < failing) lines.push(`    and ${failing - failed.length} more`);
-  if (rewritten)
-    lines.push(
-      `  CHANGED SINCE IT WAS SIGNED: ${
-        rewritten.afterSize > 0
-          ? `the history up to size ${rewritten.afterSize} is ${provenBy(rewritten.afterSize)}; between size ${rewritten.afterSize + 1} and ${rewritten.upToSize}`
-          : `no smaller checkpoint matches; up to size ${rewritten.upToSize}`
-      } it is not what was signed${diverges ? '' : ', although it agrees with itself'}`,
-    );
-  if (tailCutOff)
-    lines.push(
-      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} that stood at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
-    );
-  lines.push(...lostLines(lost));
-  const none = failing > 0 ? 'no checkpoint that matches' : 'no given checkpoint';
-  if (uncovered)
-    lines.push(
-      uncovered.from === 0
-        ? `  ${none} covers any revision: that nothing was rewritten or removed is not proven`
-        : `  ${none} covers revisions ${uncovered.from} to ${uncovered.to}: that they were not rewritten, or others removed behind them, is not proven`,
-    );
-  else if (records > 0)
-    lines.push(
-      `  every revision is covered${isTrusted ? '' : ", by the log's own key"}; what may have been removed behind the last one cannot be known`,
-    );
-  return lines;
-}
-
-/** Lost checkpoints listed one by one, of each kind. */
-const LISTED_LOST = 5;
-
-function lostLines(lost: readonly LostCheckpoint[]): string[] {
-  return (['declared-loss', 'undeclared-loss'] as const).flatMap((because) => {
-    const these = lost.filter((one) => one.because === because);
-    const last = these.at(-1);
-    if (!last) return [];
-    const what = {
-      'declared-loss': `DECLARED LOSS: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} declares lost; it kept ${last.kept}`,
-      'undeclared-loss': `LOST AND NOT DECLARED: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} did not keep, and that it does not know to have been signed; it kept ${last.kept}`,
-    };
-    const listed = these.slice(-LISTED_LOST).map(({ where, size }) => `    ${where}, size ${size}`);
-    const more = these.length > LISTED_LOST ? [`    and ${these.length - LISTED_LOST} more`] : [];
-    return [`  ${what[because]}`, ...listed, ...more];
-  });
-}
-
-function failedLine({ where, size, because }: FailedCheckpoint): string {
-  const why = {
-    'other-root': 'these are not the records that were signed',
-    'missing-tail': 'there are fewer records than were signed',
-    gap: 'a record before that size is missing, so there is nothing to compare with',
-  };
-  return `    ${where}, size ${size}: ${why[because]}`;
-}
+/** Checkpoints listed one by one, of each kind. */
+const LISTED = 5;
 
 const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
   forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
@@ -183,8 +129,6 @@ const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
     'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
   'not-asked-for': 'of a stream that was not to be verified',
 };
-/** Checkpoints listed one by one, of each kind. */
-const LISTED = 5;
 
 function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
   return Object.entries(UNUSED).flatMap(([because, why]) => {
@@ -225,13 +169,7 @@ function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string
   if (selfConsistentOnly)
     return [
       `SELF-CONSISTENT ONLY: ${follows}, but nothing from outside vouches for ${isReplayed ? 'them' : 'it'}.`,
-      trusted.length === 0
-        ? 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)'
-        : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)',
-    ];
-  if (streams.every(({ evidence }) => evidence.matchingSize === 0))
-    return [
-      `SIGNED, AND NO MORE: ${follows}. A trusted key signed records of this bundle, perhaps today: whoever has that key can have rewritten them before (hint: --checkpoint with receipts kept elsewhere)`,
+      whyNotMore(trusted.length > 0, streams),
     ];
   return streams.some(({ evidence }) => evidence.uncovered)
     ? [
@@ -240,6 +178,14 @@ function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string
     : [`OK: ${follows}, and every revision is covered by a checkpoint`];
 }
 
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
+function whyNotMore(isTrusting: boolean, streams: Report['streams']): string {
+  if (!isTrusting)
+    return 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)';
+  const isSigned = streams.some(
+    ({ evidence: { cameAlong, lastSigned } }) =>
+      (cameAlong?.matchingSize ?? 0) > 0 || (lastSigned?.matchingSize ?? 0) > 0,
+  );
+  return isSigned
+    ? 'SIGNED, AND NO MORE: a trusted key signed these records, perhaps today: whoever has that key can have rewritten them before (hint: --checkpoint with receipts kept elsewhere)'
+    : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)';
 }

@@ -30,6 +30,8 @@ export type WarningCode =
   | 'keys-not-judged'
   | 'revoked-key-used'
   | 'expired-key-used'
+  | 'older-than-access'
+  | 'id-of-another-time'
   | 'weak-seed'
   | 'look-alike-ids'
   | 'id-not-matching'
@@ -84,6 +86,13 @@ export interface StreamEvidence {
   readonly matchingSize: number;
   /** Matching checkpoints that came with the bundle: signed, but perhaps today, of records that were rewritten before. */
   readonly cameAlong?: { readonly matching: number; readonly matchingSize: number };
+  /** What the log noted itself of what it signed last (the file last-checkpoints): it belongs to the operator. */
+  readonly lastSigned?: {
+    readonly matching: number;
+    readonly matchingSize: number;
+    /** These count in `failing`, too. */
+    readonly failing: number;
+  };
   readonly failing: number;
   /** Those of the smallest sizes, in ascending order. */
   readonly failed: readonly FailedCheckpoint[];
@@ -153,12 +162,19 @@ export interface FileProblem {
   readonly why: string;
 }
 
+/** How the database differs from the one that this program makes. */
+export interface StoreFindings {
+  /** A failure each: what was read may not be what others read. */
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
 export interface Report {
   /** No failure. It says nothing about what no matching checkpoint under a trusted key covers. */
   readonly ok: boolean;
   /**
-   * True unless at least one checkpoint, under a key that was given as trusted, matches: then the history agrees with
-   * itself and with nothing else, as would any history that was written anew. Of a bundle those that came along count.
+   * True unless at least one checkpoint that was kept elsewhere matches, under a key that was given as trusted: until
+   * then the history agrees with itself and with nothing else, as would any history that was written anew.
    */
   readonly selfConsistentOnly: boolean;
   readonly log:
@@ -182,6 +198,17 @@ export interface Report {
   /** `log`, `access`, then the studies. */
   readonly streams: readonly StreamReport[];
   readonly unusedCheckpoints: readonly UnusedCheckpoint[];
+  /**
+   * Present when checkpoints of other studies were given, and none of a study that was verified: what they are of. A
+   * failure, since the study may have been put in the place of another one.
+   */
+  readonly othersOnly?: readonly { readonly origin: string; readonly checkpoints: number }[];
+  /** The id of a study that had to be found, and was not. A failure. */
+  readonly missingStudyId?: string;
+  /** Present when the data folder says what the log signed last. */
+  readonly lastCheckpoints?: { readonly file: string; readonly agree: boolean };
+  /** What the records stand in, apart from the records; absent where nothing can be said of it. */
+  readonly store?: StoreFindings;
   /** Present when it is one. */
   readonly bundle?: BundleReport;
   readonly seconds: number;

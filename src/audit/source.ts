@@ -1,6 +1,7 @@
 /** Where the records come from that are verified: a database, or anything else that can hand them over. */
 import type { RecordBytes } from '../../events/record.ts';
 import type { Content } from '../content.ts';
+import type { StoreFindings } from './report.ts';
 
 export interface SourceRecord extends RecordBytes {
   /** The stream that it was read from. */
@@ -26,4 +27,6 @@ export interface RecordSource {
    * BrokenStream where a stream is known to lack records, or to be deleted.
    */
   read(stream: string): AsyncIterable<readonly SourceRecord[]>;
+  /** What is remarkable about the place where the records stand. */
+  findings?(): Promise<StoreFindings>;
 }

@@ -11,9 +11,11 @@ import {
 import { type Decode, nameOf } from './decoding.ts';
 import { problem } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
+import { timeProblem } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';
 import type { Replay } from './replay.ts';
 import type { Divergence, LostCheckpoint, Problem, StreamReport } from './report.ts';
+import type { Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
 import type { Warnings } from './warnings.ts';
@@ -38,6 +40,7 @@ export class StreamAudit<E extends DisclosedEvent> {
   #lastAt: string | undefined;
   #movement: Movement = NEVER_MOVED;
   readonly #moves: ReadonlySet<string> | undefined;
+  readonly #sealing: Sealing;
 
   /** @param logId undefined when the log does not tell its id: then a record may name any */
   constructor(parts: {
@@ -50,6 +53,8 @@ export class StreamAudit<E extends DisclosedEvent> {
     lost: readonly LostCheckpoint[];
     /** What `log` says of moves, as `moveName` has it; undefined: of `log` itself. */
     moves: ReadonlySet<string> | undefined;
+    /** Of all streams alike. */
+    sealing: Sealing;
   }) {
     this.#stream = parts.stream;
     this.#logId = parts.logId;
@@ -59,6 +64,7 @@ export class StreamAudit<E extends DisclosedEvent> {
     this.#tree = new StreamTree(parts.checkpoints);
     this.#lost = parts.lost;
     this.#moves = parts.moves;
+    this.#sealing = parts.sealing;
   }
 
   /** Revision of the first record that diverges. */
@@ -93,7 +99,8 @@ export class StreamAudit<E extends DisclosedEvent> {
     const decoded = this.#decode(stored);
     this.#tree.append(decoded.leaf);
     if (this.#divergence) return;
-    const problems = 'problem' in decoded ? [decoded.problem] : this.#judge(decoded.event);
+    const problems =
+      'problem' in decoded ? [decoded.problem] : this.#judge(decoded.event, decoded.withheldSeals);
     if (problems.length > 0) this.#diverge(stored, problems);
     else this.#passed++;
   }
@@ -137,7 +144,7 @@ export class StreamAudit<E extends DisclosedEvent> {
     };
   }
 
-  #judge(event: E): readonly Problem[] {
+  #judge(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Problem[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [problem('log', this.#logId, event.log, 'the record belongs to another log')];
     if (this.#ids.has(event.id))
@@ -151,8 +158,12 @@ export class StreamAudit<E extends DisclosedEvent> {
       const why = `it cannot be decided again: ${(error as Error).message}`;
       return [problem('data', 'what can be decided again', event.type, why)];
     }
-    if (problems.length === 0) this.#watchClock(event);
-    return problems;
+    if (problems.length > 0) return problems;
+    const unsalted = this.#sealing.problem(event.sections, withheldSeals);
+    if (unsalted) return [unsalted];
+    this.#replay.passed?.(event);
+    this.#watchClock(event);
+    return [];
   }
 
   /** Undefined: the move of the log is not what this event is about, and it may stand here. */
@@ -181,7 +192,9 @@ export class StreamAudit<E extends DisclosedEvent> {
     );
   }
 
-  #watchClock({ at, revision }: DisclosedEvent): void {
+  #watchClock({ id, at, revision }: DisclosedEvent): void {
+    const otherTime = timeProblem(id, at);
+    if (otherTime !== undefined) this.#warnings.add('id-of-another-time', otherTime, revision);
     const before = this.#lastAt;
     this.#lastAt = at;
     // Most are not; and these texts sort as the times do.

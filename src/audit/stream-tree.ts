@@ -1,7 +1,7 @@
 /** The Merkle tree of one stream as it is read, in O(log n) memory, against the signed checkpoints of that stream. */
 import { CompactRange } from '../ledger/compact-range.ts';
 import type { Hash } from '../ledger/merkle-hash.ts';
-import type { SignedCheckpoint } from './evidence.ts';
+import type { CheckpointOrigin, SignedCheckpoint } from './evidence.ts';
 import type { FailedCheckpoint, StreamEvidence } from './report.ts';
 
 /** Failed checkpoints that the report lists. */
@@ -12,10 +12,15 @@ export class StreamTree {
   readonly #range = new CompactRange();
   readonly #failed: FailedCheckpoint[] = [];
   #next = 0;
-  /** Those that came along count apart: whoever made what is verified chose them. */
-  readonly #kept = { matching: 0, matchingSize: 0 };
-  readonly #cameAlong = { matching: 0, matchingSize: 0 };
+  /** Only those that were kept elsewhere prove anything. */
+  readonly #matching: Readonly<Record<CheckpointOrigin, { matching: number; matchingSize: number }>> = {
+    elsewhere: { matching: 0, matchingSize: 0 },
+    bundle: { matching: 0, matchingSize: 0 },
+    'data-folder': { matching: 0, matchingSize: 0 },
+  };
   #failing = 0;
+  /** Of these, the log's own notes. */
+  #failingOwn = 0;
   #smallestOther: number | undefined;
   #isBroken = false;
 
@@ -47,12 +52,16 @@ export class StreamTree {
     const beyond = this.#checkpoints.slice(this.#next);
     for (const checkpoint of beyond) this.#fail(checkpoint, this.#isBroken ? 'gap' : 'missing-tail');
     const signedSize = this.#isBroken ? undefined : beyond.at(-1)?.size;
-    const proven = this.#kept.matchingSize;
+    const { elsewhere, bundle, 'data-folder': dataFolder } = this.#matching;
+    const proven = elsewhere.matchingSize;
     const rewrittenBy = this.#smallestOther;
     const signed = this.#signedSize;
     return {
-      ...this.#kept,
-      ...(this.#cameAlong.matching > 0 && { cameAlong: this.#cameAlong }),
+      ...elsewhere,
+      ...(bundle.matching > 0 && { cameAlong: bundle }),
+      ...(dataFolder.matching + this.#failingOwn > 0 && {
+        lastSigned: { ...dataFolder, failing: this.#failingOwn },
+      }),
       failing: this.#failing,
       failed: this.#failed,
       ...(rewrittenBy !== undefined &&
@@ -80,7 +89,7 @@ export class StreamTree {
 
   /** The largest size at which any checkpoint matches. */
   get #signedSize(): number {
-    return Math.max(this.#kept.matchingSize, this.#cameAlong.matchingSize);
+    return Math.max(...Object.values(this.#matching).map(({ matchingSize }) => matchingSize));
   }
 
   /** With each checkpoint of the present size. */
@@ -89,7 +98,7 @@ export class StreamTree {
     for (let next = this.#checkpoints[this.#next]; next?.size === this.#range.size; ) {
       root ??= this.#range.root();
       if (Buffer.compare(root, next.root) === 0) {
-        const those = next.cameAlong ? this.#cameAlong : this.#kept;
+        const those = this.#matching[next.from];
         those.matching++;
         those.matchingSize = next.size;
       } else {
@@ -100,8 +109,10 @@ export class StreamTree {
     }
   }
 
-  #fail({ where, size, root }: SignedCheckpoint, because: FailedCheckpoint['because'], found?: Buffer): void {
+  #fail(checkpoint: SignedCheckpoint, because: FailedCheckpoint['because'], found?: Buffer): void {
+    const { where, size, root, from } = checkpoint;
     this.#failing++;
+    if (from === 'data-folder') this.#failingOwn++;
     if (this.#failed.length >= LISTED) return;
     const signedRoot = Buffer.from(root).toString('base64');
     this.#failed.push({

@@ -21,7 +21,7 @@ export async function verifyBundle({ file, ...verification }: BundleVerification
   const files = await BundleFiles.open(file);
   try {
     const source = new BundleSource(files);
-    const cameAlong = (await source.checkpoints()).map((one) => ({ ...one, cameAlong: true }));
+    const cameAlong = (await source.checkpoints()).map((one) => ({ ...one, from: 'bundle' as const }));
     const report = await verifyLog({
       ...verification,
       source,

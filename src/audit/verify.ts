@@ -1,40 +1,34 @@
 /**
  * Verifying a log, or some of its studies: every record checked and every event decided again, and the tree of each
  * stream compared with the checkpoints that were kept of it.
- *
- * The streams `log` and `access` come first, because studies refer to them. Of each stream no event is kept; see
- * replay-study.ts for what is.
  */
 import { v5 } from 'uuid';
-import { streamKind } from '../../events/catalogue.ts';
-import type { DisclosedEvent } from '../../events/record.ts';
-import type { Recovery } from '../../projections/log.ts';
+import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import { BrokenStream } from '../store/event-store.ts';
-import { type Decode, decode } from './decoding.ts';
+import { auditStreams } from './audit-streams.ts';
 import { readingOf } from './disclosure.ts';
-import { type GivenCheckpoint, sortEvidence } from './evidence.ts';
-import { KeyHistory } from './key-history.ts';
+import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './evidence.ts';
 import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';
-import type { Replay } from './replay.ts';
-import { AccessReplay } from './replay-access.ts';
-import { EnrolmentReplay } from './replay-enrolment.ts';
-import { LogReplay } from './replay-log.ts';
-import { OperationsReplay } from './replay-operations.ts';
-import { StudyReplay } from './replay-study.ts';
 import type { Report, StreamReport } from './report.ts';
 import type { RecordSource } from './source.ts';
-import { StreamAudit } from './stream-audit.ts';
-import { type Recovered, StudyForm } from './study-form.ts';
-import { Warnings } from './warnings.ts';
+
+/** What the log itself noted of what it signed last. */
+export interface LastSigned {
+  readonly file: string;
+  readonly checkpoints: readonly KeptCheckpoint[];
+}
 
 export interface Verification {
   readonly source: RecordSource;
   /** From outside; empty: the log's own key is taken, and the report says what that is worth. */
   readonly trusted: readonly VerifierKey[];
   readonly checkpoints: readonly GivenCheckpoint[];
-  /** Names of the studies to verify, beside `log` and `access`; undefined: every stream. */
+  /** Names of the studies to verify, beside `log` and `access`; neither these nor `studyId`: every stream. */
   readonly studies?: readonly string[] | undefined;
+  /** A study that must be found, to be verified as those of `studies`. In lower case. */
+  readonly studyId?: string | undefined;
+  /** To be read before the source is opened: a service goes on signing. */
+  readonly lastSigned?: LastSigned | undefined;
   /** Gets the number of records verified so far. */
   readonly onProgress?: (records: number) => void;
 }
@@ -47,134 +41,145 @@ export class UnknownStudyError extends Error {
 /** @throws UnknownStudyError, and whatever the source throws */
 export async function verifyLog(verification: Verification): Promise<Report> {
   const started = performance.now();
-  const { source, trusted, checkpoints } = verification;
+  const { source, trusted } = verification;
   const reading = readingOf(source.content);
   const identity = await readIdentity(source, reading);
-  const own = identity?.keys ?? [];
-  const recoveries = identity?.recoveries ?? [];
-  const keys = trustedKeys(trusted, own);
-  // A log that was replaced may bear any name; the receipts are those of the log that the trusted key names.
-  const logName = trusted[0]?.name ?? identity?.logName;
   const there = await source.streams();
   const chosen = chooseStreams(verification, there, identity);
-  const evidence = sortEvidence(checkpoints, keys, logName, recoveries, (stream) => {
-    if (chosen.includes(stream)) return 'compare';
-    // A bundle leaves out what it is not about.
-    return there.includes(stream) || source.content !== undefined ? 'not-asked-for' : 'no-such-stream';
+  const evidence = evidenceFor(verification, identity, { there, chosen });
+  const streams = await auditStreams({
+    ...{ source, reading, identity, trusted, evidence },
+    streams: chosen,
+    onProgress: verification.onProgress ?? (() => undefined),
   });
-
-  const history = new KeyHistory();
-  let done = 0;
-  const audit = async <E extends DisclosedEvent>(
-    stream: string,
-    warnings: Warnings,
-    decode: Decode<E>,
-    replay: Replay<E>,
-  ) => {
-    const records = new StreamAudit<E>({
-      stream,
-      logId: identity?.logId,
-      decode,
-      replay,
-      warnings,
-      checkpoints: evidence.byStream.get(stream) ?? [],
-      lost: evidence.lost.get(stream) ?? [],
-      moves: stream === 'log' ? undefined : (identity?.moves ?? new Set()),
-    });
-    try {
-      for await (const page of source.read(stream)) {
-        for (const record of page) records.take(record);
-        done += page.length;
-        verification.onProgress?.(done);
-      }
-    } catch (error) {
-      // The others can be verified all the same.
-      if (!(error instanceof BrokenStream)) throw error;
-      records.breakOff(error.message);
-    }
-    return records;
-  };
-
-  const auditStudy = async (stream: string, warnings: Warnings, form: StudyForm) => {
-    if (reading.undrawn) {
-      const replay = new EnrolmentReplay(form);
-      return [await audit(stream, warnings, reading.undrawn, replay), replay] as const;
-    }
-    const replay = new StudyReplay(form);
-    return [await audit(stream, warnings, decode, replay), replay] as const;
-  };
-
-  const streams: StreamReport[] = [];
-  const log = await audit('log', new Warnings(), reading.others, new LogReplay(trusted, own));
-  streams.push(log.finish({}));
-  if (chosen.includes('access')) {
-    const access = await audit('access', new Warnings(), reading.others, new AccessReplay(history));
-    history.records = access.records;
-    history.withheld = access.withheld;
-    history.brokenAt = access.divergesAt;
-    streams.push(access.finish({}));
-  }
-  for (const stream of chosen.filter((name) => name !== 'log' && name !== 'access')) {
-    const warnings = new Warnings();
-    if (streamKind(stream) === 'study') {
-      const form = new StudyForm(history, warnings, recoveredPlaces(stream, recoveries));
-      const [records, { participants }] = await auditStudy(stream, warnings, form);
-      streams.push(records.finish({ study: form.name, participants }));
-    } else {
-      // Of a stream that this build does not know no record can be read.
-      const replay = stream === 'operations' ? new OperationsReplay(history, warnings) : { take: () => [] };
-      streams.push((await audit(stream, warnings, reading.others, replay)).finish({}));
-    }
-  }
-
-  const { unused } = evidence;
-  const isSigned = streams.some(
-    ({ evidence: { matchingSize, cameAlong } }) => matchingSize > 0 || (cameAlong?.matchingSize ?? 0) > 0,
-  );
+  const findings = await source.findings?.();
+  const judged = { ...judge(verification, chosen, evidence, streams), ...(findings && { store: findings }) };
   return {
-    ok: streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for'),
-    selfConsistentOnly: trusted.length === 0 || !isSigned,
+    ok: isSound(streams, evidence) && !isFailed(judged),
+    selfConsistentOnly: trusted.length === 0 || streams.every((one) => one.evidence.matchingSize === 0),
     log: identity && {
       id: identity.logId,
       name: identity.logName,
       publicKey: identity.publicKey,
-      laterKeys: own.slice(1).map(({ text }) => text),
-      recoveries: recoveries.map(({ recovery, at, reason }) => ({ recovery, at, reason })),
+      laterKeys: identity.keys.slice(1).map(({ text }) => text),
+      recoveries: identity.recoveries.map(({ recovery, at, reason }) => ({ recovery, at, reason })),
     },
     trusted: trusted.map(({ text }) => text),
-    untrustedKey: trusted.length > 0 && !trusted.some(({ text }) => own.some((key) => key.text === text)),
+    untrustedKey: trusted.length > 0 && !isTrusted(identity, trusted),
     streams,
-    unusedCheckpoints: unused,
+    unusedCheckpoints: evidence.unused,
+    ...judged,
     seconds: (performance.now() - started) / 1000,
   };
 }
 
-/** By revision: where a study's generator must begin anew, directly behind what a recovery kept of it. */
-function recoveredPlaces(stream: string, recoveries: readonly Recovery[]): ReadonlyMap<number, Recovered> {
-  const places = new Map<number, Recovered>();
-  for (const { recovery, streams } of recoveries) {
-    const of = streams.get(stream);
-    // A study of which nothing was kept is registered first. Of two recoveries in a row the later one counts.
-    if (of)
-      places.set(Math.max(of.kept, 1), { recovery, kept: of.kept, ...(of.signed && { signed: of.signed }) });
-  }
-  return places;
+function isTrusted(identity: ClaimedIdentity | undefined, trusted: readonly VerifierKey[]): boolean {
+  return trusted.some(({ text }) => identity?.keys.some((key) => key.text === text));
 }
 
-/** `log`, `access` and the studies to verify. @throws UnknownStudyError */
+/** What the given checkpoints, and the log's own notes, say of the streams. */
+function evidenceFor(
+  { source, trusted, checkpoints, lastSigned }: Verification,
+  identity: ClaimedIdentity | undefined,
+  { there, chosen }: { readonly there: readonly string[]; readonly chosen: readonly string[] },
+): Evidence {
+  const own = identity?.keys ?? [];
+  const recoveries = identity?.recoveries ?? [];
+  // A log that was replaced may bear any name; the receipts are those of the log that the trusted key names.
+  const logName = trusted[0]?.name ?? identity?.logName;
+  const use = (stream: string) => {
+    if (chosen.includes(stream)) return 'compare';
+    // A bundle leaves out what it is not about.
+    const isLeftOut = source.content !== undefined && stream !== 'access';
+    return there.includes(stream) || isLeftOut ? 'not-asked-for' : 'no-such-stream';
+  };
+  const keys = trustedKeys(trusted, own);
+  const given = sortEvidence(checkpoints, keys, logName, recoveries, use);
+  if (!lastSigned) return given;
+  const noted = lastSigned.checkpoints.map((one) => ({ ...one, from: 'data-folder' as const }));
+  return withLastSigned(given, sortEvidence(noted, [...keys, ...own], identity?.logName, recoveries, use));
+}
+
+type Judged = Pick<Report, 'othersOnly' | 'missingStudyId' | 'lastCheckpoints' | 'store'>;
+
+/** What is to be said of the studies that were asked for, and of the log's own notes. */
+function judge(
+  { studyId, checkpoints, lastSigned }: Verification,
+  chosen: readonly string[],
+  evidence: Evidence,
+  streams: readonly StreamReport[],
+): Judged {
+  const isMissing = studyId !== undefined && !chosen.includes(`study-${studyId}`);
+  const others = othersOnly(checkpoints, chosen, evidence);
+  return {
+    ...(isMissing && { missingStudyId: studyId }),
+    ...(others.length > 0 && { othersOnly: others }),
+    ...(lastSigned && {
+      lastCheckpoints: { file: lastSigned.file, agree: agrees(lastSigned, evidence, streams) },
+    }),
+  };
+}
+
+function isFailed({ missingStudyId, othersOnly, lastCheckpoints, store }: Judged): boolean {
+  return (
+    missingStudyId !== undefined ||
+    othersOnly !== undefined ||
+    lastCheckpoints?.agree === false ||
+    (store !== undefined && store.problems.length > 0)
+  );
+}
+
+function isSound(streams: readonly StreamReport[], { unused }: Evidence): boolean {
+  return streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for');
+}
+
+/**
+ * What the left out checkpoints are of, if there are any and none is of a study that was verified: whoever keeps the
+ * receipts of one study and is handed another must hear of it.
+ */
+function othersOnly(
+  checkpoints: readonly GivenCheckpoint[],
+  chosen: readonly string[],
+  evidence: Evidence,
+): NonNullable<Report['othersOnly']> {
+  const isOfStudy = (stream: string) => stream.startsWith('study-') && chosen.includes(stream);
+  const given = [...evidence.byStream].filter(([, list]) => list.some(({ from }) => from === 'elsewhere'));
+  if ([...given, ...evidence.lost].some(([stream]) => isOfStudy(stream))) return [];
+  const byOrigin = new Map<string, number>();
+  const kept = new Set(checkpoints.filter(({ from }) => from !== 'bundle').map(({ where }) => where));
+  for (const { where, origin, because } of evidence.unused)
+    if (because === 'not-asked-for' && kept.has(where)) byOrigin.set(origin, (byOrigin.get(origin) ?? 0) + 1);
+  return [...byOrigin].map(([origin, checkpoints]) => ({ origin, checkpoints }));
+}
+
+function agrees(
+  { checkpoints }: LastSigned,
+  { unused, lost }: Evidence,
+  streams: readonly StreamReport[],
+): boolean {
+  const places = new Set(checkpoints.map(({ where }) => where));
+  return (
+    streams.every(({ evidence }) => (evidence.lastSigned?.failing ?? 0) === 0) &&
+    [...unused, ...[...lost.values()].flat()].every(({ where }) => !places.has(where))
+  );
+}
+
+/** `log`, `access` and the studies to verify, of those that are there. @throws UnknownStudyError */
 function chooseStreams(
-  { studies, checkpoints }: Verification,
+  { studies, studyId, checkpoints, source }: Verification,
   there: readonly string[],
   identity: ClaimedIdentity | undefined,
 ): string[] {
   const kinds = ['log', ...there.filter((stream) => stream === 'access')];
   const others = there.filter((stream) => stream !== 'log' && stream !== 'access');
-  if (studies === undefined || identity === undefined) return [...kinds, ...others];
-  const wanted = studies.map((name) => {
+  const isEverything = (studies ?? studyId) === undefined || source.content !== undefined;
+  if (isEverything || identity === undefined) return [...kinds, ...others];
+  const wanted = (studies ?? []).map((name) => {
     const stream = `study-${v5(name, identity.logId)}`;
     const isWitnessed = checkpoints.some(({ claims }) => claims.origin.endsWith(`/${stream}`));
     if (!there.includes(stream) && !isWitnessed) throw new UnknownStudyError(name);
     return stream;
   });
+  if (studyId !== undefined) wanted.push(`study-${studyId}`);
   return [...kinds, ...others.filter((stream) => wanted.includes(stream))];
 }

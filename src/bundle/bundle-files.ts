@@ -47,6 +47,11 @@ export class BundleFiles {
     return this.#zip.has(path);
   }
 
+  /** Those of the archive, listed or not. */
+  get paths(): readonly string[] {
+    return this.#zip.paths;
+  }
+
   isEmpty(path: string): boolean {
     return this.#zip.isEmpty(path);
   }

@@ -1,12 +1,13 @@
 /** urn verify: replays what is in the log, and holds it against checkpoints that were kept elsewhere. Writes nothing. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Report } from '../audit/report.ts';
 import { reportText } from '../audit/report-text.ts';
-import { UnknownStudyError, type Verification, verifyLog } from '../audit/verify.ts';
+import { type LastSigned, UnknownStudyError, type Verification, verifyLog } from '../audit/verify.ts';
 import { verifyBundle } from '../audit/verify-bundle.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
-import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
+import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
 import { StoreError } from '../store/event-store.ts';
 import { openForVerification } from '../stores.ts';
 import { checkpointsIn } from './checkpoints.ts';
@@ -19,12 +20,15 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result } from './output.ts';
+import { parsedStudyId, trustedKey } from './trusted.ts';
 
 interface VerifyOptions extends StoreOptions {
   readonly study?: string[];
   readonly bundle?: string;
   readonly checkpoint?: string[];
   readonly trust?: string[];
+  readonly studyId?: string;
+  readonly lastCheckpoints: boolean;
   readonly json?: boolean;
 }
 
@@ -57,12 +61,21 @@ export function verifyCommand(): Command {
       'verify studies without trusting the service: replay them, and compare them with checkpoints',
     )
     .addOption(repeatedOption('--study <name>', 'verify this study alone, with log and access (repeatable)'))
+    .addOption(
+      option('--study-id <uuid>', 'verify the study of this id, which must be found: a twin has another one'),
+    )
     .addOption(option('--bundle <file>', 'verify this bundle, instead of a log'))
     .addOption(
       repeatedOption('--checkpoint <file>', 'compare with the checkpoints in this file (repeatable)'),
     )
     .addOption(
       repeatedOption('--trust <vkey>', 'trust this verifier key, or the one in this file (repeatable)'),
+    )
+    .addOption(
+      option(
+        '--no-last-checkpoints',
+        'do not compare with what the data folder says was signed last: for a copy restored elsewhere',
+      ),
     )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
@@ -74,6 +87,7 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
   const given = {
     trusted: (options.trust ?? []).map(trustedKey),
     checkpoints: (options.checkpoint ?? []).flatMap(checkpointsIn),
+    studyId: options.studyId === undefined ? undefined : parsedStudyId(options.studyId),
     onProgress: shown.show,
   };
   try {
@@ -93,14 +107,19 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
 
 type Given = Omit<Verification, 'source'>;
 
-async function verifiedLog({ study, ...options }: VerifyOptions, given: Given): Promise<Report> {
+async function verifiedLog(
+  { study, lastCheckpoints, ...options }: VerifyOptions,
+  given: Given,
+): Promise<Report> {
+  // Before the log: a service signs what is appended meanwhile.
+  const lastSigned = lastCheckpoints ? lastSignedIn(options.data) : undefined;
   const source = await openForVerification(options);
   try {
     if (source.copy !== undefined)
       note(
         `the folder of the log cannot be used as it is: a copy in ${source.copy} is read, and removed at the end`,
       );
-    return await verifyLog({ ...given, source, studies: study });
+    return await verifyLog({ ...given, source, studies: study, lastSigned });
   } catch (error) {
     if (!(error instanceof UnknownStudyError)) throw error;
     throw new UsageError(`no study "${error.message}" is registered (hint: urn studies list)`);
@@ -113,7 +132,7 @@ async function verifiedBundle(file: string, given: Given, command: Command): Pro
   // Not those from the environment: a machine may have them for its service.
   const other = command.options.find(
     (one) =>
-      ['data', 'store', 'streamPrefix', 'study'].includes(one.attributeName()) &&
+      ['data', 'store', 'streamPrefix', 'study', 'lastCheckpoints'].includes(one.attributeName()) &&
       command.getOptionValueSource(one.attributeName()) === 'cli',
   )?.long;
   if (other !== undefined)
@@ -128,16 +147,16 @@ async function verifiedBundle(file: string, given: Given, command: Command): Pro
   }
 }
 
-/** @throws UsageError, DomainError `identity` */
-function trustedKey(given: string): VerifierKey {
-  if (!existsSync(given)) return parseVerifierKey(given, 'what --trust names');
-  return parseVerifierKey(readBytes(given).toString('utf8').trim(), given);
-}
-
-function readBytes(file: string): Buffer {
+/** What the data folder says that the log signed last; undefined where it says nothing. @throws UsageError */
+function lastSignedIn(data: string): LastSigned | undefined {
+  const file = join(data, LAST_CHECKPOINTS);
+  if (!existsSync(file)) return undefined;
   try {
-    return readFileSync(file);
+    return { file, checkpoints: checkpointsIn(file) };
   } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(
+      `${error.message} (hint: this file says what the log signed last; restore it, or leave it out of the comparison with --no-last-checkpoints)`,
+    );
   }
 }

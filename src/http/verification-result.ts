@@ -117,6 +117,12 @@ export const VerificationResult = z.strictObject({
       }),
     )
     .meta({ description: 'The given checkpoint, if it could not be compared' }),
+  store: z
+    .strictObject({ problems: z.array(z.string()), warnings: z.array(z.string()) })
+    .optional()
+    .meta({
+      description: 'How the database differs from one that this program makes; a problem is a failure',
+    }),
   seconds: z.number(),
 });
 
@@ -134,7 +140,7 @@ export function verificationResult(
   report: Report,
   { stream, isLimited }: Shown,
 ): z.input<typeof VerificationResult> {
-  const { ok, selfConsistentOnly, log, unusedCheckpoints, seconds } = report;
+  const { ok, selfConsistentOnly, log, unusedCheckpoints, store, seconds } = report;
   return {
     caution: CAUTION,
     ok,
@@ -155,6 +161,7 @@ export function verificationResult(
     unusedCheckpoints: unusedCheckpoints.map(({ where, origin, size, because }) => ({
       ...{ where, origin, size, because },
     })),
+    ...(store && { store: { problems: [...store.problems], warnings: [...store.warnings] } }),
     seconds,
   };
 }

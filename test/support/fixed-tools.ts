@@ -8,6 +8,12 @@ export function fixedId(n: number, series = 0): string {
   return `0193a8e0-${hex(series, 4)}-7000-8000-${hex(n, 12)}`;
 }
 
+/** The n-th id as a UUID of version 7 that was made at that time. */
+export function idAt(at: string, n: number): string {
+  const ms = hex(Date.parse(at), 12);
+  return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8000-${hex(n, 12)}`;
+}
+
 /** @param start the first reading of the clock, which goes on by a second at every reading */
 export function fixedTools(series = 0, start = '2026-03-01T09:00:00.000Z'): WriterTools {
   let readings = 0;

@@ -5,7 +5,8 @@ import { verifyBundle } from '../../src/audit/verify-bundle.ts';
 import { BundleError } from '../../src/bundle/bundle-error.ts';
 import { checkpointsIn } from '../../src/cli/checkpoints.ts';
 import { UsageError } from '../../src/cli/options.ts';
-import { parseVerifierKey } from '../../src/ledger/verifier-key.ts';
+import { parsedStudyId, trustedKey } from '../../src/cli/trusted.ts';
+import { DomainError } from '../../src/errors.ts';
 
 export interface OwnVerdict {
   readonly code: number;
@@ -14,18 +15,20 @@ export interface OwnVerdict {
   readonly text: string;
 }
 
-/** @param args `--trust KEY` and `--checkpoint FILE`, as the verifier in Python takes them */
+/** @param args `--trust`, `--checkpoint` and `--study-id`, as the verifier in Python takes them */
 export async function verifyOurselves(file: string, args: readonly string[]): Promise<OwnVerdict> {
   const of = (option: string) => args.filter((_, i) => args[i - 1] === option);
   try {
     const report = await verifyBundle({
       file,
-      trusted: of('--trust').map((key) => parseVerifierKey(key, 'key')),
+      trusted: of('--trust').map(trustedKey),
       checkpoints: of('--checkpoint').flatMap(checkpointsIn),
+      studyId: of('--study-id').map(parsedStudyId)[0],
     });
     return { code: report.ok ? 0 : 1, report, text: reportText(report) };
   } catch (error) {
-    if (!(error instanceof BundleError) && !(error instanceof UsageError)) throw error;
+    const isToldToUsers = [BundleError, UsageError, DomainError].some((kind) => error instanceof kind);
+    if (!isToldToUsers || !(error instanceof Error)) throw error;
     return { code: 2, report: undefined, text: error.message };
   }
 }

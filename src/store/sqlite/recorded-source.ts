@@ -95,6 +95,11 @@ export function openRecordedSource(path: string): OpenSource {
       const reply = await answer();
       return reply.type === 'streams' ? reply.streams : [];
     },
+    async findings() {
+      ask({ type: 'findings' });
+      const reply = await answer();
+      return reply.type === 'findings' ? reply.findings : { problems: [], warnings: [] };
+    },
     async close() {
       if (!failure) ask({ type: 'close' });
       await ended;

@@ -5,6 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkRecord } from '../../../events/record.ts';
+import type { StoreFindings } from '../../audit/report.ts';
 import { PAGE_RECORDS } from '../event-store.ts';
 import { type RecordedFile, RecordedLog, type RecordedRow, recordOf } from './recorded.ts';
 
@@ -14,7 +15,7 @@ export interface RecordedThreadData extends Pick<RecordedFile, 'file' | 'use'> {
 }
 
 export type RecordedRequest =
-  | { readonly type: 'streams' | 'close' }
+  | { readonly type: 'streams' | 'findings' | 'close' }
   /** The next page, for which memory can be used again that is not needed any more. */
   | { readonly type: 'next'; readonly memory?: SharedArrayBuffer | undefined }
   | { readonly type: 'read'; readonly stream: string };
@@ -33,6 +34,7 @@ export interface PackedPage {
 
 export type RecordedReply =
   | { readonly type: 'streams'; readonly streams: readonly string[] }
+  | { readonly type: 'findings'; readonly findings: StoreFindings }
   | { readonly type: 'page'; readonly page: PackedPage }
   | { readonly type: 'end' };
 
@@ -50,6 +52,9 @@ port.on('message', (request: RecordedRequest) => {
   switch (request.type) {
     case 'streams':
       reply({ type: 'streams', streams: log.streams() });
+      break;
+    case 'findings':
+      reply({ type: 'findings', findings: log.findings });
       break;
     case 'read':
       stream = request.stream;

@@ -5,9 +5,11 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import type { StoreFindings } from '../../audit/report.ts';
 import type { SourceRecord } from '../../audit/source.ts';
 import { StoreError } from '../event-store.ts';
 import type { Database, Statement } from './library.ts';
+import { isTable, schemaFindings } from './own-schema.ts';
 import { checkDatabase, openForReading, type Row } from './schema.ts';
 
 /** How a database file is read, and what to remove afterwards. */
@@ -118,6 +120,8 @@ function isRounded(value: number): boolean {
 /** The records of a file, as far as they stood there when it was opened. */
 export class RecordedLog {
   readonly #db: Database;
+  /** How the database differs from one that this program made. */
+  readonly findings: StoreFindings;
   /** What is appended later is left out, of all streams alike. */
   readonly #last: number;
   readonly #page: Statement<[string, number, number, number, number, number], Columns>;
@@ -125,6 +129,8 @@ export class RecordedLog {
   /** @throws StoreError */
   constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {
     this.#db = openForReading(file, use === 'at-rest');
+    if (!isTable(this.#db, 'records')) throw changedTable('"records" is not the table that it should be');
+    this.findings = schemaFindings(this.#db);
     const last = this.#db.prepare<[], number>('SELECT coalesce(max(position), 0) FROM records').pluck();
     this.#last = last.get() ?? 0;
     // By position as well: in a table that was tampered with, a revision can stand twice. The plus keeps SQLite from

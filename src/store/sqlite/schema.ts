@@ -22,7 +22,7 @@ const HEADER_BYTES = 100;
 export const BUSY_TIMEOUT_MS = 2000;
 
 // INSERT OR REPLACE fires no delete trigger by default, so the insert trigger must refuse what it would replace.
-const SCHEMA = `
+export const SCHEMA = `
   CREATE TABLE records (
     position INTEGER PRIMARY KEY,
     stream   TEXT    NOT NULL,

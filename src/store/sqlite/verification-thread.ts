@@ -48,6 +48,7 @@ async function reply(): Promise<VerificationReply> {
 function source(): RecordSource {
   return {
     streams: async () => log.streams(),
+    findings: async () => log.findings,
     async *read(stream) {
       for (const page of log.read(stream, PAGE_RECORDS)) yield page.map((row) => recordOf(stream, row));
     },

@@ -75,13 +75,13 @@ export function streamOfStudy(data: string, name: string): string {
   });
 }
 
-/** A row whose seals and leaf are right again. */
+/** A row whose leaf is right again, and the seals of the sections that are there. */
 export function altered(row: Row, change: (record: Json, sealed: Json) => void): Row {
   const record: Json = JSON.parse(row.record.toString());
   const sealed: Json = JSON.parse(row.sealed.toString());
   change(record, sealed);
   for (const name of Object.keys(record.seals))
-    record.seals[name] = hash('sha256', canonicalJson(sealed[name]));
+    if (sealed[name] !== undefined) record.seals[name] = hash('sha256', canonicalJson(sealed[name]));
   const bytes = Buffer.from(canonicalJson(record));
   return { ...row, record: bytes, sealed: Buffer.from(canonicalJson(sealed)), leaf: leafHash(bytes) };
 }

@@ -5,14 +5,14 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { canonicalJson, encodeRecord, leafHash } from '../../../events/record.ts';
 import { systemTools } from '../../../src/write/tools.ts';
+import { bothVerifiers } from '../../support/both-verifiers.ts';
 import { clientOf } from '../../support/client.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { firstDivergence, verifyOurselves } from '../../support/own-verifier.ts';
+import { firstDivergence } from '../../support/own-verifier.ts';
 import { issueKey, serve, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
-import { forkingVerifier } from '../../support/verifier.ts';
 import { BundleFiles } from './bundle-file.ts';
 import { altered, type Row, streamOfStudy } from './database.ts';
 
@@ -57,20 +57,14 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
     study = streamOfStudy(place('away'), 'Sleep');
   });
 
-  const verifyInPython = forkingVerifier(python);
+  const verifyBoth = bothVerifiers(python);
   /** Where both find the first thing that is wrong; undefined: nothing is. Signatures are none of it. */
   async function divergence(content: keyof typeof bundles, change: (bundle: BundleFiles) => void) {
     const bundle = BundleFiles.unpack(python, bundles[content]);
     change(bundle);
     bundle.set('checkpoints.txt', '');
-    const file = await bundle.pack(join(newFolder(), 'tampered.zip'));
-    const { code, stdout } = await verifyInPython([file]);
-    const own = await verifyOurselves(file, []);
-    expect(own.code, `${stdout}\n${own.text}`).toBe(code);
-    const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(stdout) ?? [];
-    const ours = firstDivergence(own);
-    expect(ours && [ours.stream, ours.revision], stdout).toEqual(stream && [stream, Number(revision)]);
-    return ours;
+    const { own } = await verifyBoth(await bundle.pack(join(newFolder(), 'tampered.zip')));
+    return firstDivergence(own);
   }
   /** The rows of a stream, changed, each under the revision where it comes to stand. */
   const changed =

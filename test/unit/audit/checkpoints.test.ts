@@ -129,14 +129,41 @@ describe('a checkpoint that cannot be compared is reported:', () => {
     expect(await because(other.checkpoint(`${STUDY}/1`, 4))).toEqual(['other-recovery']);
   });
 
-  it('one of a study that was not asked for, which is no failure', async () => {
+  describe('one of a study that was not asked for', () => {
+    const TWIN = 'study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c12';
     const two = logOf(HISTORY);
-    two.byStream.set('study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c12', [...logOf([REGISTERED]).of(STUDY)]);
-    const other = two.checkpoint('study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c12', 1);
-    const report = await verify(two, { checkpoints: [other], studies: [CONFIGURATION.name] });
-    expect(report.ok).toBe(true);
-    expect(report.unusedCheckpoints).toMatchObject([{ because: 'not-asked-for' }]);
-    expect(reportText(report)).toContain('not to be verified');
+    two.byStream.set(TWIN, [...logOf([REGISTERED]).of(STUDY)]);
+    const others = [two.checkpoint(TWIN, 1), two.checkpoint(TWIN, 0)];
+
+    it('is no failure beside one of the study that was', async () => {
+      const report = await verify(two, {
+        checkpoints: [...others, two.checkpoint(STUDY, 4)],
+        studies: [CONFIGURATION.name],
+      });
+      expect(report.ok).toBe(true);
+      expect(report).not.toHaveProperty('othersOnly');
+      expect(report.unusedCheckpoints.map(({ because }) => because)).toEqual(Array(2).fill('not-asked-for'));
+      expect(reportText(report)).toContain(
+        '2 given checkpoints could not be compared: of a stream that was not',
+      );
+    });
+
+    it('is a failure where none is of that study, even beside those of log and access', async () => {
+      const report = await verify(two, {
+        checkpoints: [...others, two.checkpoint('log', 1), two.checkpoint('access', 3)],
+        studies: [CONFIGURATION.name],
+      });
+      expect(report.ok).toBe(false);
+      expect(report.othersOnly).toEqual([{ origin: `${LOG_NAME}/${TWIN}`, checkpoints: 2 }]);
+      expect(reportText(report)).toContain(
+        `FAILED: none of the given checkpoints is of the studies that were verified; they are of ${LOG_NAME}/${TWIN} (2)`,
+      );
+    });
+
+    it('is none when only log and access are covered, which claim nothing of a study', async () => {
+      const checkpoints = [two.checkpoint('log', 1), two.checkpoint('access', 3)];
+      expect((await verify(two, { checkpoints, studies: [CONFIGURATION.name] })).ok).toBe(true);
+    });
   });
 });
 

@@ -54,7 +54,7 @@ const change = (log: Log, at: number, how: (record: Json, sealed: Json) => void,
 };
 const divergenceOf = async (source: RecordSource, stream = STUDY) =>
   streamOf(await verify(source), stream).divergence;
-const cameAlong = (one: GivenCheckpoint): GivenCheckpoint => ({ ...one, cameAlong: true });
+const cameAlong = (one: GivenCheckpoint): GivenCheckpoint => ({ ...one, from: 'bundle' });
 
 describe('of a sound log', () => {
   it.each(CONTENTS)('a source of content %s is sound, with the roots of the log', async (content) => {
@@ -81,10 +81,13 @@ describe('of a sound log', () => {
   it('a checkpoint of another stream proves nothing against it', async () => {
     const log = logOf(HISTORY);
     const other = logOf(HISTORY).checkpoint('operations', 0);
-    expect(await verify(told(log, 'full'), { checkpoints: [other] })).toMatchObject({
+    const own = log.checkpoint(STUDY, 1);
+    expect(await verify(told(log, 'full'), { checkpoints: [other, own] })).toMatchObject({
       ok: true,
       unusedCheckpoints: [{ because: 'not-asked-for' }],
     });
+    // Those that came along were not given by anybody.
+    expect(await verify(told(log, 'full'), { checkpoints: [cameAlong(other)] })).toMatchObject({ ok: true });
   });
 });
 
@@ -285,7 +288,7 @@ describe('checkpoints that came along', () => {
     const log = logOf(HISTORY);
     const [size4, size9] = [log.checkpoint(STUDY, 4), log.checkpoint(STUDY, 9)];
     const alone = await verify(told(log, 'full'), { checkpoints: [cameAlong(size4), cameAlong(size9)] });
-    expect(alone).toMatchObject({ ok: true, selfConsistentOnly: false });
+    expect(alone).toMatchObject({ ok: true, selfConsistentOnly: true });
     expect(streamOf(alone).evidence).toMatchObject({
       ...{ matching: 0, matchingSize: 0, uncovered: { from: 0, to: 8 } },
       cameAlong: { matching: 2, matchingSize: 9 },

@@ -16,7 +16,7 @@ import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
-import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { fixedTools, idAt, LOG_ID } from '../../support/fixed-tools.ts';
 
 export const LOG_NAME = 'trial-log';
 export const KEY: SigningKey = makeSigningKey(LOG_NAME);
@@ -77,6 +77,7 @@ interface Signing {
 export class Log implements RecordSource {
   readonly byStream = new Map<string, SourceRecord[]>();
   readonly #tools = fixedTools();
+  #events = 0;
 
   async streams(): Promise<string[]> {
     return [...this.byStream.keys()];
@@ -97,7 +98,7 @@ export class Log implements RecordSource {
   append(stream: string, fact: Fact, actor: Actor, at = this.#tools.now().toISOString()): LogEvent {
     const records = this.of(stream);
     const revision = records.length;
-    const header = { id: this.#tools.newId(), log: LOG_ID, stream, revision, at, actor };
+    const header = { id: idAt(at, ++this.#events), log: LOG_ID, stream, revision, at, actor };
     records.push({ stream, revision, ...encodeRecord(header, fact, this.#tools.newSalt) });
     return { ...header, ...fact } as LogEvent;
   }

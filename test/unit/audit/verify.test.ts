@@ -231,6 +231,7 @@ describe('the stream of a study', () => {
     expect(report.ok).toBe(true);
     expect(streamOf(report).warnings).toMatchObject([
       { code: 'weak-seed', count: 1, revision: 0 },
+      { code: 'older-than-access', count: 1, revision: 1 },
       { code: 'clock-stepped-back', count: 1, revision: 1 },
     ]);
   });

@@ -1,0 +1,23 @@
+/** Both verifiers of bundles, the one in Python and `urn verify --bundle`, which must come to the same verdict. */
+import { expect } from 'vitest';
+import { firstDivergence, type OwnVerdict, verifyOurselves } from './own-verifier.ts';
+import { forkingVerifier, type Verified } from './verifier.ts';
+
+export interface BothVerdicts extends Verified {
+  readonly own: OwnVerdict;
+}
+
+/** @returns verifies a file with both: the exit codes are the same, and so is the first divergence of a stream */
+export function bothVerifiers(python: string) {
+  const verifyInPython = forkingVerifier(python);
+  return async (file: string, args: readonly string[] = []): Promise<BothVerdicts> => {
+    const verified = await verifyInPython([file, ...args]);
+    const own = await verifyOurselves(file, args);
+    const said = `${verified.stdout}${verified.stderr}\n${own.text}`;
+    expect(own.code, said).toBe(verified.code);
+    const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
+    const ours = firstDivergence(own);
+    expect(ours && [ours.stream, ours.revision], said).toEqual(stream && [stream, Number(revision)]);
+    return { ...verified, own };
+  };
+}
