@@ -13,6 +13,8 @@ const LISTS_RENDERED = 2;
 /** Lists of a key that wait for the one that is under way, and for how long. */
 const LISTS_WAITING = 8;
 const LIST_WAIT_MS = 30_000;
+/** Lists of the past under way, of all keys: each is folded by itself, and kept in memory until it has left. */
+const PAST_LISTS = 8;
 
 export class KeyLimits {
   readonly posts = new PostsAtWork();
@@ -22,8 +24,8 @@ export class KeyLimits {
 class PostsAtWork {
   readonly #numbers = new Map<string, number>();
 
-  /** @throws HttpProblem 429 when too many of the key's are at work */
-  async run<T>(keyId: string, post: () => Promise<T>): Promise<T> {
+  /** To be followed by `leave`. @throws HttpProblem 429 when too many of the key's are at work */
+  enter(keyId: string): void {
     const number = this.#numbers.get(keyId) ?? 0;
     if (number >= POSTS_AT_WORK)
       throw tooMany(
@@ -31,14 +33,9 @@ class PostsAtWork {
         1,
       );
     this.#numbers.set(keyId, number + 1);
-    try {
-      return await post();
-    } finally {
-      this.#leave(keyId);
-    }
   }
 
-  #leave(keyId: string): void {
+  leave(keyId: string): void {
     const left = (this.#numbers.get(keyId) ?? 0) - 1;
     if (left > 0) this.#numbers.set(keyId, left);
     else this.#numbers.delete(keyId);
@@ -55,6 +52,7 @@ export class Lists {
   readonly #waiting = new Map<string, (() => void)[]>();
   #rendered = 0;
   readonly #unrendered: (() => void)[] = [];
+  #past = 0;
 
   /**
    * Resolves when the key's list may be under way. It is until the response is closed, however that comes about.
@@ -69,6 +67,20 @@ export class Lists {
       this.#hold(keyId, response);
     } else if (waiting.length < LISTS_WAITING) await this.#wait(keyId, waiting, response);
     else throw tooManyLists();
+  }
+
+  /**
+   * To be asked besides for a list of the past. It is under way until the response is closed.
+   * @throws DomainError `overloaded` when too many are
+   */
+  beginPast(response: ServerResponse): void {
+    if (response.destroyed) throw gone();
+    if (this.#past >= PAST_LISTS)
+      throw new DomainError('overloaded', 'too many others read lists of the past just now; ask again');
+    this.#past++;
+    response.once('close', () => {
+      this.#past--;
+    });
   }
 
   /** Renders a slice of a list when it is its turn. */

@@ -30,8 +30,10 @@ export function listParticipants(routes: StudyRoutes) {
     const asked = askedFor(request);
     const { lists } = routes.limits;
     // What is rendered in one slice holds nobody up.
-    if (candidates(request.participants, asked).length > SLICE)
+    if (candidates(request.participants, asked).length > SLICE) {
       await lists.begin(request.accepted.key.keyId, request.response);
+      if (asked.moment) lists.beginPast(request.response);
+    }
     const { among, revision } = await listAt(routes, request, asked);
     return listed(request, asked, { among, revision }, lists);
   });

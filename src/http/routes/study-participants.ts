@@ -53,10 +53,14 @@ export function randomizeParticipant(routes: StudyRoutes) {
         idempotencyKey: idempotencyKeyOf(http),
         suspended: routes.studies.isSuspended(study.stream),
       };
-      const { outcome, revision } = await routes.limits.posts.run(keyId, () =>
-        routes.studies.submit(study.stream, command, actor),
-      );
-      return answer(request, shownScopes, routes.ledger, outcome, revision);
+      const { posts } = routes.limits;
+      posts.enter(keyId);
+      try {
+        const { outcome, revision } = await routes.studies.submit(study.stream, command, actor);
+        return answer(request, shownScopes, routes.ledger, outcome, revision);
+      } finally {
+        posts.leave(keyId);
+      }
     },
     isWellFormed,
   );
