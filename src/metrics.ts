@@ -1,5 +1,6 @@
 /** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectProcessMetrics } from './process-metrics.ts';
 import type { RelayStatus } from './relay/relay.ts';
 import type { Standing } from './study/standing.ts';
 import type { WriterHooks } from './write/writer.ts';
@@ -23,7 +24,7 @@ export interface Measured {
 export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  collectProcessMetrics(registry);
   const requests = new Histogram({
     name: 'urn_http_request_duration_seconds',
     help: 'Time to answer a request, by method, route and status; its _count is the number of requests',
@@ -100,7 +101,7 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
 /** Of a relay that runs by itself. */
 export function makeRelayMetrics(status: () => RelayStatus): Registry {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectProcessMetrics(registry);
   registerRelay(registry, status);
   return registry;
 }
