@@ -44,9 +44,7 @@ route(app, '/study_participants', '[]', {
   },
 });
 const address =
-  process.argv[2] === 'plain'
-    ? await plainServer()
-    : await new HttpServer(app, undefined).listen('127.0.0.1', 0);
+  process.argv[2] === 'plain' ? await plainServer() : await new HttpServer(app).listen('127.0.0.1', 0);
 process.stdout.write(`${JSON.stringify({ address, apiKey: issued.apiKey })}\n`);
 
 async function plainServer(): Promise<string> {

@@ -1,5 +1,6 @@
 /** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type RequestObserver, requestObserver } from './http/request-metrics.ts';
 import { collectProcessMetrics } from './process-metrics.ts';
 import type { RelayStatus } from './relay/relay.ts';
 import type { Standing } from './study/standing.ts';
@@ -8,7 +9,8 @@ import type { WriterHooks } from './write/writer.ts';
 export interface Metrics {
   readonly registry: Registry;
   readonly writerHooks: WriterHooks;
-  observeRequest(method: string, route: string, status: number, seconds: number): void;
+  readonly observeRequest: RequestObserver;
+  connectionRefused(): void;
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -25,11 +27,9 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectProcessMetrics(registry);
-  const requests = new Histogram({
-    name: 'urn_http_request_duration_seconds',
-    help: 'Time to answer a request, by method, route and status; its _count is the number of requests',
-    labelNames: ['method', 'route', 'status'],
-    buckets: SECONDS,
+  const connectionsRefused = new Counter({
+    name: 'urn_http_connections_refused_total',
+    help: 'Connections closed at once: their address held too many, or all addresses together did',
     registers,
   });
   const events = new Counter({
@@ -75,8 +75,6 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
       for (const [state, count] of studies()) this.set({ state }, count);
     },
   });
-  /** By method, route and status: finding a histogram by its labels takes longer than adding to it. */
-  const byLabels = new Map<string, Histogram.Internal<string>>();
   return {
     registry,
     writerHooks: {
@@ -89,12 +87,8 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
       onConflict: () => conflicts.inc(),
       onUnclear: () => unclear.inc(),
     },
-    observeRequest: (method, route, status, seconds) => {
-      const key = `${method} ${route} ${status}`;
-      const histogram = byLabels.get(key) ?? requests.labels(method, route, String(status));
-      byLabels.set(key, histogram);
-      histogram.observe(seconds);
-    },
+    observeRequest: requestObserver(registry),
+    connectionRefused: () => connectionsRefused.inc(),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The running service: listens, reads its log, registers the studies of its file, answers, and drains when told to. */
+import type { Registry } from 'prom-client';
 import type { OperationsFact } from '../events/operations.ts';
 import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from './app.ts';
@@ -6,9 +7,11 @@ import { History } from './audit/history.ts';
 import { Verifications } from './audit/verifications.ts';
 import type { ConfiguredStudy } from './configuration/studies-file.ts';
 import { DomainError } from './errors.ts';
+import { refusedConnections } from './http/admission.ts';
 import { httpApp } from './http/app.ts';
 import { Authentication } from './http/credentials.ts';
 import { KeyLimits } from './http/key-limits.ts';
+import type { MetricsServer } from './http/metrics-server.ts';
 import { countStates } from './http/readiness.ts';
 import { HttpServer, type Listening } from './http/server.ts';
 import { StudyViews } from './http/study-request.ts';
@@ -28,6 +31,8 @@ export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
   readonly datetimeFormat: DatetimeFormat;
   readonly trustProxy: number | string | undefined;
+  /** Serves /metrics on a port of its own. */
+  readonly serveMetrics?: ((registry: Registry) => Promise<MetricsServer>) | undefined;
   readonly version: string;
   /** Where the checkpoints are collected. */
   readonly witness: string | undefined;
@@ -38,6 +43,8 @@ export interface ServiceSettings extends LogSettings, Listening {
 export interface Service {
   readonly log: OpenLog;
   readonly address: string;
+  /** Of /metrics, if it has one of its own. */
+  readonly metricsAddress: string | undefined;
   /** Answers what was accepted, then closes everything. */
   stop(): Promise<void>;
 }
@@ -111,15 +118,21 @@ export async function startService(
       limits: new KeyLimits(),
       logger,
       metrics,
+      servesMetrics: settings.serveMetrics === undefined,
       notReady: () => notReady(),
       writeRefusal: () => log.gate.refusal(LOG_STREAM, 'write'),
       trustProxy: settings.trustProxy,
       version: settings.version,
     });
-    const server = new HttpServer(app, settings.tls);
+    const server = new HttpServer(app, {
+      ...settings,
+      onConnectionRefused: refusedConnections(metrics, logger),
+    });
     const address = await server.listen(settings.host, settings.port);
     if (begun !== undefined) logger.warn(begun);
+    let metricsServer: MetricsServer | undefined;
     try {
+      metricsServer = await settings.serveMetrics?.(metrics.registry);
       await progress.rebuild();
       const broken = log.runner.halted('log') ?? log.runner.halted('access');
       if (broken) throw broken;
@@ -135,6 +148,7 @@ export async function startService(
       }
     } catch (error) {
       await server.drain();
+      metricsServer?.close();
       throw error;
     }
     // After a move or a recovery the log goes on, and so does all that waited for it.
@@ -156,12 +170,13 @@ export async function startService(
       await verifications.stop();
       await preparing;
       await server.drain();
+      metricsServer?.close();
       await recorder.stop();
       await relay?.stop();
       for (const collector of collectors) await collector.stop();
       await log.close();
     };
-    return { log, address, stop };
+    return { log, address, metricsAddress: metricsServer?.address, stop };
   } catch (error) {
     await log.close();
     throw error;

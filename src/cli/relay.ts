@@ -1,14 +1,15 @@
 /** urn relay */
 import type { Command } from 'commander';
+import type { MetricsServer } from '../http/metrics-server.ts';
 import { LOG_LEVELS } from '../logger.ts';
 import { makeRelayMetrics } from '../metrics.ts';
 import { FeedError } from '../relay/feed-error.ts';
-import { type MetricsServer, serveMetrics } from '../relay/metrics-server.ts';
 import type { Relay } from '../relay/relay.ts';
 import { StartProgress } from '../start-progress.ts';
 import { openLogOutput } from './log-output.ts';
+import { METRICS_HOST, metricsPort } from './metrics-port.ts';
 import { openExisting } from './open-log.ts';
-import { cliActor, type LogOptions, logCommand, option, UsageError } from './options.ts';
+import { cliActor, type LogOptions, logCommand, option } from './options.ts';
 import { note } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
 
@@ -31,9 +32,12 @@ const FENCED_CODE = 3;
 export function relayCommand(): Command {
   return withRelayOptions(logCommand('relay').description('publish the log into Kafka'))
     .addOption(
-      option('--metrics-port <number>', 'serve /metrics and /healthz on this port; 0 takes a free one'),
+      option(
+        '--metrics-port <[address:]port>',
+        'serve /metrics and /healthz on this port; 0 takes a free one',
+      ),
     )
-    .addOption(option('--metrics-host <address>', 'address of that port').default('127.0.0.1'))
+    .addOption(option('--metrics-host <address>', 'address of that port').default(METRICS_HOST))
     .addOption(
       option('--log-level <level>', 'least important lines to log')
         .choices([...LOG_LEVELS])
@@ -45,7 +49,7 @@ export function relayCommand(): Command {
 
 async function run(options: Options): Promise<void> {
   const settings = relaySettings(options);
-  const metricsPort = portOf(options.metricsPort);
+  const serveMetrics = metricsPort(options.metricsPort, options.metricsHost);
   const { logger, end } = await openLogOutput(options.logLevel);
   let relay: Relay | undefined;
   const opened = await openExisting(options, {
@@ -68,12 +72,8 @@ async function run(options: Options): Promise<void> {
     const { makeRelay } = await import('../relay/start.ts');
     const made = makeRelay(opened, settings, cliActor(), logger);
     relay = made;
-    if (metricsPort !== undefined) {
-      server = await serveMetrics(
-        makeRelayMetrics(() => made.status()),
-        options.metricsHost,
-        metricsPort,
-      );
+    if (serveMetrics) {
+      server = await serveMetrics(makeRelayMetrics(() => made.status()));
       logger.info({ address: server.address }, 'serving metrics');
     }
     const signalled = new Promise<void>((resolve) => {
@@ -92,17 +92,9 @@ async function run(options: Options): Promise<void> {
     note(`urn: ${error.message}`);
     process.exitCode = error.failure === 'fenced' ? FENCED_CODE : 2;
   } finally {
-    await server?.close();
+    server?.close();
     await opened.close();
   }
   // A broker that hangs must not keep the process.
   process.exit();
-}
-
-function portOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65535)
-    throw new UsageError(`--metrics-port ${text} is not a port (0 to 65535)`);
-  return port;
 }

@@ -1,18 +1,18 @@
 /** urn serve */
 import { appendFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import type { Command } from 'commander';
-import { participants } from '../../projections/participants.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { LOG_LEVELS } from '../logger.ts';
 import { permissionWarnings } from '../permissions.ts';
-import type { Service } from '../service.ts';
 import { isInMemory } from '../store-location.ts';
+import { issueFirstKey } from './first-key.ts';
 import { openLogOutput } from './log-output.ts';
+import { METRICS_HOST, metricsPort } from './metrics-port.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
-import { note, result } from './output.ts';
+import { note } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+import { trustOf } from './trust-proxy.ts';
 import { VERSION } from './version.ts';
 
 interface ServeOptions extends LogOptions, RelayOptions {
@@ -24,10 +24,15 @@ interface ServeOptions extends LogOptions, RelayOptions {
   tlsCert?: string;
   tlsKey?: string;
   trustProxy?: string | true;
+  connectionsPerAddress?: string;
+  metricsPort?: string;
   datetimeFormat: 'http-date' | 'sql';
   logLevel: string;
   witness?: string;
 }
+
+/** A hospital is one address. */
+const CONNECTIONS_PER_ADDRESS = 256;
 
 export function serveCommand(): Command {
   const command = logCommand('serve')
@@ -49,6 +54,18 @@ export function serveCommand(): Command {
       option(
         '--trust-proxy [hops]',
         'behind a proxy: take the client address from X-Forwarded-For; a number of proxies (default 1) or their addresses',
+      ),
+    )
+    .addOption(
+      option(
+        '--connections-per-address <number>',
+        `most connections that one address may hold (default: ${CONNECTIONS_PER_ADDRESS}; without effect behind --trust-proxy)`,
+      ),
+    )
+    .addOption(
+      option(
+        '--metrics-port <[address:]port>',
+        `serve /metrics on a port of its own, and not to clients; 0 takes a free one (address: ${METRICS_HOST})`,
       ),
     )
     .addOption(
@@ -85,6 +102,8 @@ async function serve(options: ServeOptions): Promise<void> {
   const relay = options.relay ? relaySettings(options) : undefined;
   const { logger, end } = await openLogOutput(options.logLevel);
   const trustProxy = trustOf(options.trustProxy);
+  const connectionsPerAddress = connectionsOf(options, trustProxy !== undefined);
+  const serveMetrics = metricsPort(options.metricsPort, METRICS_HOST);
 
   // Express and its companions take half of the program's start, and no other command needs them.
   const { startService } = await import('../service.ts');
@@ -96,6 +115,8 @@ async function serve(options: ServeOptions): Promise<void> {
       port,
       tls,
       trustProxy,
+      connectionsPerAddress,
+      serveMetrics,
       datetimeFormat: options.datetimeFormat,
       version: VERSION,
       witness: options.witness,
@@ -125,6 +146,7 @@ async function serve(options: ServeOptions): Promise<void> {
   logger.info(
     {
       address: service.address,
+      metricsAddress: service.metricsAddress,
       logName: service.log.identity.logName,
       logId: service.log.identity.logId,
       verifierKey: service.log.identity.signingKey.publicKey,
@@ -153,91 +175,21 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: 
   return { certFile: tlsCert, keyFile: tlsKey };
 }
 
-function trustOf(trust: string | true | undefined): number | string | undefined {
-  if (trust === undefined) return undefined;
-  if (trust === true || trust === 'true') return 1;
-  if (/^\d+$/.test(trust)) return Number(trust);
-  for (const proxy of trust.split(',').map((address) => address.trim()))
-    if (!PROXY_RANGES.has(proxy) && isIP(proxy.replace(/\/\d{1,3}$/, '')) === 0)
-      throw new UsageError(
-        `--trust-proxy "${trust}" is neither a number of proxies nor their addresses (hint: 1, or 10.0.0.7, or 10.0.0.0/8)`,
-      );
-  return trust;
+/** Behind a proxy all connections have its address, so the limit would be one for all clients together. */
+function connectionsOf(
+  { connectionsPerAddress: text }: ServeOptions,
+  isBehindProxy: boolean,
+): number | undefined {
+  if (text !== undefined && !/^[1-9]\d{0,5}$/.test(text))
+    throw new UsageError(`--connections-per-address ${text} is not a number of connections, from 1`);
+  if (!isBehindProxy) return text === undefined ? CONNECTIONS_PER_ADDRESS : Number(text);
+  if (text !== undefined)
+    note(
+      'warning: --connections-per-address has no effect behind --trust-proxy (hint: limit them in the proxy)',
+    );
+  return undefined;
 }
-
-/** Names that Express knows. */
-const PROXY_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
-}
-
-async function issueFirstKey({ log, address }: Service): Promise<void> {
-  if (log.keys.list().length > 0) {
-    note(`serving at ${address} (documentation: ${address}/docs); for another API key: urn keys add USER`);
-    return;
-  }
-  const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
-  if ('refused' in issued) throw new Error(issued.refused);
-  const { apiKey } = issued;
-  const lines = [
-    `The service is ready at ${address}; its documentation is at ${address}/docs`,
-    '',
-    'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
-    '',
-    `  ${apiKey}`,
-    '',
-    ...tryIt(log, address, apiKey),
-    ...firstCheckpoints(log),
-    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
-    '                       (to be archived with the checkpoints, and given to auditors: urn verify --trust)',
-    'More keys:             npx urn keys add USER',
-    'A key for an auditor:  npx urn keys add USER --scope read,audit',
-    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
-  ];
-  result(lines.join('\n'));
-}
-
-/** Of the studies that have no participant yet. */
-function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
-  return studies
-    .list()
-    .filter(({ stream }) => ledger.tree(stream).size === 1 && ledger.maySign(stream))
-    .flatMap(({ stream, registered }) => [
-      `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
-      'participant: it proves the configuration that was registered (urn studies show prints it again).',
-      '',
-      ledger.checkpoint(stream, 1).note,
-    ]);
-}
-
-/** A curl line that works as it is printed: it randomizes into the first study that takes any id. */
-function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
-  const study = log.studies.list().find(({ registered }) => registered.configuration.idPattern === undefined);
-  if (!study) return [];
-  const { name, factors } = study.registered.configuration;
-  const taken = log.runner.state(participants, study.stream).byId;
-  let number = 1;
-  while (taken.has(id(number))) number++;
-  const parameters = [
-    ['study', name],
-    ['id', id(number)],
-    ...factors.map((factor) => [factor.name, factor.levels[0] ?? '']),
-    // curl encodes what follows the "=" alone.
-  ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
-  return [
-    'Randomize a first participant:',
-    '',
-    `  curl -X POST -G ${quoted(`${address}/study_participants`)} -H ${quoted(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
-    '',
-  ];
-}
-
-function id(number: number): string {
-  return String(number).padStart(3, '0');
-}
-
-/** For a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

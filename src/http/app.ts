@@ -21,11 +21,14 @@ import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { randomizeParticipant } from './routes/study-participants.ts';
 import { getVerification } from './routes/verification.ts';
+import { refuseUnsound } from './soundness.ts';
 import { ready, type StudyRoutes } from './study-request.ts';
 
 export interface HttpParts extends StudyRoutes {
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Whether /metrics is here, and not on a port of its own. */
+  readonly servesMetrics: boolean;
   /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
   readonly trustProxy: number | string | undefined;
   readonly version: string;
@@ -34,8 +37,6 @@ export interface HttpParts extends StudyRoutes {
 }
 
 type Handler = (request: Request, response: Response) => void | Promise<void>;
-/** A request with a body larger than this is refused; no route reads one. */
-const BODY_BYTES = 64 * 1024;
 
 export function httpApp(parts: HttpParts): Express {
   const app = apiApp(parts);
@@ -70,18 +71,20 @@ export function httpApp(parts: HttpParts): Express {
       send(response, { status: 200, message, results: '{}' });
     },
   });
-  route(app, '/metrics', '[]', {
-    GET: async (_, response) => {
-      const { registry } = parts.metrics;
-      const text = await registry.metrics();
-      plain(response, registry.contentType, text);
-    },
-  });
+  if (parts.servesMetrics)
+    route(app, '/metrics', '[]', {
+      GET: async (_, response) => {
+        const { registry } = parts.metrics;
+        const text = await registry.metrics();
+        plain(response, registry.contentType, text);
+      },
+    });
   const document = JSON.stringify(openApiDocument(parts.version), null, 2);
   route(app, '/openapi.json', '[]', { GET: (_, response) => plain(response, 'application/json', document) });
   app.use('/docs', docsRouter());
 
   app.use((request) => {
+    refuseUnsound(request);
     if (!isDecodable(request.path)) throw new HttpProblem(400, 'The path is not valid');
     throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
   });
@@ -120,6 +123,7 @@ export function route(
     const handler = handlers[request.method === 'HEAD' ? 'GET' : (request.method as 'GET' | 'POST')];
     if (!handler || !allowed.includes(request.method))
       throw new HttpProblem(405, `${path} takes ${allowed.join(', ')}`, { Allow: allowed.join(', ') });
+    locals.isServed = true;
     return handler(request, response);
   });
 }
@@ -129,16 +133,6 @@ function plain(response: Response, contentType: string, text: string): void {
     response.setHeader(API_HEADERS[i] ?? '', API_HEADERS[i + 1] ?? '');
   response.setHeader('Content-Type', contentType);
   response.end(text);
-}
-
-/** @throws HttpProblem */
-function refuseUnsound({ headers, httpVersion }: Request): void {
-  if (headers.host === undefined && httpVersion === '1.1')
-    throw new HttpProblem(400, 'The request has no Host header');
-  if (Number(headers['content-length'] ?? 0) > BODY_BYTES)
-    throw new HttpProblem(413, 'This service takes its input from the query string; send no body', {
-      Connection: 'close',
-    });
 }
 
 /** Percent-encoded UTF-8, as far as it is encoded at all. */

@@ -1,10 +1,13 @@
 /** Readable documentation at /docs: Swagger UI over /openapi.json, every asset shipped with the program. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
-import { Router, static as staticFiles } from 'express';
+import { Router } from 'express';
 import helmet from 'helmet';
 import type { Locals } from './locals.ts';
 import { HttpProblem } from './problem.ts';
+import { endInPieces } from './reply.ts';
+import { refuseUnsound } from './soundness.ts';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -27,11 +30,20 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null });
 `;
 
+/** Of swagger-ui-dist: what the page asks for, and the licences that the bundle points to. */
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui-bundle.js': 'text/javascript',
+  'swagger-ui-bundle.js.LICENSE.txt': 'text/plain',
+  'swagger-ui.css': 'text/css',
+  'favicon-32x32.png': 'image/png',
+};
+
 export function docsRouter(): Router {
   const router = Router();
   router.use((request, response, next) => {
     const locals = response.locals as Locals;
     locals.route = '/docs';
+    refuseUnsound(request);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       throw new HttpProblem(405, '/docs takes GET, HEAD', { Allow: 'GET, HEAD' });
     next();
@@ -54,13 +66,25 @@ export function docsRouter(): Router {
       },
     }),
   );
-  router.get('/', (_, response) => {
-    response.type('html').send(PAGE);
-  });
-  router.get('/start.js', (_, response) => {
-    response.type('text/javascript').send(START);
-  });
-  const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  router.use(staticFiles(assets, { index: false, redirect: false }));
+  const { resolve } = createRequire(import.meta.url);
+  // From memory: a file that is opened for each request takes a descriptor for as long as its reader likes.
+  for (const [name, type] of Object.entries(ASSETS))
+    serve(router, `/${name}`, type, readFileSync(resolve(`swagger-ui-dist/${name}`)));
+  serve(router, '/', 'text/html', Buffer.from(PAGE));
+  serve(router, '/start.js', 'text/javascript', Buffer.from(START));
   return router;
+}
+
+function serve(router: Router, path: string, type: string, content: Buffer): void {
+  const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+  router.get(path, (request, response) => {
+    (response.locals as Locals).isServed = true;
+    response.set({ ETag: etag, 'Cache-Control': 'no-cache' });
+    if (request.fresh) {
+      response.status(304).end();
+      return;
+    }
+    response.type(type).set('Content-Length', String(content.length));
+    endInPieces(response, content);
+  });
 }

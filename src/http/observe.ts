@@ -10,12 +10,13 @@ export function observe(logger: Logger, metrics: Metrics) {
     const locals = response.locals as Locals;
     locals.route = 'unknown';
     locals.emptyResults = '[]';
+    locals.isServed = false;
     response.once('close', () => {
       const ms = performance.now() - started;
       const method = knownMethod(request.method);
       const { route, keyId, user, study, revision } = locals;
       const status = response.statusCode;
-      metrics.observeRequest(method, route, status, ms / 1000);
+      metrics.observeRequest(method, locals.isServed ? route : undefined, status, ms / 1000);
       const aborted = response.writableFinished ? undefined : true;
       logger.info(
         { method, route, status, ms: Math.round(ms * 100) / 100, keyId, user, study, revision, aborted },
@@ -26,7 +27,7 @@ export function observe(logger: Logger, metrics: Metrics) {
   };
 }
 
-/** A method is the client's choice of words; only known ones become a label, or are recorded. */
+/** A method is the client's choice of words; only known ones are recorded. */
 export function knownMethod(method: string): string {
   return METHODS.has(method) ? method : 'other';
 }

@@ -44,13 +44,38 @@ export const API_HEADERS: readonly string[] = [
   ...['Cache-Control', 'no-store'],
 ];
 
+/** A body of more than this leaves in pieces of this size. */
+const PIECE_BYTES = 64 * 1024;
+
 export function send(response: ServerResponse, reply: Reply): void {
   // A string, not a buffer: Node then sends it together with the headers, in one piece.
   const body = envelope(reply);
-  const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body))];
+  const bytes = Buffer.byteLength(body);
+  const headers = [...API_HEADERS, 'Content-Length', String(bytes)];
   for (const [name, value] of Object.entries(reply.headers ?? {})) headers.push(name, value);
   response.writeHead(reply.status, headers);
-  response.end(body);
+  if (bytes <= PIECE_BYTES) response.end(body);
+  else endInPieces(response, Buffer.from(body));
+}
+
+/**
+ * Each piece is written when those before it have left. Over TLS a body that is written as a whole is encrypted as a whole,
+ * in memory, and a client that reads it slowly looks like one that does not read.
+ */
+export function endInPieces(response: ServerResponse, body: Buffer): void {
+  let from = 0;
+  const goOn = () => {
+    while (from + PIECE_BYTES < body.length) {
+      const piece = body.subarray(from, from + PIECE_BYTES);
+      from += PIECE_BYTES;
+      if (!response.write(piece)) {
+        response.once('drain', goOn);
+        return;
+      }
+    }
+    response.end(body.subarray(from));
+  };
+  goOn();
 }
 
 /** How long a client may leave a slice untaken, in ms. */

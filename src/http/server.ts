@@ -1,28 +1,38 @@
 /** The listening server and its limits: on the URL and headers, on connections, and on time. */
 import { readFileSync } from 'node:fs';
-import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
-import { HttpProblem } from './problem.ts';
-import { API_HEADERS, envelope } from './reply.ts';
+import { Admission } from './admission.ts';
+import { HEADER_BYTES, refuseRaw } from './raw-refusal.ts';
+import { Turns } from './turns.ts';
 
 export interface Listening {
   readonly host: string;
   readonly port: number;
   readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** How many connections one address may hold; undefined: no limit but that of all. */
+  readonly connectionsPerAddress?: number | undefined;
 }
 
-export const LIMITS = {
-  /** Request line and headers together, in bytes; more is answered with 431. */
-  headerBytes: 64 * 1024,
+export interface HttpServerSettings extends Pick<Listening, 'tls' | 'connectionsPerAddress'> {
+  /** A connection was refused; of an address that holds too many, with the address. */
+  readonly onConnectionRefused?: (address?: string) => void;
+  readonly limits?: Partial<Record<keyof typeof LIMITS, number>>;
+}
+
+const LIMITS = {
   connections: 2000,
+  handshakeTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   /** How often the two above are looked after. */
   timeoutCheckMs: 1_000,
+  /** A peer that takes nothing of its answer for this long is given up, at the latest after three times as long. */
+  stalledMs: 30_000,
   keepAliveTimeoutMs: 65_000,
-} as const;
+};
 
 /** How long a shutdown waits for requests under way, in ms. */
 const DRAIN_MS = 20_000;
@@ -32,45 +42,51 @@ const QUIET_MS = 500;
 export class HttpServer {
   readonly #server: Server;
   readonly #tls: boolean;
-  /** Answers that are not complete. */
-  readonly #underWay = new Set<ServerResponse>();
-  #draining = false;
+  readonly #turns: Turns;
+  /** Of every connection, those in the middle of their TLS handshake included. */
+  readonly #sockets = new Set<Socket>();
 
-  constructor(app: Express, tls: Listening['tls']) {
-    const listener: RequestListener = (request, response) => {
-      this.#underWay.add(response);
-      response.once('close', () => this.#underWay.delete(response));
-      if (this.#draining) endsConnection(response);
-      app(request, response);
-    };
+  constructor(
+    app: Express,
+    { tls, connectionsPerAddress, onConnectionRefused = () => undefined, ...given }: HttpServerSettings = {},
+  ) {
+    const limits = { ...LIMITS, ...given.limits };
     const options = {
       ...messagesOf(app),
-      maxHeaderSize: LIMITS.headerBytes,
-      headersTimeout: LIMITS.headersTimeoutMs,
-      requestTimeout: LIMITS.requestTimeoutMs,
-      keepAliveTimeout: LIMITS.keepAliveTimeoutMs,
-      connectionsCheckingInterval: LIMITS.timeoutCheckMs,
+      maxHeaderSize: HEADER_BYTES,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: limits.timeoutCheckMs,
       // The application says it in the envelope; Node would answer without a body.
       requireHostHeader: false,
     };
+    const secure = tls && {
+      cert: readFileSync(tls.certFile),
+      key: readFileSync(tls.keyFile),
+      handshakeTimeout: limits.handshakeTimeoutMs,
+    };
+    const turns = new Turns(app);
+    const server = secure ? createTlsServer({ ...options, ...secure }) : createServer(options);
     this.#tls = tls !== undefined;
-    this.#server = tls
-      ? createTlsServer(
-          { ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
-          listener,
-        )
-      : createServer(options, listener);
-    this.#server.maxConnections = LIMITS.connections;
-    this.#server.on('clientError', refuseRaw);
+    this.#turns = turns;
+    this.#server = server;
+
+    server.maxConnections = limits.connections;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    if (connectionsPerAddress !== undefined)
+      server.on('connection', new Admission(connectionsPerAddress, onConnectionRefused).admit);
+    server.on('drop', () => onConnectionRefused());
+
+    server.on(secure ? 'secureConnection' : 'connection', turns.add);
+    server.on('request', turns.take);
     // Node would answer 417 without a body; RFC 9110 10.1.1 leaves it to the server.
-    this.#server.on('checkExpectation', listener);
-    // An answer that waits behind another one is not told that its connection is gone.
-    this.#server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) =>
-      socket.once('close', () => {
-        for (const response of this.#underWay)
-          if (response.req.socket === socket) this.#underWay.delete(response);
-      }),
-    );
+    server.on('checkExpectation', turns.take);
+    refuseErrors(server, turns);
+    endStalled(server, turns, limits.stalledMs);
   }
 
   /** @returns the base address, with the port that was taken when 0 was asked for. Rejects when it is in use. */
@@ -92,10 +108,9 @@ export class HttpServer {
    * sender without an answer.
    */
   async drain(): Promise<void> {
-    this.#draining = true;
-    for (const response of this.#underWay) endsConnection(response);
+    this.#turns.drain();
     const started = performance.now();
-    while (performance.now() - started < QUIET_MS && (await this.#connections()) > 0)
+    while (performance.now() - started < QUIET_MS && this.#sockets.size > 0)
       await new Promise((resolve) => setTimeout(resolve, 20));
 
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -103,22 +118,44 @@ export class HttpServer {
     const late = new Promise((resolve) => timers.push(setTimeout(resolve, DRAIN_MS)));
     const sweep = () => {
       // To Node, a connection that has asked nothing yet is not idle.
-      if (this.#underWay.size === 0) this.#server.closeAllConnections();
+      if (this.#turns.underWay === 0) this.#destroyAll();
       else this.#server.closeIdleConnections();
     };
     sweep();
     timers.push(setInterval(sweep, 100));
-    // A connection in the middle of its TLS handshake cannot be closed from here, and is not waited for.
     await Promise.race([closed, late]);
     for (const timer of timers) clearTimeout(timer);
-    this.#server.closeAllConnections();
+    this.#destroyAll();
   }
 
-  #connections(): Promise<number> {
-    return new Promise((resolve) => {
-      this.#server.getConnections((_, count) => resolve(count ?? 0));
-    });
+  /** Closes at once. */
+  close(): void {
+    this.#server.close();
+    this.#destroyAll();
   }
+
+  #destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+function refuseErrors(server: Server, turns: Turns): void {
+  // Nothing can be said to who has not finished the handshake.
+  server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy());
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+    // Behind requests that are still being answered: the client would take the refusal for the answer to one of them.
+    else if (!turns.endAfterLast(socket)) refuseRaw(error, socket);
+  });
+}
+
+/** Not as Node's own `timeout`, which takes a timer for each request. */
+function endStalled(server: Server, turns: Turns, stalledMs: number): void {
+  const timer = setInterval(() => turns.watch(stalledMs), stalledMs).unref();
+  server.once('close', () => clearInterval(timer));
+  server.on('timeout', (socket: Socket) => {
+    if (!turns.isWorkedOn(socket)) socket.destroy();
+  });
 }
 
 /**
@@ -135,52 +172,3 @@ function messagesOf(app: Express) {
   app.response = ExpressResponse.prototype as typeof app.response;
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
-
-/** Has no effect on an answer that has begun. */
-function endsConnection(response: ServerResponse): void {
-  response.shouldKeepAlive = false;
-}
-
-const RAW_PROBLEMS: Readonly<Record<string, HttpProblem>> = {
-  HPE_HEADER_OVERFLOW: new HttpProblem(
-    431,
-    `The request line and headers may have ${LIMITS.headerBytes} bytes together`,
-  ),
-  ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'The request took too long to arrive'),
-};
-
-interface ServerSocket extends Socket {
-  /** Node's own: the response that is being written to this socket. Its own clientError handler looks here, too. */
-  readonly _httpMessage?: ServerResponse | null;
-}
-
-/** What Node's parser refuses never reaches Express; it gets the envelope all the same. */
-function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: ServerSocket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  // Behind a request that is still being answered: the client would take the refusal for that request's answer.
-  if (socket._httpMessage) {
-    socket.pause();
-    socket._httpMessage.once('finish', () => socket.end());
-    return;
-  }
-  const { status, message } =
-    RAW_PROBLEMS[error.code ?? ''] ?? new HttpProblem(400, 'The request is not valid HTTP');
-  const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
-  const body = envelope({
-    status,
-    message,
-    results: /^[A-Z]+ \/(study_config|checkpoint|(inclusion|consistency)_proof)\b/.test(start) ? '{}' : '[]',
-  });
-  const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'];
-  let head = `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}\r\n`;
-  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  socket.end(`${head}\r\n${body}`);
-}
-
-const REASONS: Readonly<Record<number, string>> = {
-  408: 'Request Timeout',
-  431: 'Request Header Fields Too Large',
-};

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { certificate } from '../../support/hostile.ts';
 import { issueKey, PROGRAM, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -202,6 +203,18 @@ describe('options', () => {
     expect(await refused('--host', '192.0.2.1')).toMatchObject({ code: 2, stdout: '' });
   });
 
+  it.each([
+    ['--trust-proxy', '10.0.0.0/99', 'is neither a number of proxies nor their addresses (hint: '],
+    ['--trust-proxy', '10.0.0.0/0', 'is neither a number of proxies nor their addresses (hint: '],
+    ['--connections-per-address', '0', 'is not a number of connections'],
+    ['--connections-per-address', 'many', 'is not a number of connections'],
+  ])('%s %s is refused, in a sentence', async (option, value, why) => {
+    const { code, stdout, stderr } = await refused(option, value);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^urn: .*\n$/);
+    expect(stderr).toContain(why);
+  });
+
   it('--store sqlite:<file> keeps the log there', async () => {
     const data = newFolder();
     const file = join(newFolder(), 'deep', 'trial.sqlite');
@@ -370,7 +383,7 @@ describe('SIGTERM', () => {
 describe('beyond this machine', () => {
   const WARNING = 'listening beyond this machine without TLS';
   const folder = newFolder();
-  const [cert, certKey] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const { cert, key: certKey } = certificate(folder);
 
   it('it warns, once, that anyone can read along', async () => {
     await withService(
@@ -391,11 +404,6 @@ describe('beyond this machine', () => {
   });
 
   it('--tls-cert and --tls-key serve HTTPS directly, without the warning', async () => {
-    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    const made = ['-keyout', certKey, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
-    execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=IP:127.0.0.1'], {
-      stdio: 'ignore',
-    });
     const args = ['--host', '0.0.0.0', '--tls-cert', cert, '--tls-key', certKey];
     await withService({ data: newFolder(), studies: TRIALS, args }, async ({ url, output }) => {
       expect(url).toMatch(/^https:/);

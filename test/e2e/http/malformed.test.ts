@@ -54,6 +54,43 @@ describe('two different byte strings never become the same id: 400 for', () => {
   );
 });
 
+describe('a request that can be read in two ways, or is no HTTP/1, is 400:', () => {
+  const lines = (...all: string[]) => [...all, 'Connection: close', '', ''].join('\r\n');
+
+  it.each([
+    ['two Host headers', lines('GET /healthz HTTP/1.1', 'Host: a', 'Host: b'), 'more than one Host'],
+    [
+      'the same twice, in HTTP/1.0',
+      lines('GET /healthz HTTP/1.0', 'Host: a', 'hOST: a'),
+      'more than one Host',
+    ],
+    ['none', lines('GET /healthz HTTP/1.1'), 'no Host'],
+    ['HTTP/2.0', lines('GET /healthz HTTP/2.0', 'Host: a'), 'version'],
+    ['HTTP/0.9', lines('GET /healthz HTTP/0.9', 'Host: a'), 'version'],
+    ['a raw # in the path', lines('GET /healthz#x HTTP/1.1', 'Host: a'), '%23'],
+    ['in an unknown one', lines('GET /nowhere#x HTTP/1.1', 'Host: a'), '%23'],
+    ['in that of the documentation', lines('GET /docs#x HTTP/1.1', 'Host: a'), '%23'],
+    ['in that of an absolute URL', lines('GET http://a/healthz#x HTTP/1.1', 'Host: a'), '%23'],
+    ['in the query', lines('GET /healthz?a=b#c HTTP/1.1', 'Host: a'), '%23'],
+    [
+      'two lengths',
+      lines('POST /healthz HTTP/1.1', 'Host: a', 'Content-Length: 1', 'Content-Length: 2'),
+      'valid HTTP',
+    ],
+    [
+      'a length and chunks',
+      lines('POST /healthz HTTP/1.1', 'Host: a', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
+      'valid HTTP',
+    ],
+  ])('%s', async (_, request, message) => {
+    expect(await rawAnswer(service.url, request)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining(message),
+      results: [],
+    });
+  });
+});
+
 it('a plus sign is a space, and %2B a plus sign, as forms have it', async () => {
   const ids = [];
   for (const id of ['a+b', 'a%20c', 'a%2Bb'])

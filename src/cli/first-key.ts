@@ -1,0 +1,75 @@
+/** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
+import { participants } from '../../projections/participants.ts';
+import type { Service } from '../service.ts';
+import { cliActor } from './options.ts';
+import { note, result } from './output.ts';
+
+export async function issueFirstKey({ log, address }: Service): Promise<void> {
+  if (log.keys.list().length > 0) {
+    note(`serving at ${address} (documentation: ${address}/docs); for another API key: urn keys add USER`);
+    return;
+  }
+  const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
+  if ('refused' in issued) throw new Error(issued.refused);
+  const { apiKey } = issued;
+  const lines = [
+    `The service is ready at ${address}; its documentation is at ${address}/docs`,
+    '',
+    'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
+    '',
+    `  ${apiKey}`,
+    '',
+    ...tryIt(log, address, apiKey),
+    ...firstCheckpoints(log),
+    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
+    '                       (to be archived with the checkpoints, and given to auditors: urn verify --trust)',
+    'More keys:             npx urn keys add USER',
+    'A key for an auditor:  npx urn keys add USER --scope read,audit',
+    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
+  ];
+  result(lines.join('\n'));
+}
+
+/** Of the studies that have no participant yet. */
+function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
+  return studies
+    .list()
+    .filter(({ stream }) => ledger.tree(stream).size === 1 && ledger.maySign(stream))
+    .flatMap(({ stream, registered }) => [
+      `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
+      'participant: it proves the configuration that was registered (urn studies show prints it again).',
+      '',
+      ledger.checkpoint(stream, 1).note,
+    ]);
+}
+
+/** A curl line that works as it is printed: it randomizes into the first study that takes any id. */
+function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
+  const study = log.studies.list().find(({ registered }) => registered.configuration.idPattern === undefined);
+  if (!study) return [];
+  const { name, factors } = study.registered.configuration;
+  const taken = log.runner.state(participants, study.stream).byId;
+  let number = 1;
+  while (taken.has(id(number))) number++;
+  const parameters = [
+    ['study', name],
+    ['id', id(number)],
+    ...factors.map((factor) => [factor.name, factor.levels[0] ?? '']),
+    // curl encodes what follows the "=" alone.
+  ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
+  return [
+    'Randomize a first participant:',
+    '',
+    `  curl -X POST -G ${quoted(`${address}/study_participants`)} -H ${quoted(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
+    '',
+  ];
+}
+
+function id(number: number): string {
+  return String(number).padStart(3, '0');
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,45 @@
+/** What Node's parser refuses never reaches Express; it gets the envelope all the same. */
+import type { Socket } from 'node:net';
+import { HttpProblem } from './problem.ts';
+import { API_HEADERS, envelope } from './reply.ts';
+
+/** Request line and headers together, in bytes; more is answered with 431. */
+export const HEADER_BYTES = 64 * 1024;
+/** How long a refused client has to read why, in ms. One that never closes would hold its connection for ever. */
+const LINGER_MS = 1_000;
+
+const PROBLEMS: Readonly<Record<string, HttpProblem>> = {
+  HPE_HEADER_OVERFLOW: new HttpProblem(
+    431,
+    `The request line and headers may have ${HEADER_BYTES} bytes together`,
+  ),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'The request took too long to arrive'),
+};
+const REASONS: Readonly<Record<number, string>> = {
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
+/** Answers what the parser refused, and ends the connection. */
+export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
+  const { status, message } =
+    PROBLEMS[error.code ?? ''] ?? new HttpProblem(400, 'The request is not valid HTTP');
+  const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
+  const body = envelope({
+    status,
+    message,
+    results: /^[A-Z]+ \/(study_config|checkpoint|(inclusion|consistency)_proof)\b/.test(start) ? '{}' : '[]',
+  });
+  const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'];
+  let head = `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  endSoon(socket, `${head}\r\n${body}`);
+}
+
+/** Ends a connection, and destroys it if its peer does not do the same. */
+export function endSoon(socket: Socket, last?: string): void {
+  if (last === undefined) socket.end();
+  else socket.end(last);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
+}

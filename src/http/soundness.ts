@@ -1,0 +1,37 @@
+/** What makes a request unsound, wherever it goes: it could be read in two ways, or is no HTTP/1. */
+import type { Request } from 'express';
+import { HttpProblem } from './problem.ts';
+
+/** A request with a body larger than this is refused; no route reads one. */
+const BODY_BYTES = 64 * 1024;
+const CLOSE = { Connection: 'close' };
+
+/** @throws HttpProblem */
+export function refuseUnsound({
+  headers,
+  httpVersionMajor,
+  httpVersion,
+  originalUrl,
+  rawHeaders,
+}: Request): void {
+  // Node's parser takes 0.9 and 2.0 for HTTP/1.
+  if (httpVersionMajor !== 1) throw new HttpProblem(400, 'The version of HTTP is not 1.0 or 1.1', CLOSE);
+  if (headers.host === undefined && httpVersion === '1.1')
+    throw new HttpProblem(400, 'The request has no Host header');
+  if (hosts(rawHeaders) > 1) throw new HttpProblem(400, 'The request has more than one Host header', CLOSE);
+  // Express would end the path there, query.ts would not end the query there, and proxies differ.
+  if (originalUrl.includes('#'))
+    throw new HttpProblem(400, 'The URL has a "#" in it: percent-encode it as %23');
+  if (Number(headers['content-length'] ?? 0) > BODY_BYTES)
+    throw new HttpProblem(413, 'This service takes its input from the query string; send no body', CLOSE);
+}
+
+/** Node's `headers` drops those after the first. */
+function hosts(rawHeaders: readonly string[]): number {
+  let number = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') number++;
+  }
+  return number;
+}

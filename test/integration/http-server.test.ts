@@ -1,0 +1,88 @@
+/** The limits on connections that take long in the real program, with shorter ones. */
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import express from 'express';
+import { afterEach, describe, expect, it } from 'vitest';
+import { endInPieces } from '../../src/http/reply.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import { within } from '../support/client.ts';
+import { certificate } from '../support/hostile.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const STALLED_MS = 2_000;
+/** Read at a time by who reads slowly: more than what the system keeps on the way is left when that ends. */
+const BURST = 512 * 1024;
+const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
+const tls = certificate(temporaryFolders()());
+
+let server: HttpServer;
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server.close();
+});
+
+/** Sends a request to a server with the limits above, and reads nothing. */
+async function asked(path: string, options: { secure?: boolean } = {}) {
+  const app = express();
+  const gone: string[] = [];
+  app.use((request, response, next) => {
+    response.once('close', () => gone.push(request.path));
+    next();
+  });
+  app.get('/large', (_, response) => endInPieces(response, LARGE));
+  app.get('/slow', (_, response) => setTimeout(() => response.end('done'), STALLED_MS * 4));
+  server = new HttpServer(app, {
+    limits: { stalledMs: STALLED_MS },
+    tls: options.secure ? { certFile: tls.cert, keyFile: tls.key } : undefined,
+  });
+  const { port } = new URL(await server.listen('127.0.0.1', 0));
+  const at = { host: '127.0.0.1', port: Number(port) };
+  const socket = options.secure ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at);
+  sockets.push(socket);
+  socket.on('error', () => undefined).pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  return { socket, gone };
+}
+
+describe.each([
+  ['plain', false],
+  ['over TLS', true],
+])('%s', (_, secure) => {
+  it('an answer of which nothing is read is given up', async () => {
+    const { gone } = await asked('/large', { secure });
+    await within(30_000, async () => gone.includes('/large'));
+  });
+
+  it('one that is read slowly, but read, is not', async () => {
+    const { socket, gone } = await asked('/large', { secure });
+    let bytes = 0;
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+      // A burst, and then nothing for a while that is much shorter than what is allowed.
+      if (bytes % BURST < chunk.length) socket.pause();
+    });
+    const started = performance.now();
+    while (performance.now() - started < STALLED_MS * 5) {
+      socket.resume();
+      await delay(STALLED_MS / 8);
+    }
+    expect(gone).toEqual([]);
+    expect(bytes).toBeLessThan(LARGE.length);
+    socket.removeAllListeners('data').on('data', (chunk) => {
+      bytes += chunk.length;
+    });
+    socket.resume();
+    await within(30_000, async () => bytes > LARGE.length);
+  });
+
+  it('nor is one that is worked on for long', async () => {
+    const { socket } = await asked('/slow', { secure });
+    const [answer] = await Promise.all([
+      new Promise<Buffer>((resolve) => socket.once('data', resolve)),
+      socket.resume(),
+    ]);
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200[\s\S]*done$/);
+  });
+});

@@ -1,0 +1,76 @@
+/** Clients that do not behave: raw connections, many of them, and what they cost the process that they are opened to. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+
+/** Opens a connection that never closes its own side, and resolves when it is there. */
+export function open(url: string, localAddress?: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(
+      { host: hostname, port: Number(port), allowHalfOpen: true, ...(localAddress ? { localAddress } : {}) },
+      () => {
+        socket.off('error', reject);
+        // Whatever the service does to it is what the test asks about.
+        socket.on('error', () => undefined);
+        resolve(socket);
+      },
+    );
+    socket.once('error', reject);
+  });
+}
+
+export function openMany(url: string, number: number, localAddress?: string): Promise<Socket[]> {
+  return Promise.all(Array.from({ length: number }, () => open(url, localAddress)));
+}
+
+/** The requests, one behind the other, on one connection of which nothing is read. */
+export async function unread(url: string, requests: readonly string[]): Promise<Socket> {
+  const socket = await open(url);
+  socket.pause();
+  socket.write(Buffer.from(requests.join(''), 'latin1'));
+  return socket;
+}
+
+/** All that arrives until the connection ends. */
+export function readAll(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  return new Promise((resolve) => {
+    const end = () => resolve(Buffer.concat(chunks).toString('latin1'));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.once('end', end).once('close', end);
+    socket.resume();
+  });
+}
+
+/** Files that a process has open, sockets among them (Linux). */
+export function descriptors(pid: number | undefined): { readonly all: number; readonly sockets: number } {
+  const folder = `/proc/${pid}/fd`;
+  const targets = readdirSync(folder).flatMap((name) => {
+    try {
+      return readlinkSync(join(folder, name));
+    } catch {
+      // Closed since.
+      return [];
+    }
+  });
+  return { all: targets.length, sockets: targets.filter((target) => target.startsWith('socket:')).length };
+}
+
+/** The most memory that a process has had so far, in MB (Linux). */
+export function peakMemory(pid: number | undefined): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1000;
+}
+
+/** A certificate for 127.0.0.1 that nobody vouches for, and its key, as files. */
+export function certificate(folder: string): { readonly cert: string; readonly key: string } {
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const made = ['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
+  execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=IP:127.0.0.1'], {
+    stdio: 'ignore',
+  });
+  return { cert, key };
+}

@@ -1,0 +1,57 @@
+import { Registry } from 'prom-client';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../../src/http/openapi.ts';
+import { type RequestObserver, requestObserver } from '../../../src/http/request-metrics.ts';
+import { makeMetrics } from '../../../src/metrics.ts';
+
+const ROUTES = [
+  ...Object.keys(openApiDocument('0')['paths'] as object),
+  ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'],
+];
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PROPFIND'];
+const STATUSES = [200, 400, 401, 403, 404, 409, 422, 429, 500, 503];
+
+let registry: Registry;
+let observe: RequestObserver;
+beforeEach(() => {
+  registry = new Registry();
+  observe = requestObserver(registry);
+});
+const lines = async (start: string) =>
+  (await registry.metrics()).split('\n').filter((line) => line.startsWith(start));
+
+describe('what /metrics tells of requests', () => {
+  it('are all requests by method, route and status, and the times of those that were not refused', async () => {
+    observe('GET', '/study_config', 200, 0.002);
+    observe('GET', '/study_config', 200, 0.02);
+    observe('POST', '/study_participants', 401, 0.001);
+    expect((await lines('urn_http_requests_total{')).toSorted()).toEqual([
+      'urn_http_requests_total{method="GET",route="/study_config",status="200"} 2',
+      'urn_http_requests_total{method="POST",route="/study_participants",status="401"} 1',
+    ]);
+    expect(await lines('urn_http_request_duration_seconds_count')).toEqual([
+      'urn_http_request_duration_seconds_count{method="GET",route="/study_config",status="200"} 2',
+    ]);
+  });
+
+  it('is one set of labels for all that no route serves', async () => {
+    for (const method of METHODS)
+      for (const status of [400, 404, 405, 413]) observe(method, undefined, status, 0);
+    expect(await lines('urn_http_requests_total{')).toEqual([
+      'urn_http_requests_total{method="other",route="unknown",status="4xx"} 24',
+    ]);
+    expect(await lines('urn_http_request_duration_seconds_count')).toHaveLength(1);
+  });
+
+  it('stays below 100 kB with all else there is, whatever is asked', async () => {
+    const metrics = makeMetrics({ lagSeconds: () => 0, studies: () => new Map() });
+    for (let i = 0; i < 1_000; i++) metrics.observeRequest('BREW', undefined, 400 + (i % 100), 1e9 / 7);
+    for (const route of ROUTES)
+      for (const method of route === '/study_participants' ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD'])
+        for (const status of STATUSES) metrics.observeRequest(method, route, status, 1e9 / 7);
+    for (const method of ['GET', 'HEAD']) metrics.observeRequest(method, '/docs', 304, 1e9 / 7);
+    const text = await metrics.registry.metrics();
+    expect(text.length).toBeLessThan(100_000);
+    expect(text).toContain('route="/inclusion_proof",status="503"');
+  });
+});
