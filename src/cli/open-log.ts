@@ -1,7 +1,8 @@
 /** How commands open the log: most of them only where there is one, so that a wrong folder stays as it is. */
 import { type LogHooks, type OpenLog, openLog } from '../app.ts';
 import { permissionWarnings } from '../permissions.ts';
-import { begunIn, isInMemory } from '../store-location.ts';
+import { begunIn, isInMemory, NoLogError } from '../store-location.ts';
+import { lookAlikeProblem } from '../text.ts';
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
 
@@ -22,6 +23,7 @@ export async function openOrBegin(
     throw new UsageError(
       'a log in memory is gone when this command ends (hint: --store sqlite:<file>, or leave out --store)',
     );
+  await refuseUnfitLogName(options);
   const log = await openLog(settings, cliActor(), {
     onBegun: (logName) => {
       note(begunIn(settings, logName));
@@ -30,6 +32,18 @@ export async function openOrBegin(
   });
   warnOfPermissions(options);
   return log;
+}
+
+/** A log that is there has the name that it has. @throws UsageError for a new one that people cannot tell from another */
+export async function refuseUnfitLogName(options: LogOptions): Promise<void> {
+  const unfit = lookAlikeProblem(options.logName ?? '');
+  if (unfit === undefined) return;
+  try {
+    const log = await openLog({ ...logSettings(options), mustExist: true }, cliActor());
+    await log.close();
+  } catch (error) {
+    throw error instanceof NoLogError ? new UsageError(`the name of the log ${unfit}`) : error;
+  }
 }
 
 function warnOfPermissions(options: LogOptions): void {

@@ -1,5 +1,5 @@
 /** Where a log's signing key is kept: the one that signs, and while it is rotated the next one beside it. */
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createOnce, flush } from '../create-once.ts';
 import { refuseKeyOfOthers } from '../permissions.ts';
@@ -27,6 +27,7 @@ export function keyringInFile(file: string): Keyring {
     return key;
   };
   const make = (path: string, name: string) => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     createOnce(path, (draft) => writeFileSync(draft, `${makeSigningKey(name).secret}\n`));
     return read(path);
   };

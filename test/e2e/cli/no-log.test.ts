@@ -1,5 +1,5 @@
 /** Which commands begin a log, and that no other one leaves anything behind where there is none. */
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from '../../../src/store/sqlite/schema.ts';
@@ -110,12 +110,12 @@ describe('on an EventStoreDB where there is no log of that prefix, nothing is wr
 
   it('urn init begins it there, and says where', async () => {
     const data = join(newFolder(), 'data');
-    mkdirSync(data);
     const store = ['--store', server.connectionString(), '--stream-prefix', 'mine', '--data', data];
     const { code, stderr } = await urn(['init', ...store]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/prefix mine: a new one/) });
     expect(server.received.map(({ stream }) => stream)).toEqual(['mine.log']);
     expect(readdirSync(data)).toEqual(['signing-key']);
+    expect(statSync(data).mode & 0o777).toBe(0o700);
   });
 });
 
@@ -142,6 +142,19 @@ describe('a log is begun, which is said on stderr, by', () => {
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('this log is named "urn"') });
     expect(listing(data)).toEqual(before);
     expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated']);
+  });
+
+  it('urn init, but under no name that people cannot tell from another', async () => {
+    const data = join(newFolder(), 'data');
+    for (const command of [['init'], ['keys', 'add', 'edc'], ['serve', '--port', '0']]) {
+      const { code, stdout, stderr } = await urn([...command, '--data', data, '--log-name', 'ur\u200bn']);
+      expect({ code, stdout, stderr }).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: 'urn: the name of the log contains U+200B, which nobody sees\n',
+      });
+    }
+    expect(existsSync(data)).toBe(false);
   });
 
   it('urn init, but not in memory, nor in the place of a database that is lost', async () => {
