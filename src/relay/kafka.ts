@@ -131,7 +131,7 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
   );
   return new FeedError(
     isBusy ? 'busy' : 'unreachable',
-    `Kafka at ${where} failed: ${message} (hint: the log of the broker may say more)`,
+    `Kafka at ${where} failed: ${message} (hint: check that Kafka runs and answers; the log of the broker may say more)`,
     error,
   );
 }
