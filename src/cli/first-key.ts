@@ -1,6 +1,7 @@
 /** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
 import { participants } from '../../projections/participants.ts';
 import type { Service } from '../service.ts';
+import { printable } from '../text.ts';
 import { cliActor } from './options.ts';
 import { note, result } from './output.ts';
 
@@ -43,9 +44,12 @@ function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
     ]);
 }
 
-/** A curl line that works as it is printed: it randomizes into the first study that takes any id. */
+/** A curl line that works as it is printed: it randomizes into the first study that takes any id and can be printed. */
 function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
-  const study = log.studies.list().find(({ registered }) => registered.configuration.idPattern === undefined);
+  const study = log.studies.list().find(({ registered: { configuration } }) => {
+    const { idPattern, ...names } = configuration;
+    return idPattern === undefined && isPrintable(JSON.stringify(names));
+  });
   if (!study) return [];
   const { name, factors } = study.registered.configuration;
   const taken = log.runner.state(participants, study.stream).byId;
@@ -63,6 +67,10 @@ function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
     `  curl -X POST -G ${quoted(`${address}/study_participants`)} -H ${quoted(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
     '',
   ];
+}
+
+function isPrintable(text: string): boolean {
+  return printable(text) === text;
 }
 
 function id(number: number): string {

@@ -8,6 +8,7 @@ import { isInMemory } from '../store-location.ts';
 import { issueFirstKey } from './first-key.ts';
 import { openLogOutput } from './log-output.ts';
 import { METRICS_HOST, metricsPort } from './metrics-port.ts';
+import { refuseUnfitLogName } from './open-log.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
 import { note } from './output.ts';
 import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
@@ -99,6 +100,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const { studies, warnings } = readStudiesFile(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   checkWitness(options.witness);
+  await refuseUnfitLogName(options);
   const relay = options.relay ? relaySettings(options) : undefined;
   const { logger, end } = await openLogOutput(options.logLevel);
   const trustProxy = trustOf(options.trustProxy);

@@ -132,6 +132,16 @@ describe('whoever is new', () => {
   });
 });
 
+it.each(['full', 'blinded'])(
+  'a verification of a bundle (%s) of an older version warns of ids that look alike',
+  async (content) => {
+    const bundle = new URL(`../../vectors/0.1.0/every-event/${content}.zip`, import.meta.url).pathname;
+    const { code, stdout } = await urn(['verify', '--bundle', bundle]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/participant "001\\u200b" looks like participant "001".* \(and 1 times more\)/);
+  },
+);
+
 it('a verification warns of ids that look alike, and finds the log sound', async () => {
   const { code, stdout } = await urn(['verify', '--data', data]);
   expect({ code }).toEqual({ code: 0 });
