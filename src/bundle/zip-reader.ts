@@ -1,4 +1,5 @@
 /** A zip archive, read file by file in any order: of each file only a piece is in memory. */
+import { crc32 } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { BundleError } from './bundle-error.ts';
 
@@ -55,15 +56,20 @@ export class ZipReader {
     } catch (error) {
       throw unreadable(this.#file, error, path);
     }
+    let checksum = 0;
     try {
       for (;;) {
         // Not a loop over the stream: what the reader of the pieces throws is its own.
         const piece = await pieces.next().catch((error) => {
           throw unreadable(this.#file, error, path);
         });
-        if (piece.done) return;
+        if (piece.done) break;
+        checksum = crc32(piece.value, checksum);
         yield piece.value;
       }
+      // The library does not compare it, and Python's does: what one of the two takes, the other must take, too.
+      if (checksum !== entry.crc32)
+        throw unreadable(this.#file, new Error('its checksum is another one'), path);
     } finally {
       await pieces.return?.();
     }

@@ -196,6 +196,16 @@ describe('no bundle', () => {
     expect(await refusal(none)).toMatch(/^BundleError: .*none\.zip is no whole zip archive \(records\//);
   });
 
+  it('is an archive in which a file has another checksum than its bytes', async () => {
+    const damaged = join(folder, 'checksum.zip');
+    const bytes = readFileSync(join(folder, 'sound.zip'));
+    // In the directory at the end, which both verifiers go by: signature, then the checksum at 16.
+    const entry = bytes.indexOf('504b0102', 0, 'hex');
+    bytes.writeUInt32LE((bytes.readUInt32LE(entry + 16) ^ 1) >>> 0, entry + 16);
+    writeFileSync(damaged, bytes);
+    expect(await refusal(damaged)).toMatch(/is no whole zip archive \(records\/.*checksum/);
+  });
+
   it('is an archive without a manifest, or of another format', async () => {
     expect(await refusal(await zip([['a.txt', 'a']]))).toContain('is no bundle: it has no manifest.json');
     expect(await refusal(await zip([['manifest.json', '{']]))).toContain(
