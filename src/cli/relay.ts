@@ -16,6 +16,7 @@ import { type RelayOptions, relaySettings, withRelayOptions } from './relay-opti
 interface Options extends LogOptions, RelayOptions {
   readonly metricsPort?: string;
   readonly metricsHost: string;
+  readonly fencedExitCode: string;
   readonly logLevel: string;
 }
 
@@ -24,10 +25,11 @@ Publishes every record of the log, as CloudEvents, in the order of each stream, 
 reads committed records alone sees each record once, whatever breaks down (docs/feed.md). The service may run meanwhile,
 or does it itself: urn serve --relay. Of several relays of one log into one topic, the newest stays.
 
-Runs until SIGTERM. Exit codes: 0 stopped, 2 wrong usage or configuration, 3 another relay has taken over.`;
+Runs until SIGTERM. Exit codes: 0 stopped, 2 wrong usage or configuration, 3 another relay has taken over
+(--fenced-exit-code).`;
 
-/** For a supervisor, which must not start it again. */
-const FENCED_CODE = 3;
+/** For a supervisor, which must not start it again. Docker's can only be told so by 0. */
+const FENCED_CODES = ['3', '0'];
 
 export function relayCommand(): Command {
   return withRelayOptions(logCommand('relay').description('publish the log into Kafka'))
@@ -38,6 +40,14 @@ export function relayCommand(): Command {
       ),
     )
     .addOption(option('--metrics-host <address>', 'address of that port').default(METRICS_HOST))
+    .addOption(
+      option(
+        '--fenced-exit-code <code>',
+        'when another relay has taken over; 0 for Docker (restart: on-failure)',
+      )
+        .choices(FENCED_CODES)
+        .default('3'),
+    )
     .addOption(
       option('--log-level <level>', 'least important lines to log')
         .choices([...LOG_LEVELS])
@@ -90,7 +100,7 @@ async function run(options: Options): Promise<void> {
   } catch (error) {
     if (!(error instanceof FeedError)) throw error;
     note(`urn: ${error.message}`);
-    process.exitCode = error.failure === 'fenced' ? FENCED_CODE : 2;
+    process.exitCode = error.failure === 'fenced' ? Number(options.fencedExitCode) : 2;
   } finally {
     server?.close();
     await opened.close();

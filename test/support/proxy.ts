@@ -39,11 +39,13 @@ interface RawAnswer {
  * Starts it before two instances. Resolves when a request gets through.
  * @param hosts of the instances, with their ports
  * @param key sent with every request
+ * @param resolver address and port of the name server; nobody is asked about addresses
  */
 export async function startProxy(
   folder: string,
   hosts: readonly [string, string],
   key: string,
+  resolver = '127.0.0.1:53',
 ): Promise<TlsProxy> {
   const certificate = join(folder, 'proxy.pem');
   execFileSync('sh', [join(DEPLOY, 'make-certificate.sh'), certificate], { stdio: 'ignore' });
@@ -56,6 +58,7 @@ export async function startProxy(
       CERTIFICATE: certificate,
       INSTANCE_1: hosts[0],
       INSTANCE_2: hosts[1],
+      RESOLVER: resolver,
     },
   });
   const raw = (method: string, path: string) => overTls(port, certificate, method, path, key);

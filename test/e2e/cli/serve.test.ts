@@ -105,7 +105,7 @@ describe('the first key', () => {
       shown += text;
     });
     try {
-      await within(10_000, async () => /shown only now[\s\S]*urn_[\w-]{43}[\s\S]*curl -X POST/.test(shown));
+      await within(60_000, async () => /shown only now[\s\S]*urn_[\w-]{43}[\s\S]*curl -X POST/.test(shown));
     } finally {
       // The terminal goes away, and the program with it.
       terminal.kill();

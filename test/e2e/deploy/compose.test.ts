@@ -17,6 +17,8 @@ interface ComposeService {
   readonly volumes?: readonly string[];
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: unknown;
+  readonly restart?: string;
+  readonly ulimits?: Readonly<Record<string, number>>;
 }
 
 const compose = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
@@ -82,12 +84,35 @@ describe('docker-compose.yml', () => {
     const settings = cluster.map((one) => [
       one?.environment?.['URN_STORE'],
       one?.environment?.['URN_SIGNING_KEY'],
-      one?.volumes?.find((volume) => volume.endsWith(':/key')),
+      one?.volumes?.find((volume) => /:\/key(:|$)/.test(volume))?.replace(/:ro$/, ''),
     ]);
     expect(new Set(settings.map((one) => JSON.stringify(one))).size).toBe(1);
     const folders = cluster.map((one) => one?.volumes?.find((volume) => volume.endsWith(':/data')));
     expect(new Set(folders).size).toBe(3);
     expect(folders).not.toContain(undefined);
+  });
+
+  it('does not restart a relay that was fenced, and gives it the key to read', () => {
+    const { restart, command, volumes } = compose.services['relay'] ?? {};
+    // Docker restarts by every code but 0.
+    expect(restart).toBe('on-failure');
+    expect(command?.join(' ')).toContain('--fenced-exit-code 0');
+    expect(volumes).toContain('signing-key:/key:ro');
+  });
+
+  it.each(services.filter(([, { build }]) => build !== undefined))(
+    '%s leaves no core dumps',
+    (_, { ulimits }) => {
+      expect(ulimits).toEqual({ core: 0 });
+    },
+  );
+
+  it('gives the proxy all that its file asks for', () => {
+    const file = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8');
+    const asked = [...file.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name);
+    expect(Object.keys(compose.services['proxy']?.environment ?? {}).toSorted()).toEqual(
+      [...new Set(asked)].toSorted(),
+    );
   });
 });
 

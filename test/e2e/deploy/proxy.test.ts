@@ -1,13 +1,24 @@
 /** The TLS proxy of deploy/haproxy.cfg, run by HAProxy itself, before two services on one log. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ask, within } from '../../support/client.ts';
-import { STUDIES } from '../../support/load.ts';
+import { openMany, readAll } from '../../support/hostile.ts';
+import { freePorts } from '../../support/kafka/free-ports.ts';
+import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
+import { type NameServer, startNameServer } from '../../support/name-server.ts';
 import { hasProxy, startProxy, type TlsProxy } from '../../support/proxy.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys, type ServeOptions, type Service, serve, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const folder = temporaryFolders()();
+const temporaryFolder = temporaryFolders();
+const folder = temporaryFolder();
+const LEVELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  One: { sex: 'F' },
+  Two: { sex: 'F', site: '11' },
+  Three: { age: 'old', smoker: 'no', ward: 'a' },
+};
 
 describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
   const data = join(folder, 'data');
@@ -54,10 +65,122 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     );
   });
 
+  it('holds 256 connections of an address, so that others are served', async () => {
+    const from = (localAddress: string) => openMany(`http://127.0.0.1:${proxy.port}`, 300, localAddress);
+    const sockets = await from('127.0.0.9');
+    let closed = 0;
+    for (const socket of sockets) socket.resume().once('close', () => closed++);
+    await within(20_000, async () => {
+      // A connection that its peer has ended is closed by this side.
+      for (const socket of sockets) if (socket.readableEnded) socket.destroy();
+      return closed >= 44;
+    });
+    expect(closed).toBe(44);
+    expect((await list('One')).status).toBe(200);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it('gives a request ten seconds', async () => {
+    const socket = connect({ host: '127.0.0.1', port: proxy.port, rejectUnauthorized: false });
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 408 /);
+    socket.destroy();
+  });
+
   it('keeps the metrics for the operator, and speaks no plain HTTP', async () => {
     const { status, text } = await proxy.get('/metrics');
     expect(status).toBe(404);
     expect(text).not.toContain('urn_');
     await expect(ask(`http://127.0.0.1:${proxy.port}`, '/healthz')).rejects.toThrow();
+  });
+});
+
+describe.skipIf(!hasProxy())('the proxy', () => {
+  /** Of another file, by which every study is suspended. */
+  const OTHER_STUDIES = STUDIES.replaceAll('treatments: [A, B', 'treatments: [A, Z, B');
+  let started: { readonly proxies: TlsProxy[]; readonly services: Service[]; readonly names: NameServer[] };
+  beforeEach(() => {
+    started = { proxies: [], services: [], names: [] };
+  });
+  afterEach(async () => {
+    for (const { child } of started.proxies) child.kill('SIGKILL');
+    for (const service of started.services) await service.kill();
+    for (const names of started.names) names.close();
+  });
+  const start = async (options: ServeOptions) => {
+    const service = await serve({ ...options, args: ['--trust-proxy', '1', ...(options.args ?? [])] });
+    started.services.push(service);
+    return service;
+  };
+  const startBefore = async (hosts: [string, string], key: string, resolver?: string) => {
+    const proxy = await startProxy(temporaryFolder(), hosts, key, resolver);
+    started.proxies.push(proxy);
+    return proxy;
+  };
+  const hostOf = ({ url }: Service) => new URL(url).host;
+  const post = (proxy: TlsProxy, study: string, id: string) =>
+    proxy.ask('POST', '/study_participants', { study, id, ...LEVELS[study] });
+
+  it('sends POSTs to an instance that can write, and reads to any', async () => {
+    const data = temporaryFolder();
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const able = await start({ data, studies: STUDIES });
+    const unable = await start({ data, studies: OTHER_STUDIES });
+    const proxy = await startBefore([hostOf(unable), hostOf(able)], edc);
+    // Until the proxy has asked both.
+    await within(20_000, async () => (await post(proxy, 'One', 'first')).status !== 503);
+    for (const study of STUDY_NAMES)
+      for (const id of ['1', '2']) expect(await post(proxy, study, id)).toMatchObject({ status: 200 });
+    for (const study of STUDY_NAMES)
+      expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);
+  });
+
+  it('lets reads through while a log is moved, and to a POST the service itself says why', async () => {
+    const [data, target] = [temporaryFolder(), temporaryFolder()];
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const one = await start({ data, studies: STUDIES });
+    const other = await start({ data, studies: STUDIES });
+    const proxy = await startBefore([hostOf(one), hostOf(other)], edc);
+    await within(20_000, async () => (await post(proxy, 'One', '1')).status !== 503);
+    await urnOk([
+      'copy',
+      '--data',
+      data,
+      '--to',
+      `sqlite:${join(target, 'urn.sqlite')}`,
+      '--reason',
+      'a test',
+    ]);
+    const refusal = { status: 503, message: expect.stringContaining('The log is moved to another store') };
+    await within(20_000, async () => (await post(proxy, 'One', '2')).status === 503);
+    // Longer than the proxy takes to find out: it asks once a second, twice.
+    for (let second = 0; second < 5; second++) {
+      expect(await post(proxy, 'One', '2')).toMatchObject(refusal);
+      for (const study of STUDY_NAMES)
+        expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);
+      await delay(1_000);
+    }
+  });
+
+  it('finds an instance that was made anew at another address, and answers in the envelope while there is none', async () => {
+    const data = temporaryFolder();
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const [port = 0] = await freePorts(1);
+    const at = (host: string) =>
+      start({ data, studies: STUDIES, args: ['--host', host, '--port', String(port)] });
+    const addresses = new Map([['urn-1.test', '127.0.0.2']]);
+    const names = await startNameServer(addresses);
+    started.names.push(names);
+    const before = await at('127.0.0.2');
+    const proxy = await startBefore([`urn-1.test:${port}`, `urn-2.test:${port}`], edc, names.address);
+    await within(20_000, async () => (await post(proxy, 'One', '1')).status === 200);
+    await before.kill();
+    await within(20_000, async () => {
+      const answer = await proxy.ask('GET', '/study_config', { study: 'One' });
+      return answer.message === 'Not done: no instance of the service is ready';
+    });
+    addresses.set('urn-1.test', '127.0.0.3');
+    await at('127.0.0.3');
+    await within(30_000, async () => (await post(proxy, 'One', '2')).status === 200);
   });
 });

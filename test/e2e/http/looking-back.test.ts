@@ -315,7 +315,7 @@ describe('urn studies show', () => {
     expect(await show('--revision', '3')).toMatchObject(then);
     expect(await show('--at', times[3] ?? '')).toMatchObject(then);
     // A day is all of it.
-    const today = (times[6] ?? '').slice(0, 10);
+    const today = (times.at(-1) ?? '').slice(0, 10);
     expect(await show('--at', today)).toMatchObject({ participants: 5, asOf: { revision: 6 } });
   });
 
