@@ -158,6 +158,9 @@ export class Recorder {
     await this.#written();
     for (const sum of this.#repetitions.all()) this.#write(sum);
     await this.#written();
+    if (!this.#isStartRecorded) await this.#recordStart();
+    // An end without its beginning would look like a record that was removed.
+    if (!this.#isStartRecorded) return;
     const { actor, operations } = this.#parts;
     const fact = { type: 'ServiceStopped', data: this.#run, sections: {} } as const;
     await operations.record(fact, actor).catch((error) => this.#parts.onFailure(fact, actor, error));

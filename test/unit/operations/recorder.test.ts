@@ -74,6 +74,22 @@ describe('a run of the service', () => {
     await recorder.stop();
     expect((await events()).map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStopped']);
   });
+
+  it('has no end in the log without a beginning: that would look like a record that was removed', async () => {
+    const { recorder, store, events } = scene();
+    store.always = 'full';
+    await recorder.start();
+    await recorder.stop();
+    store.always = 'none';
+    expect(await events()).toEqual([]);
+
+    const late = scene();
+    late.store.always = 'full';
+    await late.recorder.start();
+    late.store.always = 'none';
+    await late.recorder.stop();
+    expect((await late.events()).map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStopped']);
+  });
 });
 
 describe('a refusal', () => {
@@ -182,7 +198,7 @@ describe('a disclosure', () => {
     expect(failures).toEqual([
       'EvidenceDisclosed: the log is not the one that it was',
       'RequestRefused: the log is not the one that it was',
-      'ServiceStopped: the log is not the one that it was',
+      'ServiceStarted: the log is not the one that it was',
     ]);
   });
 });
