@@ -44,6 +44,10 @@ for blinded eyes.
 A checkpoint file holds signed notes as they are, with an empty line between two, or one base64 line for each, as the
 response header Urn-Receipt carries it. A key is a verifier key (name+hash+base64), or a file that holds one.
 
+Where the data folder says what the log signed last (last-checkpoints), the log must hold that, too; it proves nothing, and
+--no-last-checkpoints leaves it out, for a copy that was restored elsewhere. Receipts of which none is of a study that is
+verified are a failure; --study-id names the study that must be found.
+
 The log may be in use meanwhile; what is appended after the beginning is left out. Nothing is written, and the signing
 key is not needed. Exit codes: 0 no failure (read what it is worth), 1 a failure, 2 wrong usage.
 

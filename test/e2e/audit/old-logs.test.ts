@@ -27,7 +27,7 @@ const COOK = { sex: 'Male', local_site: '11-Cook County – Chicago', only: 'one
 const DUPAGE = { sex: 'Female', local_site: '30-Dupage County', only: 'one' };
 
 const copyOf = (old: OldLog, database?: string) => old.copyTo(newFolder(), database);
-/** The first key has endorsed those after it, which `urn verify` follows and the verifier in Python does not. */
+/** The first key has endorsed those after it, which both verifiers follow. */
 const trustingFirst = ({ keys }: OldLog) => ['--trust', keys[0] ?? ''];
 const trustingAll = ({ keys }: OldLog) => keys.flatMap((key) => ['--trust', key]);
 const checkpoints = (...files: string[]) => files.flatMap((file) => ['--checkpoint', file]);
