@@ -2,7 +2,7 @@
 import type { Actor, LogEvent } from '../../events/record.ts';
 import type { StudyFact } from '../../events/study.ts';
 import { type Participants, participants } from '../../projections/participants.ts';
-import { Runner } from '../../projections/runner.ts';
+import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import type { EventStore } from '../../src/store/event-store.ts';
 import type { StudyCommand, StudyOutcome } from '../../src/study/commands.ts';
 import { studyDecider } from '../../src/study/decide.ts';
@@ -28,9 +28,15 @@ export function writingProcess(
     series = 0,
     limits = {},
     hooks = {},
-  }: { series?: number; limits?: Partial<WriterLimits>; hooks?: WriterHooks } = {},
+    runnerHooks = {},
+  }: {
+    series?: number;
+    limits?: Partial<WriterLimits>;
+    hooks?: WriterHooks;
+    runnerHooks?: RunnerHooks;
+  } = {},
 ): WritingProcess {
-  const runner = new Runner(store, LOG_ID, [participants, studyState]);
+  const runner = new Runner(store, LOG_ID, [participants, studyState], runnerHooks);
   const writer = new Writer({
     store,
     logId: LOG_ID,

@@ -44,7 +44,7 @@ describe('services on a cluster', () => {
     const frozen = cluster.leader;
     await cluster.freezeLeader();
     await delay(1500);
-    cluster.thaw(frozen);
+    await cluster.thaw(frozen);
     const join = await cluster.splitLeader();
     await delay(1500);
     join();

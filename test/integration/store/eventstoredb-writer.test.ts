@@ -1,8 +1,11 @@
 /** The write path over an EventStoreDB that breaks at random: what was answered is written once, and stays serial. */
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import type { StoreError } from '../../../src/store/event-store.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
+import type { TestCluster } from '../../support/eventstoredb/cluster.ts';
 import type { AppendFault, ReadFault } from '../../support/eventstoredb/faults.ts';
 import { eventStoreDbScene } from '../../support/eventstoredb/scene.ts';
 import type { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
@@ -41,9 +44,20 @@ const readFaults = fc.array(fc.constantFrom<ReadFault>('none', 'fails', 'drops')
 const participants = (count: number, series: string) =>
   Array.from({ length: count }, (_, i) => `${series}-${String(i).padStart(3, '0')}`);
 
-/** A process that knows the study and follows the log. */
-async function processAt(store: EventStoreDbStore, series: number): Promise<WritingProcess> {
-  const process = writingProcess(store, { series, limits: LIMITS });
+/** A process that knows the study and follows the log. @param alarms gets what no passing failure may be taken for */
+async function processAt(
+  store: EventStoreDbStore,
+  series: number,
+  alarms: string[] = [],
+): Promise<WritingProcess> {
+  const runnerHooks = {
+    onHalted: (_: string, { message }: Error) => void alarms.push(message),
+    onRolledBack: (why: string) => void alarms.push(why),
+    onDanger: (_: string, danger: string | undefined) => void alarms.push(danger ?? 'no danger'),
+    onStoreError: ({ failure, message }: StoreError) =>
+      void (failure === 'unavailable' || alarms.push(message)),
+  };
+  const process = writingProcess(store, { series, limits: LIMITS, runnerHooks });
   await process.runner.rebuild();
   process.runner.follow();
   return process;
@@ -58,7 +72,7 @@ async function enrol(process: WritingProcess, participantId: string): Promise<st
 }
 
 /** The participants that a log holds, in its order, which is checked to be one that an undisturbed log could have. */
-async function allocatedIn(server: EventStoreDbServer): Promise<string[]> {
+async function allocatedIn(server: EventStoreDbServer | TestCluster): Promise<string[]> {
   const events = await eventsIn(scene.store(server, { limits: {} }));
   const ids = events.flatMap((event) =>
     event.type === 'ParticipantRandomized' ? [event.data.participantId] : [],
@@ -101,6 +115,81 @@ describe('an EventStoreDB that breaks at random', () => {
         }
       }),
       { numRuns: RUNS },
+    );
+  });
+});
+
+type Loss = 'freezes' | 'freezes, and wakes as if it still led' | 'is cut off' | 'is killed' | 'resigns';
+
+/** What happens to the leader; resolves when all nodes are there again. */
+async function lose(cluster: TestCluster, loss: Loss): Promise<void> {
+  const old = cluster.leader;
+  switch (loss) {
+    case 'resigns':
+      return cluster.resignLeader();
+    case 'is cut off':
+      return (await cluster.splitLeader())();
+    case 'is killed':
+      await cluster.killLeader();
+      return cluster.restart(old);
+    default:
+      await cluster.freezeLeader();
+      return cluster.thaw(old, loss === 'freezes' ? 0 : 300);
+  }
+}
+
+const losses = fc.array(
+  fc.record({
+    loss: fc.constantFrom<Loss>(
+      'freezes',
+      'freezes, and wakes as if it still led',
+      'is cut off',
+      'is killed',
+      'resigns',
+    ),
+    restMs: fc.integer({ min: 0, max: 400 }),
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+
+describe('a cluster of EventStoreDB that loses its leaders at random, under load', () => {
+  it('takes each command once, in one order, and raises no alarm', async () => {
+    await check(
+      fc.asyncProperty(losses, async (met) => {
+        const cluster = await scene.cluster({ noticeMs: 200, electMs: 150 });
+        const alarms: string[] = [];
+        // As long as a service waits before it believes that records are lost.
+        const limits = { ...TIMES, appendTimeoutMs: 1500, silentMs: 300, askMs: 300, settleMs: 10_000 };
+        const stores = [1, 2].map(() => scene.store(cluster, { limits }));
+        const all = await Promise.all(stores.map((store, i) => processAt(store, i + 1, alarms)));
+        for (const process of all) expect(await process.submit(REGISTER)).toMatch(/registered/);
+        let isOver = false;
+        const enrolAll = async (process: WritingProcess, series: string) => {
+          const ids: string[] = [];
+          while (!isOver || ids.length < 5) {
+            const id = `${series}-${ids.length}`;
+            expect(await enrol(process, id)).toMatch(/^(randomized|duplicate)$/);
+            ids.push(id);
+            await delay(5);
+          }
+          return ids;
+        };
+        const enrolling = all.map((process, i) => enrolAll(process, String(i)));
+        for (const { loss, restMs } of met) {
+          await lose(cluster, loss);
+          await delay(restMs);
+        }
+        isOver = true;
+        const ids = (await Promise.all(enrolling)).flat();
+        const written = await allocatedIn(cluster);
+        expect([...written].sort()).toEqual(ids.sort());
+        for (const { runner } of all) {
+          await vi.waitFor(() => expect(runner.revision(STREAM)).toBe(written.length), 20_000);
+          runner.stop();
+        }
+        expect(alarms).toEqual([]);
+      }),
+      { numRuns: Number(process.env['ELECTION_RUNS'] ?? 3) },
     );
   });
 });

@@ -41,10 +41,8 @@ export class TestCluster {
   }
 
   async start(): Promise<this> {
-    for (const node of this.nodes) {
-      await node.start();
-      node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
-    }
+    for (const node of this.nodes) await node.start();
+    this.#rejoin();
     this.#follow(this.#leader, this.nodes);
     return this;
   }
@@ -65,6 +63,7 @@ export class TestCluster {
   async freezeLeader(): Promise<Node> {
     const old = this.#leader;
     old.freeze();
+    old.knowUpTo(this.log.all.at(-1)?.position ?? 0n);
     return this.#replace(old);
   }
 
@@ -100,17 +99,37 @@ export class TestCluster {
       old.appends.clear();
       old.knowUpTo(undefined);
       old.leader = this.#leader;
-      for (const node of this.nodes)
-        node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+      this.#rejoin();
     };
   }
 
-  /** The node that was silent says something again, and follows. */
-  thaw(node: Node): void {
+  /**
+   * The node that was silent says something again, and follows.
+   * @param staleMs how long it still takes itself for the leader
+   */
+  async thaw(node: Node, staleMs = 0): Promise<void> {
+    if (staleMs > 0) {
+      node.appends.always = 'finds-no-quorum';
+      node.thaw();
+      await delay(staleMs);
+      node.appends.clear();
+    }
     node.leader = this.#leader;
+    node.knowUpTo(undefined);
     node.thaw();
-    for (const each of this.nodes)
-      each.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+    this.#rejoin();
+  }
+
+  /** The process that ended is started anew, and follows. */
+  async restart(node: Node): Promise<void> {
+    node.leader = this.#leader;
+    await node.start();
+    this.#rejoin();
+  }
+
+  #rejoin(): void {
+    for (const node of this.nodes)
+      node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
   }
 
   async #replace(old: Node): Promise<Node> {
