@@ -57,6 +57,10 @@ export async function withStudies<T>(options: LogOptions, use: (log: OpenLog) =>
   const log = await openExisting(options, {
     onHalted: (stream, error) =>
       note(`warning: stream ${stream} cannot be read any further: ${error.message}`),
+    // Of a study, its state says so.
+    onDanger: (stream, danger) => {
+      if (danger !== undefined && !stream.startsWith('study-')) note(`warning: ${danger}`);
+    },
   });
   try {
     await log.rebuild(shown.show);

@@ -8,6 +8,8 @@ export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
 /** Metadata with which the server cuts a stream off, whoever reads it, and removes the records at the next scavenge. */
 const CUTTING = ['$maxCount', '$maxAge', '$tb'] as const;
 
+const SHOWN = 40;
+
 /** From here on a `$tb` is no revision: the stream was deleted, and can be brought back. */
 const SOFT_DELETED = Number.MAX_SAFE_INTEGER;
 
@@ -23,8 +25,13 @@ export function dangerIn(stream: string, metadata: Uint8Array): string | undefin
   const isDeleted = Number(set['$tb']) >= SOFT_DELETED;
   const why = isDeleted
     ? 'was deleted in EventStoreDB, and can still be brought back'
-    : `has ${cutting.map((name) => `${name} ${String(set[name])}`).join(' and ')} in its metadata`;
+    : `has ${cutting.map((name) => `${name} ${shown(set[name])}`).join(' and ')} in its metadata`;
   return `the stream ${stream} ${why}: the next scavenge removes its records for good (hint: let nobody scavenge, and run as administrator of EventStoreDB: ${commandFor(stream)}; ${RIGHTS})`;
+}
+
+/** What is no number, the server takes for no metadata; whoever wrote it shall not fill the log with it. */
+function shown(value: unknown): string {
+  return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, SHOWN);
 }
 
 /** What undoes it. */

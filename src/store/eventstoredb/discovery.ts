@@ -30,6 +30,8 @@ export class Discovery {
   readonly #times: DiscoveryTimes;
   /** As the nodes name each other. */
   #known: readonly Host[] = [];
+  /** Why the node that was asked last, of those that did not answer, did not. */
+  #silence = 'no node that leads answers';
 
   constructor(seeds: readonly Host[], ask: Ask, times: DiscoveryTimes) {
     this.#seeds = seeds;
@@ -48,7 +50,10 @@ export class Discovery {
       const leader = await this.survey(doubted);
       if (leader) return leader;
       if (attempt >= attempts)
-        throw new CallError('not-connected', `Failed to discover who leads after ${attempts} attempts`);
+        throw new CallError(
+          'not-connected',
+          `Failed to discover who leads after ${attempts} attempts: ${this.#silence}`,
+        );
       await delay(intervalMs);
     }
   }
@@ -65,7 +70,10 @@ export class Discovery {
 
   async #askAll(hosts: readonly Host[]): Promise<Map<string, readonly Member[] | undefined>> {
     const asked = unique(hosts).map(async (host) => {
-      const members = await this.#ask(host).catch(() => undefined);
+      const members = await this.#ask(host).catch((error: Error) => {
+        this.#silence = `${nameOf(host)} says: ${error.message}`;
+        return undefined;
+      });
       return [nameOf(host), members] as const;
     });
     return new Map(await Promise.all(asked));

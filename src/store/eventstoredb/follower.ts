@@ -13,7 +13,13 @@
  * moment before it knows all. It is unavailable, until that has lasted and the node that leads says so on another line.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { PAGE_RECORDS, StoreError, type Subscriber, type Subscription } from '../event-store.ts';
+import {
+  PAGE_RECORDS,
+  type StoredRecord,
+  StoreError,
+  type Subscriber,
+  type Subscription,
+} from '../event-store.ts';
 import type { LogClient } from './client.ts';
 import { type CallError, readFailure } from './errors.ts';
 import { type Intake, OtherLog } from './intake.ts';
@@ -51,6 +57,8 @@ export class Follower implements Subscription {
   readonly #intake: Intake;
   /** All of ours up to here has been delivered. */
   #position: LogPosition | undefined;
+  /** The record that was delivered last. */
+  #last: StoredRecord | undefined;
   /** Came with the live subscription, and is delivered in the next turn: many at once instead of one by one. */
   #arrived: ReadEvent[] = [];
   #flush: NodeJS.Immediate | undefined;
@@ -59,9 +67,16 @@ export class Follower implements Subscription {
   readonly #suspicion: Suspicion;
   readonly #closed = new AbortController();
 
-  constructor(parts: FollowerParts, after: LogPosition | undefined, subscriber: Subscriber) {
+  /** @param last the record at that position, where it is known */
+  constructor(
+    parts: FollowerParts,
+    after: LogPosition | undefined,
+    subscriber: Subscriber,
+    last?: StoredRecord,
+  ) {
     this.#parts = parts;
     this.#position = after;
+    this.#last = last;
     this.#intake = parts.reader.intake(after, subscriber);
     this.#subscriber = subscriber;
     this.#suspicion = new Suspicion(parts.times.settleMs);
@@ -102,6 +117,7 @@ export class Follower implements Subscription {
     if (!this.#suspicion.hasLasted()) return false;
     this.#parts.client.renew();
     try {
+      await this.#expectSameLog();
       await this.#readOnce();
       return false;
     } catch (again) {
@@ -114,9 +130,16 @@ export class Follower implements Subscription {
   }
 
   async #readToTheEnd(): Promise<void> {
+    await this.#expectSameLog();
     while (!this.#isClosed) {
       if (await this.#readOnce()) return;
     }
+  }
+
+  /** @throws OtherLog */
+  async #expectSameLog(): Promise<void> {
+    await this.#head();
+    if (this.#last) await this.#parts.reader.expect(this.#last);
   }
 
   /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
@@ -225,6 +248,7 @@ export class Follower implements Subscription {
     const news = events.filter(({ position }) => isBehind(position, this.#position));
     const records = this.#intake.take(news, source);
     this.#position = news.at(-1)?.position ?? this.#position;
+    this.#last = records.at(-1) ?? this.#last;
     if (records.length > 0) this.#subscriber.onRecords(records);
     // The subscriber may have closed the subscription while it was told.
     if (this.#isClosed) return;

@@ -1,9 +1,9 @@
 /** Reading from EventStoreDB, page by page, each page with a time-out of its own. */
-import { PAGE_RECORDS, type StoredRecord, type StreamWatch } from '../event-store.ts';
+import { BrokenStream, PAGE_RECORDS, type StoredRecord, type StreamWatch } from '../event-store.ts';
 import type { LogClient } from './client.ts';
-import { deleted, missing } from './danger.ts';
+import { dangerIn, deleted, missing } from './danger.ts';
 import { CallError, readFailure, untilTaken } from './errors.ts';
-import { Intake, recordOf } from './intake.ts';
+import { Intake, OtherLog, recordOf } from './intake.ts';
 import { isBehind } from './positions.ts';
 import { type LogPosition, type Message, metadataStream, placeOf, type ReadEvent } from './protocol.ts';
 
@@ -40,6 +40,23 @@ export class LogReader {
       records.push(...page.records);
       if (page.isLast || records.length >= count) return records;
     }
+  }
+
+  /**
+   * That a record which was read still stands there. The end of the log does not tell it when others have written more since
+   * than was lost. Of a stream that was cut off or deleted it says nothing, since that is not the log's loss.
+   * @throws OtherLog; StoreError
+   */
+  async expect({ stream, revision, leaf }: StoredRecord): Promise<void> {
+    try {
+      const [there] = await this.some(stream, revision, 1);
+      if (there && Buffer.compare(there.leaf, leaf) === 0) return;
+      if (!there && (await this.#isCutOff(stream))) return;
+    } catch (error) {
+      if (error instanceof BrokenStream) return;
+      throw readFailure(error, this.#server);
+    }
+    throw new OtherLog(this.#server, `does not have record ${revision} of ${stream} that was read from it`);
   }
 
   /** All records that stood there when it began, and perhaps more. @throws StoreError */
@@ -125,9 +142,10 @@ export class LogReader {
         count,
       });
       const records = eventsIn(messages).map((event) => recordOf(stream, event));
-      if (messages.some(({ type }) => type === 'no-such-stream')) await this.#checkNeverThere(stream);
+      const isUnknown = messages.some(({ type }) => type === 'no-such-stream');
       // A stream that exists and has no first record has lost it.
-      else if (from === 0 && records.length === 0) throw missing(this.#prefix, stream, 0, 'the end');
+      const isGone = isUnknown ? await this.#isCutOff(stream) : from === 0 && records.length === 0;
+      if (isGone) throw missing(this.#prefix, stream, 0, 'the end');
       for (const [i, { revision }] of records.entries())
         if (revision !== from + i) throw missing(this.#prefix, stream, from + i, revision - 1);
       return { records, isLast: isWhole && records.length < count };
@@ -137,12 +155,12 @@ export class LogReader {
     }
   }
 
-  /** A deleted stream reads like one that never was; its metadata stays, and says from where on it is not deleted. */
-  async #checkNeverThere(stream: string): Promise<void> {
-    const { messages } = await this.#read({ of: 'last', stream: metadataStream(this.#prefix + stream) });
+  /** A deleted stream reads like one that never was, and one that was cut off like a younger one; its metadata says so. */
+  async #isCutOff(stream: string): Promise<boolean> {
+    const name = this.#prefix + stream;
+    const { messages } = await this.#read({ of: 'last', stream: metadataStream(name) });
     const [metadata] = eventsIn(messages);
-    if (metadata && Buffer.from(metadata.data).includes('"$tb"'))
-      throw missing(this.#prefix, stream, 0, 'the end');
+    return metadata !== undefined && dangerIn(name, metadata.data) !== undefined;
   }
 
   /**

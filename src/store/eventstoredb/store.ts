@@ -58,6 +58,8 @@ export class EventStoreDbStore implements EventStore {
   readonly #parts: { readonly prefix: string; readonly server: string; readonly times: FollowerTimes };
   readonly settlesWithinMs: number;
   readonly #followers = new Set<Follower>();
+  /** The last record that a read of the whole log gave. */
+  #lastRead: StoredRecord | undefined;
   #closing: Promise<void> | undefined;
 
   /**
@@ -108,12 +110,14 @@ export class EventStoreDbStore implements EventStore {
   }
 
   readAll(after?: Position, watch?: Partial<StreamWatch>): AsyncIterable<readonly StoredRecord[]> {
-    return this.#reader.readAll(after === undefined ? undefined : fromPosition(after), watch);
+    return this.#noting(this.#reader.readAll(after === undefined ? undefined : fromPosition(after), watch));
   }
 
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
     const parts = { ...this.#parts, client: this.#client, reader: this.#reader };
-    const follower = new Follower(parts, after === undefined ? undefined : fromPosition(after), subscriber);
+    const last = this.#lastRead?.position === after ? this.#lastRead : undefined;
+    const position = after === undefined ? undefined : fromPosition(after);
+    const follower = new Follower(parts, position, subscriber, last);
     this.#followers.add(follower);
     return {
       close: () => {
@@ -121,6 +125,13 @@ export class EventStoreDbStore implements EventStore {
         this.#followers.delete(follower);
       },
     };
+  }
+
+  async *#noting(pages: AsyncIterable<readonly StoredRecord[]>): AsyncIterable<readonly StoredRecord[]> {
+    for await (const page of pages) {
+      this.#lastRead = page.at(-1);
+      yield page;
+    }
   }
 
   close(): Promise<void> {

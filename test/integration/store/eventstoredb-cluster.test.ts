@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type AppendResult, NO_STREAM, type StoreError } from '../../../src/store/event-store.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import type { TestCluster } from '../../support/eventstoredb/cluster.ts';
+import { jsonEvent } from '../../support/eventstoredb/log.ts';
 import { eventStoreDbScene, PATIENT, QUICK } from '../../support/eventstoredb/scene.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
 
@@ -83,7 +84,7 @@ describe('a cluster whose leader', () => {
     await cluster.freezeLeader();
     await appendAtLast(store, 3);
     const before = old.received.length;
-    cluster.thaw(old);
+    await cluster.thaw(old);
     for (let i = 4; i < 10; i++) await appendAtLast(store, i);
     expect(old.received.length - before).toBeLessThanOrEqual(1);
     await heard.until(10);
@@ -248,6 +249,29 @@ describe('a log that is shorter than it was', () => {
     await vi.waitFor(() => expect(heard.rolledBack).toHaveLength(1), 15_000);
     expect(heard.rolledBack[0]).toMatch(/has another record 0 of study-a than was read before/);
     void store;
+  });
+
+  it('and has grown by what others wrote, is known by the record that was read last', async () => {
+    const { server, heard } = await shortened();
+    const [first, second] = server.log.all;
+    await server.stop();
+    const restored = await scene.server({ port: server.port });
+    for (const event of [first, second]) if (event) restored.log.append(event.stream, 'any', [event]);
+    const more = { ...jsonEvent('Other', '{}'), data: Buffer.alloc(100_000) };
+    restored.log.append('other', 'any', [more]);
+    await vi.waitFor(() => expect(heard.rolledBack).toHaveLength(1), 20_000);
+    expect(heard.rolledBack[0]).toMatch(/does not have record 4 of study-a that was read from it/);
+    expect(heard.records).toHaveLength(5);
+  });
+
+  it('because its last stream was cut off is none: that is told of the stream', async () => {
+    const { server, heard } = await shortened();
+    server.log.setMetadata('urn.study-a', { $tb: 100 });
+    server.endSubscriptions('with-error');
+    await vi.waitFor(() => expect(heard.dangers).toHaveProperty('study-a'), 10_000);
+    await delay(2000);
+    await heard.untilCaughtUp();
+    expect(heard.rolledBack).toEqual([]);
   });
 
   it('when a store begins to read, is read as far as it goes', async () => {
