@@ -48,7 +48,7 @@ beforeAll(async () => {
   const later = await serve({ data: killed });
   await enrol(later.url, 12);
   await later.kill();
-  await urnOk(['keys', 'list', '--data', other]);
+  await urnOk(['init', '--data', other]);
 });
 
 describe('a folder that cannot be what it should be', () => {
@@ -116,8 +116,8 @@ describe('a folder that cannot be what it should be', () => {
   it('a folder that is a file', async () => {
     const data = join(temporaryFolder(), 'data');
     writeFileSync(data, 'no folder');
-    await refused(data, /cannot make the folder .*\(hint: --data/);
-    await refused(join(data, 'below'), /cannot make the folder .*\(hint: --data/);
+    await refusedToBegin(data, /cannot make the folder .*\(hint: --data/);
+    await refusedToBegin(join(data, 'below'), /cannot make the folder .*\(hint: --data/);
     expect(readFileSync(data, 'utf8')).toBe('no folder');
   });
 
@@ -140,19 +140,25 @@ describe('a folder that may not be written to', () => {
     chmodSync(data, folderMode);
   };
 
-  const cases: Record<string, [folderMode: number, fileMode: number, from: () => string | undefined]> = {
+  const says = /cannot open .*urn\.sqlite: .*\(hint: .*able to write/;
+  const cases: Record<string, [folderMode: number, fileMode: number, from: () => string]> = {
     'a log in a read-only folder': [0o555, 0o444, () => stopped],
     'a log that a crash left in a read-only folder': [0o555, 0o444, () => killed],
     'a read-only database': [0o755, 0o444, () => stopped],
     'an unreadable database': [0o755, 0o000, () => stopped],
-    'an empty read-only folder': [0o555, 0o444, () => undefined],
   };
   it.each(Object.entries(cases))('%s', async (_, [folderMode, fileMode, from]) => {
-    const source = from();
-    const data = source === undefined ? join(temporaryFolder(), 'data') : copyOf(source);
-    if (source === undefined) mkdirSync(data);
+    const data = copyOf(from());
     protect(data, folderMode, fileMode);
-    await refused(data, /cannot open .*urn\.sqlite: .*\(hint: .*able to write/, { heedsModes: true });
+    await refused(data, says, { heedsModes: true });
+    chmodSync(data, 0o755);
+  });
+
+  it('an empty read-only folder', async () => {
+    const data = join(temporaryFolder(), 'data');
+    mkdirSync(data);
+    protect(data, 0o555, 0o444);
+    await refusedToBegin(data, says, { heedsModes: true });
     chmodSync(data, 0o755);
   });
 });
@@ -187,20 +193,33 @@ describe('a database without all of its write-ahead log', () => {
   });
 });
 
-/** Both commands end with 2 and one message, and leave every file as it was. */
-async function refused(data: string, says: RegExp, as: Surroundings = {}): Promise<void> {
+/** A command that may begin a log and one that only reads end with 2 and one message, and leave every file as it was. */
+async function refused(
+  data: string,
+  says: RegExp,
+  as: Surroundings = {},
+  { saysWhoReads = says }: { saysWhoReads?: RegExp } = {},
+): Promise<void> {
   const before = contents(data);
-  const ended = await Promise.all([
+  const [serving, reading] = await Promise.all([
     urn(['serve', '--port', '0', '--data', data], as),
     urn(['keys', 'list', '--data', data], as),
   ]);
-  for (const { code, stdout, stderr } of ended) {
+  for (const [{ code, stdout, stderr }, expected] of [
+    [serving, says],
+    [reading, saysWhoReads],
+  ] as const) {
     expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^urn: .*\n$/);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(expected);
     expect(stderr).not.toContain('unexpected');
   }
   expect(contents(data)).toEqual(before);
+}
+
+/** Where there is no log yet, the one that begins it says why it cannot, and the one that reads that there is none. */
+async function refusedToBegin(data: string, says: RegExp, as: Surroundings = {}): Promise<void> {
+  await refused(data, says, as, { saysWhoReads: /there is no log in .*\(hint: / });
 }
 
 /** SHA-256 by file, without what SQLite rebuilds at every start: its index, and an empty write-ahead log. */
