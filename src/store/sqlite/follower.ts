@@ -4,19 +4,32 @@ import { PAGE_RECORDS, type StoredRecord, StoreError, type Subscriber } from '..
 /** How often a subscription looks for what other processes wrote, in ms. */
 const POLL_MS = 100;
 
+/** What a follower asks of the database. */
+export interface FollowedTable {
+  readAfter(position: number): StoredRecord[];
+  /** Why the table is no longer the one that this record was read from, as a sentence without its end. */
+  loss(last: ReadLast | undefined): string | undefined;
+}
+
+/** The record that was read last. */
+export type ReadLast = Pick<StoredRecord, 'leaf'> & { readonly position: number };
+
 /** Follows the table from a position: what this process appends is handed over, the rest is looked for. */
 export class Follower {
   #position: number;
+  #last: ReadLast | undefined;
   readonly #subscriber: Subscriber;
-  readonly #readAfter: (position: number) => StoredRecord[];
+  readonly #table: FollowedTable;
   readonly #timer: NodeJS.Timeout;
   readonly #heard: { first: number; records: readonly StoredRecord[] }[] = [];
   #closed = false;
 
-  constructor(position: number, subscriber: Subscriber, readAfter: (position: number) => StoredRecord[]) {
+  constructor(position: number, subscriber: Subscriber, table: FollowedTable) {
     this.#position = position;
     this.#subscriber = subscriber;
-    this.#readAfter = readAfter;
+    this.#table = table;
+    const [last] = position > 0 ? table.readAfter(position - 1) : [];
+    if (last) this.#last = { position, leaf: last.leaf };
     this.#timer = setInterval(() => this.#poll(), POLL_MS).unref();
   }
 
@@ -39,23 +52,32 @@ export class Follower {
       if (first !== this.#position + 1) {
         this.#poll();
       } else if (!this.#closed) {
-        this.#position += records.length;
-        this.#subscriber.onRecords(records);
+        this.#deliver(first + records.length - 1, records);
       }
     }
+  }
+
+  #deliver(position: number, records: readonly StoredRecord[]): void {
+    this.#position = position;
+    const last = records.at(-1);
+    if (last) this.#last = { position, leaf: last.leaf };
+    this.#subscriber.onRecords(records);
   }
 
   #poll(): void {
     if (this.#closed) return;
     try {
+      const why = this.#table.loss(this.#last);
+      if (why !== undefined) {
+        this.close();
+        this.#subscriber.onRolledBack?.(why);
+        return;
+      }
       // The subscriber may close the subscription while it is told.
       for (let more = true; more && !this.#closed; ) {
-        const records = this.#readAfter(this.#position);
+        const records = this.#table.readAfter(this.#position);
         const last = records.at(-1);
-        if (last) {
-          this.#position = Number(last.position);
-          this.#subscriber.onRecords(records);
-        }
+        if (last) this.#deliver(Number(last.position), records);
         more = records.length === PAGE_RECORDS;
       }
       if (!this.#closed) this.#subscriber.onCaughtUp();

@@ -4,7 +4,7 @@
  * Appends run on a thread of their own (append-thread.ts); while one transaction is being flushed, what arrives is
  * collected for the next. Reads use a second connection on this thread.
  */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { RecordBytes } from '../../../events/record.ts';
@@ -19,7 +19,7 @@ import {
   type Subscription,
 } from '../event-store.ts';
 import type { AppendReply, AppendRequest } from './append-thread.ts';
-import { Follower } from './follower.ts';
+import { Follower, type ReadLast } from './follower.ts';
 import type { Database, Statement } from './library.ts';
 import { COLUMNS, checkDatabase, createDatabase, holdAsFound, openDatabase, type Row } from './schema.ts';
 import { threadFile } from './thread-file.ts';
@@ -38,6 +38,8 @@ interface Pending {
 export class SqliteStore implements EventStore {
   readonly #reader: Database;
   readonly #file: string;
+  /** The file that was opened. */
+  readonly #opened: Stats;
   /** Until the first append or subscription: by then the log has been taken for what it should be. */
   readonly #asFound: Database | undefined;
   /** Undefined between the loss of the thread and the start of the next. */
@@ -70,6 +72,7 @@ export class SqliteStore implements EventStore {
     createDatabase(path);
     checkDatabase(path);
     this.#asFound = holdAsFound(path);
+    this.#opened = statSync(path);
     this.#reader = openDatabase(path, 'read');
     this.#streamPage = this.#reader.prepare(
       `SELECT ${COLUMNS} FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
@@ -108,9 +111,10 @@ export class SqliteStore implements EventStore {
 
   subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
     this.#asFound?.close();
-    const follower = new Follower(after === undefined ? 0 : Number(after), subscriber, (position) =>
-      this.#read(() => this.#allPage.all(position, PAGE_RECORDS)),
-    );
+    const follower = new Follower(after === undefined ? 0 : Number(after), subscriber, {
+      readAfter: (position) => this.#read(() => this.#allPage.all(position, PAGE_RECORDS)),
+      loss: (last) => this.#loss(last),
+    });
     this.#followers.add(follower);
     return {
       close: () => {
@@ -118,6 +122,22 @@ export class SqliteStore implements EventStore {
         this.#followers.delete(follower);
       },
     };
+  }
+
+  /**
+   * Whoever puts another file in the place of the database, or restores a backup into it, while the service runs: what
+   * is appended to the old file is lost when the process ends.
+   */
+  #loss(last: ReadLast | undefined): string | undefined {
+    const now = statSync(this.#file, { throwIfNoEntry: false });
+    if (!now) return `${this.#file} was deleted while it was open`;
+    if (now.ino !== this.#opened.ino || now.dev !== this.#opened.dev)
+      return `${this.#file} was replaced by another file while it was open`;
+    if (!last) return undefined;
+    const [there] = this.#read(() => this.#allPage.all(last.position - 1, 1));
+    if (there?.position === String(last.position) && Buffer.compare(there.leaf, last.leaf) === 0)
+      return undefined;
+    return `${this.#file} no longer holds record ${last.position} that was read from it`;
   }
 
   /** Positions have no gaps. */

@@ -1,0 +1,80 @@
+/** A database that somebody takes away, or restores, under a running service: what it appends from then on would be lost. */
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Database } from '../../../src/store/sqlite/library.ts';
+import { ask, clientOf } from '../../support/client.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+let data: string;
+let key: string;
+let service: Service;
+
+const file = (name: string) => join(data, name);
+const randomize = (id: string) => clientOf(service.url, key).randomize('Sleep', id, COOK);
+const start = async () => {
+  service = await serve({ data, studies: TRIALS });
+};
+
+beforeEach(async () => {
+  data = newFolder();
+  key = (await issueKeys(data, { user: ['user'] })).user;
+  await start();
+  expect((await randomize('a')).status).toBe(200);
+  await service.stop();
+  copyFileSync(file('urn.sqlite'), file('backup'));
+  await start();
+  expect((await randomize('b')).status).toBe(200);
+});
+afterEach(() => service.kill());
+
+const ways: Record<string, { take: () => unknown; says: string; startsAgain: boolean }> = {
+  'an older copy is moved into its place': {
+    take: () => {
+      // With its write-ahead log, the older copy would be the newest one.
+      for (const name of ['urn.sqlite-wal', 'urn.sqlite-shm']) rmSync(file(name), { force: true });
+      renameSync(file('backup'), file('urn.sqlite'));
+    },
+    says: 'was replaced by another file while it was open',
+    startsAgain: true,
+  },
+  'an older copy is restored into it': {
+    take: async () => {
+      const backup = new Database(file('backup'));
+      await backup.backup(file('urn.sqlite'));
+      backup.close();
+    },
+    says: 'no longer holds record',
+    startsAgain: true,
+  },
+  'it is deleted': {
+    take: () => rmSync(file('urn.sqlite')),
+    says: 'was deleted while it was open',
+    startsAgain: false,
+  },
+};
+
+describe.each(Object.entries(ways))('when %s', (_, { take, says, startsAgain }) => {
+  it('nothing is written or signed any more, and the reason is given', async () => {
+    await take();
+    await expect.poll(() => service.output.stderr, { timeout: 20_000 }).toContain('the log has lost records');
+    const refused = await randomize('c');
+    expect([refused.status, refused.message]).toEqual([503, expect.stringContaining(says)]);
+    expect(await ask(service.url, '/readyz')).toMatchObject({
+      message: '5 studies take no participants: 5 rolled-back',
+    });
+    expect((await ask(service.url, '/checkpoint', { key, parameters: { study: 'Sleep' } })).status).toBe(503);
+
+    await service.stop();
+    if (startsAgain) {
+      await start();
+      expect((await randomize('c')).message).toContain('the log is not the one that it was');
+    } else {
+      const { code, stderr } = await urn(['serve', '--port', '0', '--data', data]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('its database')]);
+    }
+  });
+});
