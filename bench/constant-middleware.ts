@@ -8,17 +8,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-
-import { openLog } from '../src/app.ts';
 import { cliActor } from '../src/cli/options.ts';
 import { apiApp, route } from '../src/http/app.ts';
-import { Authentication, apiKeyOf } from '../src/http/credentials.ts';
-import type { Locals } from '../src/http/locals.ts';
-import { parseQuery } from '../src/http/query.ts';
-import { SUCCESS, send } from '../src/http/reply.ts';
+import { Authentication, apiKeyOf } from '../src/http/request/credentials.ts';
+import type { Locals } from '../src/http/request/locals.ts';
+import { parseQuery } from '../src/http/request/query.ts';
+import { SUCCESS, send } from '../src/http/request/reply.ts';
 import { HttpServer } from '../src/http/server.ts';
-import { makeLogger } from '../src/logger.ts';
-import { makeMetrics } from '../src/metrics.ts';
+import { openLog } from '../src/open/open-log.ts';
+import { makeLogger } from '../src/service/logger.ts';
+import { makeMetrics } from '../src/service/metrics.ts';
 import { CONSTANT_RECORD } from './study.ts';
 
 const log = await openLog({ data: '.', store: 'memory:' }, cliActor());

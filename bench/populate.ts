@@ -2,7 +2,7 @@
 
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
-import { type LogSettings, type OpenLog, openLog } from '../src/app.ts';
+import { type LogSettings, type OpenLog, openLog } from '../src/open/open-log.ts';
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kafka, logLevel, type Message } from 'kafkajs';
 import { pino } from 'pino';
-import { type OpenLog, openLog } from '../src/app.ts';
+import { type OpenLog, openLog } from '../src/open/open-log.ts';
 import { recordMessage } from '../src/relay/messages.ts';
 import { makeRelay } from '../src/relay/start.ts';
 import { apacheKafka, lacking } from '../test/support/kafka/apache-kafka.ts';

@@ -1,7 +1,7 @@
 /** Verifies the log in a folder and tells its parent what it took. */
 
-import { verifyLog } from '../src/audit/verify.ts';
-import { openForVerification } from '../src/stores.ts';
+import { openForVerification } from '../src/open/open-store.ts';
+import { verifyLog } from '../src/verify/verify.ts';
 
 export interface Verified {
   readonly ok: boolean;

@@ -1,13 +1,13 @@
 /** argv -> command. */
 import { Command } from 'commander';
 import { RecordError } from '../events/record.ts';
+import { DomainError } from './base/errors.ts';
+import { printable } from './base/text.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { VERSION } from './cli/version.ts';
 import { StudiesFileError } from './configuration/finding.ts';
-import { DomainError } from './errors.ts';
 import { StoreError } from './store/event-store.ts';
-import { printable } from './text.ts';
 
 // Whatever is made from here on holds keys, seeds or treatments: for its owner alone.
 process.umask(0o077);

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { CONTENTS } from '../content.ts';
+import { CONTENTS } from '../../events/content.ts';
 import { BundleError } from './bundle-error.ts';
 import { ZipReader } from './zip-reader.ts';
 

@@ -4,11 +4,11 @@
  * is a page of the store, the tree (some 64 bytes for each record), the study's keys and what the report tells.
  */
 import { writeFileSync } from 'node:fs';
+import type { Content } from '../../events/content.ts';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
-import type { Content } from '../content.ts';
-import { createOnce } from '../create-once.ts';
+import { createOnce } from '../base/create-once.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
 import { Ledger } from '../ledger/ledger.ts';

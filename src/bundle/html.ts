@@ -1,5 +1,5 @@
 /** HTML of what people typed. */
-import { printable } from '../text.ts';
+import { printable } from '../base/text.ts';
 
 const ESCAPES: Record<string, string> = {
   '&': '&amp;',

@@ -1,5 +1,5 @@
 /** README.txt of a bundle: what is in it, for whom it is, and how to verify it. */
-import type { Content } from '../content.ts';
+import type { Content } from '../../events/content.ts';
 
 const FOR_WHOM: Record<Content, string> = {
   full: `THIS BUNDLE IS UNBLINDING MATERIAL. It holds every treatment, and seed and states of the random generator, from

@@ -6,8 +6,9 @@
  * Record and sections are the exact bytes of the log. Canonical JSON escapes control characters, so that neither a tab
  * nor a line feed can stand in it. Of a withheld record only the leaf hash is there, which keeps the tree whole.
  */
+
+import { type Content, disclosedSections, NO_SECTIONS } from '../../events/content.ts';
 import type { RecordBytes } from '../../events/record.ts';
-import { type Content, disclosedSections, NO_SECTIONS } from '../content.ts';
 
 const TAB = Buffer.from('\t');
 const LINE_FEED = Buffer.from('\n');

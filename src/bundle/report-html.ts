@@ -2,8 +2,9 @@
  * The report of a bundle, for people and for paper: one HTML file without scripts and without anything from elsewhere.
  * Of a blinded bundle it names no treatment, not even as configured.
  */
+
+import type { Content } from '../../events/content.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { Content } from '../content.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
 import { barsPicture, colourOf, enrolmentPicture } from './report-pictures.ts';

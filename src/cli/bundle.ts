@@ -1,11 +1,11 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
 import type { Command } from 'commander';
-import type { OpenLog } from '../app.ts';
+import type { Content } from '../../events/content.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
-import type { Content } from '../content.ts';
 import { parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { repeatedOption } from './options.ts';

@@ -1,11 +1,11 @@
 /** urn copy: takes a log to another store, or gives that up. */
 import type { Command } from 'commander';
-import { abortMove } from '../copy/abort-move.ts';
-import { CopyError } from '../copy/copy-error.ts';
-import { logIdIn } from '../copy/log-stream.ts';
-import { type Moved, moveLog } from '../copy/move-log.ts';
+import { abortMove } from '../move/abort-move.ts';
+import { logIdIn } from '../move/log-stream.ts';
+import { CopyError } from '../move/move-error.ts';
+import { type Moved, moveLog } from '../move/move-log.ts';
+import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../stores.ts';
 import { systemTools } from '../write/tools.ts';
 import { openExisting } from './open-log.ts';
 import {

@@ -1,7 +1,7 @@
 /** What the command line shows of a study is recorded as what the service shows is, if the log can be written. */
 import type { OperationsFact } from '../../events/operations.ts';
-import type { OpenLog } from '../app.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { OPERATIONS } from '../operations/operations.ts';
 import { StoreError } from '../store/event-store.ts';
 import { cliActor } from './options.ts';

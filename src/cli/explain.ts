@@ -1,10 +1,10 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import { RecordError } from '../../events/record.ts';
-import type { OpenLog } from '../app.ts';
-import { type Explanation, explain } from '../audit/explain.ts';
-import { explanationText } from '../audit/explanation-text.ts';
-import { foldUntil } from '../audit/past.ts';
+import { type Explanation, explain } from '../explain/explain.ts';
+import { explanationText } from '../explain/explanation-text.ts';
+import { foldUntil } from '../history/past.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { openExisting } from './open-log.ts';

@@ -1,7 +1,7 @@
 /** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
 import { participants } from '../../projections/participants.ts';
-import type { Service } from '../service.ts';
-import { printable } from '../text.ts';
+import { printable } from '../base/text.ts';
+import type { Service } from '../service/start-service.ts';
 import { cliActor } from './options.ts';
 import { note, result } from './output.ts';
 

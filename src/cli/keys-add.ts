@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type Grant, refusal } from '../access/decide.ts';
-import type { OpenLog } from '../app.ts';
-import { NoLogError } from '../store-location.ts';
-import { lookAlikeProblem } from '../text.ts';
+import { lookAlikeProblem } from '../base/text.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import { NoLogError } from '../open/store-location.ts';
 import { compareLimits } from './key-limits.ts';
 import { openExisting, openOrBegin, readKeys } from './open-log.ts';
 import {

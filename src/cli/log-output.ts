@@ -1,7 +1,7 @@
 /** The log of a command that runs long: lines for people on a terminal, JSON for machines anywhere else. */
 import type { LogDescriptor } from 'pino';
-import { endLog, type Logger, logDestination, makeLogger } from '../logger.ts';
-import { printable } from '../text.ts';
+import { printable } from '../base/text.ts';
+import { endLog, type Logger, logDestination, makeLogger } from '../service/logger.ts';
 
 export interface LogOutput {
   readonly logger: Logger;

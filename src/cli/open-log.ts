@@ -1,8 +1,9 @@
 /** How commands open the log: most of them only where there is one, so that a wrong folder stays as it is. */
-import { type LogHooks, type OpenLog, openLog } from '../app.ts';
-import { permissionWarnings } from '../permissions.ts';
-import { begunIn, isInMemory, NoLogError } from '../store-location.ts';
-import { lookAlikeProblem } from '../text.ts';
+
+import { permissionWarnings } from '../base/permissions.ts';
+import { lookAlikeProblem } from '../base/text.ts';
+import { type LogHooks, type OpenLog, openLog } from '../open/open-log.ts';
+import { begunIn, filesOf, isInMemory, NoLogError } from '../open/store-location.ts';
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
 
@@ -47,7 +48,7 @@ export async function refuseUnfitLogName(options: LogOptions): Promise<void> {
 }
 
 function warnOfPermissions(options: LogOptions): void {
-  for (const warning of permissionWarnings(logSettings(options), options.allowGroupKey))
+  for (const warning of permissionWarnings(filesOf(logSettings(options)), options.allowGroupKey))
     note(`warning: ${warning}`);
 }
 

@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
-import type { LogSettings } from '../app.ts';
+import type { LogSettings } from '../open/open-log.ts';
 
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
 export class UsageError extends Error {

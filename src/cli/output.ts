@@ -1,5 +1,5 @@
 /** Results on stdout, everything else on stderr; nothing that a terminal obeys, or does not show, on either. */
-import { onOneLine, printable } from '../text.ts';
+import { onOneLine, printable } from '../base/text.ts';
 
 export function result(text: string): void {
   process.stdout.write(`${printable(text)}\n`);

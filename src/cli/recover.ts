@@ -1,14 +1,14 @@
 /** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import type { OpenLog } from '../app.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { SignedState } from '../ledger/loss.ts';
 import { parseVerifierKey } from '../ledger/verifier-key.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import { isLogInUse } from '../stores.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import { isLogInUse } from '../open/open-store.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { openExisting } from './open-log.ts';
 import {

@@ -1,11 +1,11 @@
 /** urn relay */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../http/metrics-server.ts';
-import { LOG_LEVELS } from '../logger.ts';
-import { makeRelayMetrics } from '../metrics.ts';
 import { FeedError } from '../relay/feed-error.ts';
 import type { Relay } from '../relay/relay.ts';
-import { StartProgress } from '../start-progress.ts';
+import { LOG_LEVELS } from '../service/logger.ts';
+import { makeRelayMetrics } from '../service/metrics.ts';
+import { StartProgress } from '../service/start-progress.ts';
 import { openLogOutput } from './log-output.ts';
 import { METRICS_HOST, metricsPort } from './metrics-port.ts';
 import { openExisting } from './open-log.ts';

@@ -1,7 +1,7 @@
 /** urn report: the report of a bundle by itself, to read and to print. */
 import type { Command } from 'commander';
-import type { OpenLog } from '../app.ts';
 import { writeReport } from '../bundle/bundle.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { note, result } from './output.ts';
 import { type FileOptions, fileCommand, writeAbout } from './study-file.ts';

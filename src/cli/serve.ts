@@ -1,10 +1,10 @@
 /** urn serve */
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import { permissionWarnings } from '../base/permissions.ts';
 import { formatFinding } from '../configuration/finding.ts';
-import { LOG_LEVELS } from '../logger.ts';
-import { permissionWarnings } from '../permissions.ts';
-import { isInMemory } from '../store-location.ts';
+import { filesOf, isInMemory } from '../open/store-location.ts';
+import { LOG_LEVELS } from '../service/logger.ts';
 import { issueFirstKey } from './first-key.ts';
 import { openLogOutput } from './log-output.ts';
 import { METRICS_HOST, metricsPort } from './metrics-port.ts';
@@ -108,7 +108,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const serveMetrics = metricsPort(options.metricsPort, METRICS_HOST);
 
   // Express and its companions take half of the program's start, and no other command needs them.
-  const { startService } = await import('../service.ts');
+  const { startService } = await import('../service/start-service.ts');
   const service = await startService(
     {
       ...logSettings(options),
@@ -128,7 +128,7 @@ async function serve(options: ServeOptions): Promise<void> {
     logger,
   );
   if (!isInMemory(options))
-    for (const warning of permissionWarnings(logSettings(options), options.allowGroupKey))
+    for (const warning of permissionWarnings(filesOf(logSettings(options)), options.allowGroupKey))
       logger.warn(warning);
   if (!isLoopback(options.host) && !tls && trustProxy === undefined)
     logger.warn(

@@ -1,8 +1,8 @@
 /** urn signing-key: which keys have signed the log, and another one from now on. */
 import type { Command } from 'commander';
 import { logHistory } from '../../projections/log.ts';
-import type { OpenLog } from '../app.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { openExisting } from './open-log.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';

@@ -6,7 +6,7 @@ import { configurationDifferences, describeDifferences } from '../configuration/
 import { formatFinding } from '../configuration/finding.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
 import { quote } from '../configuration/values.ts';
-import { NoLogError } from '../store-location.ts';
+import { NoLogError } from '../open/store-location.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';

@@ -1,8 +1,8 @@
 /** What the commands about studies share: the log with everything folded, and a study in a few words. */
 import { participants } from '../../projections/participants.ts';
-import type { OpenLog } from '../app.ts';
 import { suspendIfDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import type { Standing } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
 import { openExisting } from './open-log.ts';

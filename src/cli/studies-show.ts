@@ -3,9 +3,16 @@ import type { Command } from 'commander';
 import { type Balance, balance } from '../../projections/balance.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
-import type { OpenLog } from '../app.ts';
-import { DAY_FORM, isBeyond, type Moment, parseDay, parseRevision, REVISION_FORM } from '../audit/moment.ts';
-import { foldUntil } from '../audit/past.ts';
+import {
+  DAY_FORM,
+  isBeyond,
+  type Moment,
+  parseDay,
+  parseRevision,
+  REVISION_FORM,
+} from '../history/moment.ts';
+import { foldUntil } from '../history/past.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { openOrPaused } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
 import { recordDisclosure } from './disclosed.ts';

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { OpenLog } from '../app.ts';
+import { CONTENTS, type Content } from '../../events/content.ts';
 import type { BundleRequest } from '../bundle/bundle.ts';
-import { CONTENTS, type Content } from '../content.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { openExisting } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { progress } from './output.ts';

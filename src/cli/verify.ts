@@ -2,14 +2,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { Report } from '../audit/report.ts';
-import { reportText } from '../audit/report-text.ts';
-import { type LastSigned, UnknownStudyError, type Verification, verifyLog } from '../audit/verify.ts';
-import { verifyBundle } from '../audit/verify-bundle.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
 import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
+import { openForVerification } from '../open/open-store.ts';
 import { StoreError } from '../store/event-store.ts';
-import { openForVerification } from '../stores.ts';
+import type { Report } from '../verify/report.ts';
+import { reportText } from '../verify/report-text.ts';
+import { type LastSigned, UnknownStudyError, type Verification, verifyLog } from '../verify/verify.ts';
+import { verifyBundle } from '../verify/verify-bundle.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import {
   jsonOption,

@@ -1,6 +1,6 @@
 /** Slips of the pen in the names of arms, factors and levels: each is taken exactly as it is written. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { lookAlikeForm, lookAlikeProblem } from '../text.ts';
+import { lookAlikeForm, lookAlikeProblem } from '../base/text.ts';
 import type { Refuse } from './finding.ts';
 import { quote } from './values.ts';
 

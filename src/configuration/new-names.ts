@@ -1,6 +1,6 @@
 /** What the names of a study must be when it is registered. A study that is in the log already has the names that it has. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { lookAlikeProblem } from '../text.ts';
+import { lookAlikeProblem } from '../base/text.ts';
 import type { Problem } from './finding.ts';
 
 /** In code points. What is longer shows in the memory that the process takes. */

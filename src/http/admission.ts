@@ -1,7 +1,7 @@
 /** How many connections one address may hold, so that no client can hold all that there are. */
 import type { Socket } from 'node:net';
-import type { Logger } from '../logger.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../service/logger.ts';
+import type { Metrics } from '../service/metrics.ts';
 
 export class Admission {
   readonly #most: number;

@@ -1,17 +1,18 @@
 /** The Express application: which path leads where, and what happens when something goes wrong. */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { DomainError } from '../errors.ts';
-import type { Logger } from '../logger.ts';
-import type { Metrics } from '../metrics.ts';
+import type { DomainError } from '../base/errors.ts';
+import type { Logger } from '../service/logger.ts';
+import type { Metrics } from '../service/metrics.ts';
 import { docsRouter } from './docs.ts';
-import type { Locals } from './locals.ts';
-import { observe } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
-import { HttpProblem, problemOf } from './problem.ts';
-import { parseQuery } from './query.ts';
 import { countStates, describeStates, notWritable } from './readiness.ts';
-import { noteRefusal } from './refusal.ts';
-import { API_HEADERS, SUCCESS, send } from './reply.ts';
+import type { Locals } from './request/locals.ts';
+import { observe } from './request/observe.ts';
+import { HttpProblem, problemOf } from './request/problem.ts';
+import { parseQuery } from './request/query.ts';
+import { noteRefusal } from './request/refusal.ts';
+import { API_HEADERS, SUCCESS, send } from './request/reply.ts';
+import { ready, type StudyRoutes } from './request/study-request.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
 import { getExplanation } from './routes/explanation.ts';
@@ -22,7 +23,6 @@ import { getStudyConfig } from './routes/study-config.ts';
 import { randomizeParticipant } from './routes/study-participants.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
-import { ready, type StudyRoutes } from './study-request.ts';
 
 export interface HttpParts extends StudyRoutes {
   readonly logger: Logger;

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Router } from 'express';
 import helmet from 'helmet';
-import type { Locals } from './locals.ts';
-import { HttpProblem } from './problem.ts';
-import { endInPieces } from './reply.ts';
+import type { Locals } from './request/locals.ts';
+import { HttpProblem } from './request/problem.ts';
+import { endInPieces } from './request/reply.ts';
 import { refuseUnsound } from './soundness.ts';
 
 const PAGE = `<!doctype html>

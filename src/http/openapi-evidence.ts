@@ -1,5 +1,5 @@
 /** The OpenAPI document's part about evidence: what auditors keep, check and ask for. */
-import { ExplanationResult } from './explanation-result.ts';
+
 import {
   BAD_REQUEST,
   idParameter,
@@ -14,15 +14,16 @@ import {
   study,
   URN_NEXT,
 } from './openapi-parts.ts';
-import { OperationsResult } from './operations-result.ts';
 import {
   BalanceResult,
   CheckpointResult,
   ConsistencyProofResult,
   InclusionProofResult,
   RecordsResult,
-} from './schemas.ts';
-import { VerificationResult } from './verification-result.ts';
+} from './request/schemas.ts';
+import { ExplanationResult } from './routes/explanation-result.ts';
+import { OperationsResult } from './routes/operations-result.ts';
+import { VerificationResult } from './routes/verification-result.ts';
 
 const EXAMPLE_CHECKPOINT = {
   origin: 'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2',

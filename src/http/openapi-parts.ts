@@ -1,6 +1,6 @@
 /** What the operations of the OpenAPI document have in common. */
 import { z } from 'zod';
-import { BareUint128, ParticipantId } from './schemas.ts';
+import { BareUint128, ParticipantId } from './request/schemas.ts';
 
 export type Json = Record<string, unknown>;
 

@@ -17,7 +17,7 @@ import {
   study,
   URN_NEXT,
 } from './openapi-parts.ts';
-import { ParticipantRecord, StudyConfigurationResult } from './schemas.ts';
+import { ParticipantRecord, StudyConfigurationResult } from './request/schemas.ts';
 
 export function openApiDocument(version: string): Json {
   return {

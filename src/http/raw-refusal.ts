@@ -1,7 +1,7 @@
 /** What Node's parser refuses never reaches Express; it gets the envelope all the same. */
 import type { Socket } from 'node:net';
-import { HttpProblem } from './problem.ts';
-import { API_HEADERS, envelope } from './reply.ts';
+import { HttpProblem } from './request/problem.ts';
+import { API_HEADERS, envelope } from './request/reply.ts';
 
 /** Request line and headers together, in bytes; more is answered with 431. */
 export const HEADER_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 /** What makes a request unsound, wherever it goes: it could be read in two ways, or is no HTTP/1. */
 import type { Request } from 'express';
-import { HttpProblem } from './problem.ts';
+import { HttpProblem } from './request/problem.ts';
 
 /** A request with a body larger than this is refused; no route reads one. */
 const BODY_BYTES = 64 * 1024;

@@ -2,7 +2,7 @@
 import { LogCreated } from '../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord } from '../../events/record.ts';
 import { type LogHistory, logHistory } from '../../projections/log.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { type EventStore, NO_STREAM } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
 import type { Keyring } from './keyring.ts';

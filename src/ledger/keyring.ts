@@ -1,8 +1,8 @@
 /** Where a log's signing key is kept: the one that signs, and while it is rotated the next one beside it. */
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createOnce, flush } from '../create-once.ts';
-import { refuseKeyOfOthers } from '../permissions.ts';
+import { createOnce, flush } from '../base/create-once.ts';
+import { refuseKeyOfOthers } from '../base/permissions.ts';
 import { loadSigningKey, makeSigningKey, type SigningKey } from './signing-key.ts';
 
 export interface Keyring {

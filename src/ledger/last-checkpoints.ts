@@ -10,7 +10,7 @@ import { constants, existsSync, readFileSync } from 'node:fs';
 import { access, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Recovery } from '../../projections/log.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { BrokenStream, type EventStore } from '../store/event-store.ts';
 import { openCheckpoint, parseOrigin } from './checkpoint.ts';
 import { parseCheckpointFile } from './checkpoint-file.ts';

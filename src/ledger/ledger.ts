@@ -2,7 +2,7 @@
  * The ledger of a log: a Merkle tree for each stream over the leaves that were folded, and the checkpoints that the log's
  * key signs of them. Only what the store has acknowledged is folded, and so nothing else is ever signed.
  */
-import type { DomainError } from '../errors.ts';
+import type { DomainError } from '../base/errors.ts';
 import { checkpointOrigin, signCheckpoint } from './checkpoint.ts';
 import type { LogIdentity } from './identity.ts';
 import type { Hash } from './merkle-hash.ts';

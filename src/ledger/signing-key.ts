@@ -8,7 +8,7 @@
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { decodeTypedKey, encodeTypedKey, isKeyName, verifierKey } from './verifier-key.ts';
 
 /** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */

@@ -7,7 +7,7 @@
  * Ed25519; no other type is known here. In notes a key goes by name and id.
  */
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { decodeBase64 } from './base64.ts';
 
 const ED25519 = 0x01;

@@ -1,7 +1,7 @@
 /** Follows the rotations of the signing key that other processes make. */
 import { logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
-import type { DomainError } from '../errors.ts';
+import type { DomainError } from '../base/errors.ts';
 import { type LogIdentity, presentKey } from '../ledger/identity.ts';
 import type { Keyring } from '../ledger/keyring.ts';
 import { LOG_STREAM } from './log-writer.ts';

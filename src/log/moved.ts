@@ -1,5 +1,5 @@
 import type { Movement } from '../../projections/movement.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 
 /** Why nothing may be written to a stream that was moved to another store; undefined while it is open. */
 export function movedError(movement: Movement): DomainError | undefined {

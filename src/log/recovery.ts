@@ -10,7 +10,7 @@ import type { RecoveredStream } from '../../events/log.ts';
 import type { Actor } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { isLater } from '../ledger/last-checkpoints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { lossOf, type SignedState } from '../ledger/loss.ts';

@@ -3,7 +3,7 @@
  * wherever a crash comes in between, the one that the log names is there.
  */
 import type { Actor } from '../../events/record.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { endorse } from '../ledger/endorsement.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { Keyring } from '../ledger/keyring.ts';

@@ -8,7 +8,7 @@
  */
 import { logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/last-checkpoints.ts';
 import { lossOf } from '../ledger/loss.ts';
 import { LOG_STREAM } from './log-writer.ts';

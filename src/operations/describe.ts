@@ -1,7 +1,7 @@
 /** Operations in words, a line for each. */
 import type { RefusalReason } from '../../events/operations.ts';
 import type { Actor, LogEvent } from '../../events/record.ts';
-import { onOneLine } from '../text.ts';
+import { onOneLine } from '../base/text.ts';
 import { OPERATIONS } from './operations.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;

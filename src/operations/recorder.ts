@@ -14,7 +14,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Disclosure, OperationsFact, RefusalReason } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
-import { BudgetError, DomainError } from '../errors.ts';
+import { BudgetError, DomainError } from '../base/errors.ts';
 import { Budget } from './budget.ts';
 import type { Operations } from './operations.ts';
 import { type Noted, type Occurred, once, Repetitions } from './repetitions.ts';

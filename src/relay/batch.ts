@@ -1,7 +1,8 @@
 /** What is published in one transaction: the next records of the streams that are behind, each checked once more. */
+
+import type { Content } from '../../events/content.ts';
 import { checkRecord, leafHash, RecordError } from '../../events/record.ts';
-import type { OpenLog } from '../app.ts';
-import type { Content } from '../content.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { BrokenStream, type StoredRecord } from '../store/event-store.ts';
 
 /** A transaction costs some milliseconds, whatever is in it. */

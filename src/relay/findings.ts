@@ -1,5 +1,5 @@
 /** What is wrong with the topics of the feed and does not keep the relay from publishing: told once, not at every reconnection. */
-import type { Logger } from '../logger.ts';
+import type { Logger } from '../service/logger.ts';
 
 export class Findings {
   readonly #topic: string;

@@ -1,8 +1,9 @@
 /** The log as positions are held against it. */
+
+import type { Content } from '../../events/content.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
-import type { OpenLog } from '../app.ts';
-import type { Content } from '../content.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import type { LogState, Positions } from './positions.ts';
 
 /** As far as the relay needs it. */

@@ -5,8 +5,8 @@
  */
 import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../events/catalogue.ts';
+import { type Content, disclosedSections, NO_SECTIONS } from '../../events/content.ts';
 import type { RecordBytes } from '../../events/record.ts';
-import { type Content, disclosedSections, NO_SECTIONS } from '../content.ts';
 import type { SignedCheckpoint } from '../ledger/ledger.ts';
 
 export interface FeedMessage {

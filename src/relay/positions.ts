@@ -5,8 +5,8 @@
  * The topic also holds who relays (`Relay`, one record) and marks, up to which a reader reads. All are JSON.
  */
 import { z } from 'zod';
-import { CONTENTS, type Content } from '../content.ts';
-import { DomainError } from '../errors.ts';
+import { CONTENTS, type Content } from '../../events/content.ts';
+import { DomainError } from '../base/errors.ts';
 import { ANOTHER_TOPIC } from './feed-error.ts';
 import type { Topics } from './settings.ts';
 

@@ -1,5 +1,5 @@
 /** What one transaction says of one stream: its next records, a checkpoint behind them, and up to where it is published. */
-import type { Content } from '../content.ts';
+import type { Content } from '../../events/content.ts';
 import type { StreamPart } from './batch.ts';
 import type { RelayLog } from './log-state.ts';
 import { checkpointMessage, type FeedMessage, recordMessage } from './messages.ts';

@@ -1,6 +1,6 @@
 /** Where the feed goes, and what it tells. */
-import type { Content } from '../content.ts';
-import { DomainError } from '../errors.ts';
+import type { Content } from '../../events/content.ts';
+import { DomainError } from '../base/errors.ts';
 
 export const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 export type SaslMechanism = (typeof SASL_MECHANISMS)[number];

@@ -1,9 +1,10 @@
 /** A relay on an open log, for `urn relay` and for `urn serve --relay`. */
+
+import type { Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
 import { studyConfig } from '../../projections/study-config.ts';
-import type { OpenLog } from '../app.ts';
-import type { Content } from '../content.ts';
-import type { Logger } from '../logger.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import type { Logger } from '../service/logger.ts';
 import { Relay } from './relay.ts';
 import { type RelaySettings, topicsOf } from './settings.ts';
 

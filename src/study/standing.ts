@@ -1,7 +1,7 @@
 /** Whether a study takes participants in this process, and if not, why: one answer for commands, readiness and metrics. */
 
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
-import type { DomainError, DomainErrorCode } from '../errors.ts';
+import type { DomainError, DomainErrorCode } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogParts } from '../write/folded-stream.ts';
 

@@ -5,7 +5,7 @@ import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration, StudyFact } from '../../events/study.ts';
 import { logHistory, type Recovery } from '../../projections/log.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';

@@ -16,7 +16,7 @@
  */
 import type { Fact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../base/errors.ts';
 import { type AppendResult, type EventStore, StoreError } from '../store/event-store.ts';
 import type { Decider } from './decider.ts';
 

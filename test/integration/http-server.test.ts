@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import { endInPieces } from '../../src/http/reply.ts';
+import { endInPieces } from '../../src/http/request/reply.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { within } from '../support/client.ts';
 import { certificate } from '../support/hostile.ts';

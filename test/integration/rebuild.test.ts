@@ -5,7 +5,7 @@ import { balance } from '../../projections/balance.ts';
 import { participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { studyConfig } from '../../projections/study-config.ts';
-import { type OpenLog, openLog } from '../../src/app.ts';
+import { type OpenLog, openLog } from '../../src/open/open-log.ts';
 import { decide } from '../../src/study/decide.ts';
 import { studyState } from '../../src/study/state.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize } from '../support/facts.ts';

@@ -1,9 +1,9 @@
 /** What a service says while the reading of its log takes long. */
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openLog } from '../../src/app.ts';
-import { startService } from '../../src/service.ts';
-import { StartProgress } from '../../src/start-progress.ts';
+import { openLog } from '../../src/open/open-log.ts';
+import { StartProgress } from '../../src/service/start-progress.ts';
+import { startService } from '../../src/service/start-service.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../support/facts.ts';
 import { freePorts } from '../support/kafka/free-ports.ts';

@@ -1,5 +1,5 @@
 /** A log with a long study in it, made without HTTP: it takes seconds, not minutes. */
-import { openLog } from '../../src/app.ts';
+import { openLog } from '../../src/open/open-log.ts';
 import { CONFIGURATION, OPERATOR, randomize } from './facts.ts';
 
 type Log = Awaited<ReturnType<typeof openLog>>;

@@ -1,12 +1,13 @@
 /** What `urn verify --bundle` says, without a process for each time: its exit code, and the report behind it. */
-import type { Divergence, Report } from '../../src/audit/report.ts';
-import { reportText } from '../../src/audit/report-text.ts';
-import { verifyBundle } from '../../src/audit/verify-bundle.ts';
+
+import { DomainError } from '../../src/base/errors.ts';
 import { BundleError } from '../../src/bundle/bundle-error.ts';
 import { checkpointsIn } from '../../src/cli/checkpoints.ts';
 import { UsageError } from '../../src/cli/options.ts';
 import { parsedStudyId, trustedKey } from '../../src/cli/trusted.ts';
-import { DomainError } from '../../src/errors.ts';
+import type { Divergence, Report } from '../../src/verify/report.ts';
+import { reportText } from '../../src/verify/report-text.ts';
+import { verifyBundle } from '../../src/verify/verify-bundle.ts';
 
 export interface OwnVerdict {
   readonly code: number;

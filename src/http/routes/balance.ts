@@ -1,11 +1,11 @@
 /** GET /balance: participants of each level on each treatment. It tells arms in sum: for `audit` alone. */
 import { type Balance, balance } from '../../../projections/balance.ts';
-import { momentOf, studyAt } from '../moment.ts';
-import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../parameters.ts';
-import { HttpProblem } from '../problem.ts';
-import { SUCCESS } from '../reply.ts';
-import { BalanceResult, checked } from '../schemas.ts';
-import { type StudyReply, type StudyRoutes, studyHandler } from '../study-request.ts';
+import { momentOf, studyAt } from '../request/moment.ts';
+import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { BalanceResult, checked } from '../request/schemas.ts';
+import { type StudyReply, type StudyRoutes, studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 

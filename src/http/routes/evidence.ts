@@ -1,9 +1,19 @@
 /** GET /checkpoint, /inclusion_proof and /consistency_proof: what a study's ledger says, for those who keep it or check it. */
 import type { MerkleTree } from '../../ledger/merkle-tree.ts';
-import { numberOf, refuseProblems, unknownParameters } from '../parameters.ts';
-import { SUCCESS } from '../reply.ts';
-import { CheckpointResult, ConsistencyProofResult, InclusionProofResult, resultJson } from '../schemas.ts';
-import { type StudyReply, type StudyRequest, type StudyRoutes, studyHandler } from '../study-request.ts';
+import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import {
+  CheckpointResult,
+  ConsistencyProofResult,
+  InclusionProofResult,
+  resultJson,
+} from '../request/schemas.ts';
+import {
+  type StudyReply,
+  type StudyRequest,
+  type StudyRoutes,
+  studyHandler,
+} from '../request/study-request.ts';
 
 /** A checkpoint tells how many events a study has, and nothing else: whoever may ask for anything may keep it. */
 export function getCheckpoint(routes: StudyRoutes) {

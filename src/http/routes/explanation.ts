@@ -1,12 +1,12 @@
 /** GET /explanation: why a participant got this arm. It gives arms and generator states away: for `audit` alone. */
-import { explain } from '../../audit/explain.ts';
+import { explain } from '../../explain/explain.ts';
 import { studyState } from '../../study/state.ts';
-import { explanationJson } from '../explanation-result.ts';
-import { refuseProblems, unknownParameters } from '../parameters.ts';
-import { HttpProblem } from '../problem.ts';
-import { SUCCESS } from '../reply.ts';
-import { ParticipantId } from '../schemas.ts';
-import { type StudyRoutes, studyHandler, withinLimits } from '../study-request.ts';
+import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { ParticipantId } from '../request/schemas.ts';
+import { type StudyRoutes, studyHandler, withinLimits } from '../request/study-request.ts';
+import { explanationJson } from './explanation-result.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 

@@ -1,11 +1,11 @@
 /** GET /operations: who was refused, who was shown what, and when the service ran. Reading it is not recorded again. */
 import { studyOf } from '../../operations/describe.ts';
 import { OPERATIONS } from '../../operations/operations.ts';
-import { operationsJson } from '../operations-result.ts';
-import { numberOf, refuseProblems, unknownParameters } from '../parameters.ts';
-import { HttpProblem } from '../problem.ts';
-import { SUCCESS } from '../reply.ts';
-import { keyHandler, requireScope, type StudyRoutes, studyFor } from '../study-request.ts';
+import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { keyHandler, requireScope, type StudyRoutes, studyFor } from '../request/study-request.ts';
+import { operationsJson } from './operations-result.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
 

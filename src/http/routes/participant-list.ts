@@ -1,20 +1,20 @@
 /** GET /study_participants: all of them, those of some levels, or a page. */
 import type { Scope } from '../../../events/access.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
-import type { Moment } from '../../audit/moment.ts';
-import { scopesShown, statesIn } from '../generator-states.ts';
-import type { Lists } from '../key-limits.ts';
-import { momentOf, studyAt } from '../moment.ts';
-import { type Page, pageOf } from '../page.ts';
-import { SUCCESS } from '../reply.ts';
+import type { Moment } from '../../history/moment.ts';
+import { scopesShown, statesIn } from '../request/generator-states.ts';
+import type { Lists } from '../request/key-limits.ts';
+import { momentOf, studyAt } from '../request/moment.ts';
+import { type Page, pageOf } from '../request/page.ts';
+import { SUCCESS } from '../request/reply.ts';
 import {
   type StudyReply,
   type StudyRequest,
   type StudyRoutes,
   studyHandler,
   withinLimits,
-} from '../study-request.ts';
-import { type Filter, SLICE } from '../study-view.ts';
+} from '../request/study-request.ts';
+import { type Filter, SLICE } from '../request/study-view.ts';
 
 interface Asked {
   readonly moment: Moment | undefined;

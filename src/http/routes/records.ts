@@ -1,10 +1,10 @@
 /** GET /records: a study's records as they are stored, for auditors who check them with tools of their own. */
 import { textOf } from '../../../events/record.ts';
-import { numberOf, refuseProblems, unknownParameters } from '../parameters.ts';
-import { HttpProblem } from '../problem.ts';
-import { SUCCESS } from '../reply.ts';
-import { RecordsResult, resultJson } from '../schemas.ts';
-import { type StudyRoutes, studyHandler } from '../study-request.ts';
+import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { RecordsResult, resultJson } from '../request/schemas.ts';
+import { type StudyRoutes, studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
 

@@ -1,9 +1,9 @@
 /** GET /study_config */
 import { studyConfig } from '../../../projections/study-config.ts';
-import { momentOf, studyAt } from '../moment.ts';
-import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../parameters.ts';
-import { SUCCESS } from '../reply.ts';
-import { type StudyRoutes, studyHandler } from '../study-request.ts';
+import { momentOf, studyAt } from '../request/moment.ts';
+import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { type StudyRoutes, studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 

@@ -2,23 +2,23 @@
 import type { Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
 import { type Participant, participants } from '../../../projections/participants.ts';
+import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
-import { lookAlikeProblem } from '../../text.ts';
-import { idempotencyKeyOf, onBehalfOf } from '../credentials.ts';
-import { scopesShown, statesIn } from '../generator-states.ts';
-import { orUnavailable } from '../min-revision.ts';
-import { HttpProblem } from '../problem.ts';
-import { SUCCESS } from '../reply.ts';
+import { idempotencyKeyOf, onBehalfOf } from '../request/credentials.ts';
+import { scopesShown, statesIn } from '../request/generator-states.ts';
+import { orUnavailable } from '../request/min-revision.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { SUCCESS } from '../request/reply.ts';
 import {
   type StudyReply,
   type StudyRequest,
   type StudyRoutes,
   studyHandler,
   withinLimits,
-} from '../study-request.ts';
-import { refuseBodyInstead, withBodyUnread } from '../unread-body.ts';
+} from '../request/study-request.ts';
+import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
 
 export function randomizeParticipant(routes: StudyRoutes) {
   const isWellFormed = (http: StudyRequest['http'], query: StudyRequest['query']) => {

@@ -3,12 +3,12 @@ import type { Request } from 'express';
 import { decodeBase64 } from '../../ledger/base64.ts';
 import { parseOrigin } from '../../ledger/checkpoint.ts';
 import { keptCheckpoint } from '../../ledger/checkpoint-file.ts';
-import { refuseProblems, unknownParameters } from '../parameters.ts';
-import { HttpProblem } from '../problem.ts';
-import type { Query } from '../query.ts';
-import { SUCCESS } from '../reply.ts';
-import { keyHandler, requireScope, type StudyRoutes, studyNameFor } from '../study-request.ts';
-import { verificationJson } from '../verification-result.ts';
+import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import type { Query } from '../request/query.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { keyHandler, requireScope, type StudyRoutes, studyNameFor } from '../request/study-request.ts';
+import { verificationJson } from './verification-result.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'checkpoint']);
 

@@ -4,8 +4,8 @@
  * need only read it. Without the thread, or when it finds anything wrong, the fold checks every record itself.
  */
 import { Worker } from 'node:worker_threads';
+import { threadFile } from '../../base/thread-file.ts';
 import type { Position } from '../event-store.ts';
-import { threadFile } from './thread-file.ts';
 
 /** All records from the first of these positions to the last of them have been checked. */
 export interface Checked {
@@ -20,7 +20,7 @@ export class BackwardChecks {
   #stopping = false;
 
   constructor(file: string) {
-    const thread = new Worker(threadFile('checks-thread'), { workerData: { file } });
+    const thread = new Worker(threadFile('store/sqlite/checks-thread'), { workerData: { file } });
     thread.on('message', (checked: Checked) => {
       this.#checked = checked;
     });

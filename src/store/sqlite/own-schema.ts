@@ -2,7 +2,7 @@
  * Whether the schema of a database is the one that this program makes. A view in the place of the table could show one
  * thing to whoever verifies and another to whoever comes later; and without its triggers the table refuses no change.
  */
-import type { StoreFindings } from '../../audit/report.ts';
+import type { StoreFindings } from '../../verify/report.ts';
 import { Database } from './library.ts';
 import { SCHEMA } from './schema.ts';
 

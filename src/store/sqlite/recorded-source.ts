@@ -1,10 +1,10 @@
 /** The records of a database file for whoever verifies them: read and checked one by one on a thread of their own. */
 import { Worker } from 'node:worker_threads';
-import type { RecordSource, SourceRecord } from '../../audit/source.ts';
+import { threadFile } from '../../base/thread-file.ts';
+import type { RecordSource, SourceRecord } from '../../verify/source.ts';
 import { StoreError, type StoreFailure } from '../event-store.ts';
 import { recordedFile } from './recorded.ts';
 import type { PackedPage, RecordedReply, RecordedRequest, RecordedThreadData } from './recorded-thread.ts';
-import { threadFile } from './thread-file.ts';
 
 /** Pages that the thread prepares in advance. */
 const PAGES_AHEAD = 4;
@@ -26,7 +26,7 @@ export function openRecordedSource(path: string): OpenSource {
   const { file, use, copy, close } = recordedFile(path);
   const isWaitedFor = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const workerData: RecordedThreadData = { file, use, isWaitedFor };
-  const thread = new Worker(threadFile('recorded-thread'), {
+  const thread = new Worker(threadFile('store/sqlite/recorded-thread'), {
     workerData,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
   });

@@ -5,7 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkRecord } from '../../../events/record.ts';
-import type { StoreFindings } from '../../audit/report.ts';
+import type { StoreFindings } from '../../verify/report.ts';
 import { PAGE_RECORDS } from '../event-store.ts';
 import { type RecordedFile, RecordedLog, type RecordedRow, recordOf } from './recorded.ts';
 

@@ -5,8 +5,8 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { StoreFindings } from '../../audit/report.ts';
-import type { SourceRecord } from '../../audit/source.ts';
+import type { StoreFindings } from '../../verify/report.ts';
+import type { SourceRecord } from '../../verify/source.ts';
 import { StoreError } from '../event-store.ts';
 import type { Database, Statement } from './library.ts';
 import { isTable, schemaFindings } from './own-schema.ts';

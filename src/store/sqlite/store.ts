@@ -8,6 +8,7 @@ import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { RecordBytes } from '../../../events/record.ts';
+import { threadFile } from '../../base/thread-file.ts';
 import {
   type AppendResult,
   type EventStore,
@@ -22,7 +23,6 @@ import type { AppendReply, AppendRequest } from './append-thread.ts';
 import { Follower, type ReadLast } from './follower.ts';
 import type { Database, Statement } from './library.ts';
 import { COLUMNS, checkDatabase, createDatabase, holdAsFound, openDatabase, type Row } from './schema.ts';
-import { threadFile } from './thread-file.ts';
 
 /** How long after the loss of the writing thread another is started, in ms. */
 const RESTART_MS = 500;
@@ -169,7 +169,7 @@ export class SqliteStore implements EventStore {
   }
 
   #startThread(): Worker {
-    const thread = new Worker(threadFile('append-thread'), { workerData: { file: this.#file } });
+    const thread = new Worker(threadFile('store/sqlite/append-thread'), { workerData: { file: this.#file } });
     let why = 'it stopped';
     thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
     thread.on('error', (error) => {

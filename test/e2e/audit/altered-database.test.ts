@@ -2,8 +2,8 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Report } from '../../../src/audit/report.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import type { Report } from '../../../src/verify/report.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

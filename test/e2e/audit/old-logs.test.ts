@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Report } from '../../../src/audit/report.ts';
+import type { Report } from '../../../src/verify/report.ts';
 import { type Answer, clientOf, exactResults } from '../../support/client.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';

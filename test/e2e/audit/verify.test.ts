@@ -3,7 +3,7 @@ import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFi
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
-import type { Report, StreamReport } from '../../../src/audit/report.ts';
+import type { Report, StreamReport } from '../../../src/verify/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { issueKeys, serve, urn, urnOk } from '../../support/service.ts';
 import { LEVELS, makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';

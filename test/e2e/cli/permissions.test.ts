@@ -2,7 +2,8 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { permissionWarnings, refuseKeyOfOthers } from '../../../src/permissions.ts';
+import { permissionWarnings, refuseKeyOfOthers } from '../../../src/base/permissions.ts';
+import { filesOf } from '../../../src/open/store-location.ts';
 import { serve, start, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -107,14 +108,16 @@ describe('what more than its owner may use is warned about, with the command tha
   it('a folder of a database elsewhere, where everybody may put another in its place', () => {
     const place = newFolder();
     const settings = { data: newFolder(), store: `sqlite:${join(place, 'trial.sqlite')}` };
-    expect(permissionWarnings(settings)).toEqual([]);
+    expect(permissionWarnings(filesOf(settings))).toEqual([]);
     chmodSync(place, 0o755);
-    expect(permissionWarnings(settings)).toEqual([]);
+    expect(permissionWarnings(filesOf(settings))).toEqual([]);
     chmodSync(place, 0o777);
-    expect(permissionWarnings(settings)).toEqual([expect.stringContaining(`hint: chmod o-w ${place})`)]);
+    expect(permissionWarnings(filesOf(settings))).toEqual([
+      expect.stringContaining(`hint: chmod o-w ${place})`),
+    ]);
     // As /tmp.
     chmodSync(place, 0o1777);
-    expect(permissionWarnings(settings)).toEqual([]);
+    expect(permissionWarnings(filesOf(settings))).toEqual([]);
     chmodSync(place, 0o700);
   });
 });
@@ -126,5 +129,5 @@ it('what the program makes is for its owner alone, whatever the umask of who sta
   process.umask(before);
   expect(await exited).toBe(0);
   expect(statSync(data).mode & 0o777).toBe(0o700);
-  expect(permissionWarnings({ data })).toEqual([]);
+  expect(permissionWarnings(filesOf({ data }))).toEqual([]);
 });

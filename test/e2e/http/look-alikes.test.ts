@@ -1,6 +1,6 @@
 /** Names that people cannot tell apart: refused for whoever is new, found where an older version has recorded them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/app.ts';
+import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';

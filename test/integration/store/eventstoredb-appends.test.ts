@@ -1,7 +1,7 @@
 /** Appending to an EventStoreDB that misbehaves. Always on the server of the tests, which does so on demand. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import type { RecordBytes } from '../../../src/../events/record.ts';
+import type { RecordBytes } from '../../../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import type { AppendFault } from '../../support/eventstoredb/faults.ts';
 import { eventStoreDbScene, failureOf, QUICK } from '../../support/eventstoredb/scene.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { participants } from '../../../projections/participants.ts';
-import { type OpenLog, openLog } from '../../../src/app.ts';
+import { type OpenLog, openLog } from '../../../src/open/open-log.ts';
 import { BackwardChecks } from '../../../src/store/sqlite/checks.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize } from '../../support/facts.ts';

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { KeyLimits } from '../../../src/http/key-limits.ts';
+import { KeyLimits } from '../../../src/http/request/key-limits.ts';
 
 /** An answer, as far as places are concerned. */
 class Answer extends EventEmitter {

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/http/openapi.ts';
 import { type RequestObserver, requestObserver } from '../../../src/http/request-metrics.ts';
-import { makeMetrics } from '../../../src/metrics.ts';
+import { makeMetrics } from '../../../src/service/metrics.ts';
 
 const ROUTES = [
   ...Object.keys(openApiDocument('0')['paths'] as object),

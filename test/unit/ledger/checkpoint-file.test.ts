@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CheckpointFileError, parseCheckpointFile } from '../../../src/ledger/checkpoint-file.ts';
 import { signNote } from '../../../src/ledger/signed-note.ts';
 import { checkpoints as published } from '../../support/published-notes.ts';
-import { HISTORY, KEY, logOf, STUDY } from '../audit/support.ts';
+import { HISTORY, KEY, logOf, STUDY } from '../verify/support.ts';
 
 const log = logOf(HISTORY);
 const notes = [1, 4, 9].map((size) => log.checkpoint(STUDY, size).note);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord } from '../../../events/record.ts';
-import { DomainError } from '../../../src/errors.ts';
+import { DomainError } from '../../../src/base/errors.ts';
 import { openIdentity } from '../../../src/ledger/identity.ts';
 import type { Keyring } from '../../../src/ledger/keyring.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LogHistory, Recovery } from '../../../projections/log.ts';
 import type { Movement } from '../../../projections/movement.ts';
-import { DomainError } from '../../../src/errors.ts';
+import { DomainError } from '../../../src/base/errors.ts';
 import type { Rollback } from '../../../src/ledger/last-checkpoints.ts';
 import { WriteGate } from '../../../src/log/write-gate.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LogEvent } from '../../../events/record.ts';
 import { decodeRecord } from '../../../events/record.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { DomainError } from '../../../src/errors.ts';
+import { DomainError } from '../../../src/base/errors.ts';
 import { Operations } from '../../../src/operations/operations.ts';
 import { EVENTS_AN_HOUR, type KeyActor, Recorder } from '../../../src/operations/recorder.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';

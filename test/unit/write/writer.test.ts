@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DomainError } from '../../../src/errors.ts';
+import { DomainError } from '../../../src/base/errors.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
 import { decide } from '../../../src/study/decide.ts';

@@ -1,0 +1,78 @@
+/** Who but its owner may reach what belongs to a log. Its key signs for it, and its database holds every arm. */
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DomainError } from './errors.ts';
+
+const GROUP = 0o070;
+const OTHERS = 0o007;
+const OTHERS_WRITE = 0o002;
+const STICKY = 0o1000;
+
+/** Absolute paths of what belongs to a log; a store that is no file has no database. */
+export interface FilesOfLog {
+  readonly folder: string;
+  readonly keyFile: string;
+  readonly database: string | undefined;
+}
+
+/**
+ * Everybody on the machine is too many for a signing key.
+ * @throws DomainError `identity`
+ */
+export function refuseKeyOfOthers(file: string): void {
+  const mode = modeOf(file);
+  if ((mode & OTHERS) === 0) return;
+  throw new DomainError(
+    'identity',
+    `everybody on this machine may use the signing key ${file} (mode ${octal(mode)}), and sign for the log with it (hint: chmod 600 ${quoted(file)}; if somebody may have read it: urn signing-key rotate)`,
+  );
+}
+
+/**
+ * What is open to more than its owner but may be meant so, a line each, with the command that mends it.
+ * @param allowGroupKey whether the group of the key's file is meant to read it, as of a mounted secret
+ */
+export function permissionWarnings(
+  { folder, keyFile, database }: FilesOfLog,
+  allowGroupKey = false,
+): string[] {
+  const warnings: string[] = [];
+  const keyMode = modeOf(keyFile);
+  if ((keyMode & GROUP) !== 0 && !allowGroupKey)
+    warnings.push(
+      `the group of the signing key ${keyFile} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${quoted(keyFile)}, or --allow-group-key if that is meant so)`,
+    );
+  const folderMode = modeOf(folder);
+  if ((folderMode & (GROUP | OTHERS)) !== 0)
+    warnings.push(
+      `the data folder ${folder} is open to others than its owner (mode ${octal(folderMode)}; hint: chmod 700 ${quoted(folder)})`,
+    );
+  if (database === undefined) return warnings;
+  const databaseMode = modeOf(database);
+  if ((databaseMode & (GROUP | OTHERS)) !== 0)
+    warnings.push(
+      `the database ${database}, which holds every arm, is open to others than its owner (mode ${octal(databaseMode)}; hint: chmod 600 ${quoted(database)}*)`,
+    );
+  // The folder of a database elsewhere holds other things, too, so it may be open; but whoever can write there can put another database in its place.
+  const place = dirname(database);
+  const placeMode = modeOf(place);
+  if (place !== folder && (placeMode & OTHERS_WRITE) !== 0 && (placeMode & STICKY) === 0)
+    warnings.push(
+      `everybody on this machine may put another database in the place of ${database} (its folder has mode ${octal(placeMode)}; hint: chmod o-w ${quoted(place)})`,
+    );
+  return warnings;
+}
+
+/** 0 for what is not there. */
+function modeOf(path: string): number {
+  return (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o7777;
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}
+
+/** For a POSIX shell. */
+function quoted(path: string): string {
+  return /^[\w./+:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,177 @@
+/** An explanation as text, for a reader who knows trials: the steps and words are those of docs/method.md. */
+import type { BgState } from '../../events/study.ts';
+import { onOneLine } from '../base/text.ts';
+import type { Explanation } from './explain.ts';
+
+/** Whole numbers and doubles alike: a double is written with as many digits as tell it from all others. */
+export function explanationText(explanation: Explanation): string {
+  const { study, at, user, onBehalfOf, revision, earlierParticipants } = explanation;
+  const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
+  const lines = [
+    title(explanation),
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} before.`,
+    ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
+    ...section(
+      `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,
+      imbalances(explanation),
+    ),
+    ...section('3. Candidates: the urns with exactly the largest imbalance', candidates(explanation)),
+    ...section('4. Lot', lot(explanation)),
+    ...section(`5. Draw of a ball from the urn of ${selectedUrn(explanation)}`, draw(explanation)),
+    ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
+    ...section('Compared with the record', comparison(explanation)),
+  ];
+  return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
+}
+
+/** Where the record differs, what was worked out is not what happened. */
+function title({ participantId, treatment, differences }: Explanation): string {
+  return differences.length === 0
+    ? `Why participant ${participantId} was assigned to ${treatment}`
+    : `THE RECORD OF PARTICIPANT ${participantId} DIFFERS from what is worked out here: ${treatment} (see the end)`;
+}
+
+function section(heading: string, lines: readonly string[]): string[] {
+  return ['', heading, ...lines.map((line) => `   ${line}`)];
+}
+
+function urns({ w, alpha, beta, treatments, urns: all }: Explanation): string[] {
+  const rows = all.flatMap(({ factor, level, counts, balls }) => [
+    [`${factor} = ${level}`, 'participants', ...counts.map(String), String(sum(counts))],
+    ['', 'balls', ...balls.map(String), String(sum(balls))],
+  ]);
+  return [
+    'Of treatment k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier',
+    'participants of that level on treatment k, and N of those on any treatment.',
+    `In this study w = ${w}, alpha = ${alpha}, beta = ${beta}.`,
+    '',
+    ...columns([['', '', ...treatments, 'all'], ...rows], ['left', 'left']),
+  ];
+}
+
+function imbalances({ urns: all }: Explanation): string[] {
+  return columns(
+    all.map(({ factor, level, imbalance, candidate }) => [
+      `${factor} = ${level}`,
+      String(imbalance),
+      candidate ? '<- largest' : '',
+    ]),
+    ['left', 'left', 'left'],
+  );
+}
+
+function candidates({ candidates: names, missedByRounding }: Explanation): string[] {
+  const note = [
+    `Note: on paper these are equally imbalanced, too: ${missedByRounding.join(', ')}. Their imbalance differs in the last`,
+    'digit only, by rounding, so they are no candidates. This is a known property of the method (docs/method.md).',
+  ];
+  return [`${names.join(', ')}${names.length > 1 ? '  (sorted by name)' : ''}`].concat(
+    missedByRounding.length > 0 ? note : [],
+  );
+}
+
+function lot({ lot: cast, candidates: names, selectedFactor }: Explanation): string[] {
+  if (!cast) return [`None was cast: ${selectedFactor} is the only candidate.`];
+  return [
+    `A lot was cast among the ${cast.below} candidates, as a uniform random whole number from 0 to ${cast.below - 1}: it is ${cast.result}, so ${selectedFactor}.`,
+    ...columns(
+      names.map((name, i) => [String(i), name, i === cast.result ? '<- the lot' : '']),
+      ['left', 'left', 'left'],
+    ),
+  ];
+}
+
+function draw({
+  uniform53,
+  uniform,
+  urns: all,
+  treatments,
+  probabilities,
+  cumulative,
+  treatment,
+}: Explanation) {
+  const balls = all.find(({ selected }) => selected)?.balls ?? [];
+  const rows = treatments.map((name, k) => [
+    name,
+    String(balls[k]),
+    String(probabilities[k]),
+    String(k === 0 ? 0 : cumulative[k - 1]),
+    String(cumulative[k]),
+    name === treatment ? '<- u falls here' : '',
+  ]);
+  return [
+    `A uniform random number from 0 to below 1:  u = ${uniform53} x 2^-53 = ${uniform}`,
+    '',
+    ...columns(
+      [['treatment', 'balls', 'probability', 'from', 'to below', ''], ...rows],
+      ['left', 'right', 'left', 'left', 'left', 'left'],
+    ),
+    '',
+    `Treatment: ${treatment}`,
+  ];
+}
+
+function generator({ bgStateBefore: before, bgStateAfter: after }: Explanation): string[] {
+  const row = (name: string, of: (state: BgState) => unknown) => [
+    name,
+    String(of(before)),
+    String(of(after)),
+  ];
+  return columns(
+    [
+      ['', 'before', 'after'],
+      row('state', ({ state }) => state.state),
+      row('inc', ({ state }) => state.inc),
+      row('has_uint32', ({ has_uint32 }) => has_uint32),
+      row('uinteger', ({ uinteger }) => uinteger),
+    ],
+    ['left', 'left', 'left'],
+  );
+}
+
+function comparison({ differences, earlierParticipants }: Explanation): string[] {
+  if (differences.length === 0)
+    return [
+      `All of the above was worked out again from the registered configuration and the ${people(earlierParticipants)}`,
+      'before this one. The record says the same: levels, candidates, selected urn with its counts and balls,',
+      'random number, both states of the generator, and treatment.',
+    ];
+  return [
+    'THE RECORD SAYS OTHERWISE. What stands above was worked out again from the records before; this record, or one',
+    'before it, is not what the service wrote. In this record:',
+    ...differences.flatMap(({ field, recorded, recomputed }) => [
+      '',
+      field,
+      `   recorded:    ${recorded}`,
+      `   worked out:  ${recomputed}`,
+    ]),
+  ];
+}
+
+function selectedUrn({ urns: all, selectedFactor }: Explanation): string {
+  return `${selectedFactor} = ${all.find(({ selected }) => selected)?.level}`;
+}
+
+function people(count: number): string {
+  return `${count} participant${count === 1 ? '' : 's'}`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, n) => total + n, 0);
+}
+
+type Side = 'left' | 'right';
+
+/** Rows as lines, each column as wide as its widest cell; columns beyond `sides` hold numbers, at the right. */
+function columns(rows: readonly (readonly string[])[], sides: readonly Side[]): string[] {
+  const width = (cell: string) => [...cell].length;
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => width(row[i] ?? ''))));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => {
+        const space = ' '.repeat((widths[i] ?? 0) - width(cell));
+        return sides[i] === 'left' ? cell + space : space + cell;
+      })
+      .join('  '),
+  );
+}

@@ -1,0 +1,78 @@
+/** Looking back in the running service: one question at a time, so that the present is still answered meanwhile. */
+import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
+import type { Projection } from '../../projections/projection.ts';
+import { DomainError } from '../base/errors.ts';
+import { type StoredRecord, StoreError } from '../store/event-store.ts';
+import { foldUntil, type LogSource, type Past } from './past.ts';
+
+/** Questions that may wait, the one being answered included. More are refused. */
+const MOST_QUESTIONS = 8;
+
+export class History {
+  readonly #source: LogSource;
+  #questions = 0;
+  #lastAnswered: Promise<unknown> = Promise.resolve();
+
+  constructor(source: LogSource) {
+    this.#source = source;
+  }
+
+  /**
+   * As `foldUntil`.
+   * @throws DomainError `overloaded` when too many others wait, `unavailable` when the store does not answer, `halted`
+   *   when a record cannot be understood
+   */
+  foldUntil<P extends Readonly<Record<string, Projection<unknown>>>>(
+    stream: string,
+    projections: P,
+    isBeyond: (event: LogEvent) => boolean,
+  ): Promise<Past<P>> {
+    return this.#ask(() => foldUntil(this.#source, stream, projections, isBeyond));
+  }
+
+  /**
+   * A stream's records from a revision on, one page of them.
+   * @throws DomainError as above
+   */
+  page(stream: string, fromRevision: number): Promise<readonly StoredRecord[]> {
+    return this.#ask(async () => {
+      for await (const page of this.#source.store.readStream(stream, fromRevision)) return page;
+      return [];
+    });
+  }
+
+  /**
+   * As `page`, each record checked and read.
+   * @throws DomainError as above
+   */
+  events(stream: string, fromRevision: number): Promise<readonly LogEvent[]> {
+    return this.#ask(async () => {
+      for await (const page of this.#source.store.readStream(stream, fromRevision))
+        return page.map((stored) => decodeRecord(stored));
+      return [];
+    });
+  }
+
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
+    if (this.#questions >= MOST_QUESTIONS)
+      throw new DomainError('overloaded', 'too many others ask about the past just now; ask again');
+    this.#questions++;
+    const answer = this.#lastAnswered.then(question);
+    this.#lastAnswered = answer.catch(() => undefined);
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof StoreError)
+        throw new DomainError('unavailable', 'the log cannot be read just now', error);
+      if (error instanceof RecordError)
+        throw new DomainError(
+          'halted',
+          'a record of this stream cannot be read (its operator finds it with: urn verify)',
+          error,
+        );
+      throw error;
+    } finally {
+      this.#questions--;
+    }
+  }
+}

@@ -1,0 +1,252 @@
+/** A study as HTTP shows it: checks of what comes in, by its factors, and rendering of what goes out, by scopes. */
+import { z } from 'zod';
+import type { Scope } from '../../../events/access.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import type { Participant } from '../../../projections/participants.ts';
+import type { RegisteredStudy } from '../../../projections/study-config.ts';
+import { IdPattern } from '../../study/id-pattern.ts';
+import { toJson } from './json.ts';
+import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS } from './parameters.ts';
+import { HttpProblem } from './problem.ts';
+import type { Query } from './query.ts';
+import {
+  type BgStateResult,
+  checked,
+  ParticipantId,
+  recordMembers,
+  StudyConfigurationResult,
+} from './schemas.ts';
+
+export type DatetimeFormat = 'http-date' | 'sql';
+
+/** Parameters that name no factor. */
+const OWN_PARAMETERS = new Set([
+  ...['api_key', 'study', 'id', BG_STATE],
+  ...MOMENT_PARAMETERS,
+  ...PAGE_PARAMETERS,
+]);
+
+/** Participants that are rendered without letting others in between: about a millisecond's work. */
+export const SLICE = 250;
+
+export interface NewParticipant {
+  readonly id: string;
+  /** One level per factor, in the order of the configuration. */
+  readonly levels: readonly string[];
+}
+
+export interface Filter {
+  readonly id: string | undefined;
+  /** Per factor, in the order of the configuration: the level asked for. */
+  readonly levels: readonly (string | undefined)[];
+}
+
+interface Rendering {
+  readonly schema: z.ZodType;
+  readonly treatment: boolean;
+  readonly bgState: boolean;
+}
+
+export class StudyView {
+  readonly #configuration: StudyConfiguration;
+  readonly #factorNames: readonly string[];
+  /** What they are called in a record. */
+  readonly #memberNames: readonly string[];
+  readonly #idPattern: IdPattern | undefined;
+  /** Per factor. */
+  readonly #levels: readonly z.ZodType<string>[];
+  readonly #renderings = new Map<string, Rendering>();
+  readonly #datetime: (at: string) => string;
+
+  constructor(configuration: StudyConfiguration, datetimeFormat: DatetimeFormat) {
+    this.#configuration = configuration;
+    this.#factorNames = configuration.factors.map(({ name }) => name);
+    this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
+    const { idPattern } = configuration;
+    this.#idPattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
+    this.#levels = configuration.factors.map(levelSchema);
+    this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
+  }
+
+  /**
+   * @param found problems that the request was found to have before
+   * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be compared with the pattern in time
+   */
+  newParticipant(query: Query, found: readonly string[]): NewParticipant {
+    const problems = [...found, ...prefixedParameters(query)];
+    const id = this.#newId(query, problems);
+    const levels = this.#levels.map(
+      (level, i) => check(level, query.get(this.#factorNames[i] ?? ''), problems) ?? '',
+    );
+    if (problems.length > 0 || id === undefined) throw new HttpProblem(400, problems.join('; '));
+    return { id: ownText(id), levels };
+  }
+
+  #newId(query: Query, problems: string[]): string | undefined {
+    const id = check(ParticipantId, query.get('id'), problems);
+    if (id === undefined || !this.#idPattern) return id;
+    const matches = this.#idPattern.matches(id);
+    // It can be for the machine alone, which is too busy.
+    if (matches === undefined)
+      throw new HttpProblem(503, "The id could not be compared with this study's pattern in time", {
+        'Retry-After': '1',
+      });
+    if (!matches) problems.push(`id does not match this study's pattern ${this.#idPattern.text}`);
+    return id;
+  }
+
+  /**
+   * @param found problems that the request was found to have before
+   * @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody
+   */
+  filter(query: Query, found: readonly string[] = []): Filter {
+    const problems = [...found, ...prefixedParameters(query), ...this.#unknownParameters(query)];
+    const id = query.get('id');
+    if (id !== undefined) check(ParticipantId, id, problems);
+    const levels = this.#levels.map((level, i) => {
+      const wanted = query.get(this.#factorNames[i] ?? '');
+      return wanted === undefined ? undefined : check(level, wanted, problems);
+    });
+    if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
+    return { id, levels };
+  }
+
+  /** Parameters that mean nothing here; those with the prefix f_ are told about elsewhere. */
+  #unknownParameters(query: Query): string[] {
+    const unknown = [...query.keys()].filter(
+      (name) => !OWN_PARAMETERS.has(name) && !this.#factorNames.includes(name) && !name.startsWith('f_'),
+    );
+    const known = ['id', ...this.#factorNames].join(', ');
+    return unknown.map((name) => `${name} is not a parameter of this study (there are: ${known})`);
+  }
+
+  /** JSON of the records, rendered for the scopes; checked against the contract before they leave. */
+  records(participants: readonly Participant[], scopes: readonly Scope[]): string {
+    const rendering = this.#rendering(scopes);
+    const records = participants.map((participant) => this.#record(participant, rendering));
+    return rendering.bgState ? `[${records.map(withBgState).join(',')}]` : JSON.stringify(records);
+  }
+
+  /** As `records`, in pieces of `SLICE` participants. */
+  *slices(participants: readonly Participant[], scopes: readonly Scope[]): Generator<string, void> {
+    for (let from = 0; from < participants.length; from += SLICE) {
+      const records = this.records(participants.slice(from, from + SLICE), scopes);
+      yield `${from === 0 ? '[' : ','}${records.slice(1, -1)}`;
+    }
+    yield participants.length === 0 ? '[]' : ']';
+  }
+
+  /** JSON of the configuration: `starting_seed` is for `audit` alone. */
+  configuration({ seed }: RegisteredStudy, scopes: readonly Scope[]): string {
+    const { factors, treatments, D, alpha, beta, w, urnSelection } = this.#configuration;
+    const result = {
+      factors: new Map(factors.map(({ name, levels }) => [name, levels])),
+      treatments,
+      D,
+      alpha,
+      beta,
+      w,
+      starting_seed: scopes.includes('audit') ? BigInt(seed) : undefined,
+      urn_selection: urnSelection,
+    };
+    return toJson(checked(StudyConfigurationResult, result));
+  }
+
+  #record(participant: Participant, { schema, treatment, bgState }: Rendering): object {
+    const record: Record<string, unknown> = { id: participant.participantId };
+    this.#memberNames.forEach((name, i) => {
+      record[name] = participant.levels[i];
+    });
+    if (treatment) record['trt'] = participant.treatment;
+    record['datetime'] = this.#datetime(participant.at);
+    record['user'] = participant.user;
+    if (bgState) record['bg_state'] = participant.bgStateAfter;
+    return checked(schema, record) as object;
+  }
+
+  /** The schema is strict: a record for scopes that may not see the treatment fails it if it holds one. */
+  #rendering(scopes: readonly Scope[]): Rendering {
+    const treatment = scopes.includes('read');
+    const bgState = scopes.includes('audit');
+    const cacheKey = `${treatment} ${bgState}`;
+    const cached = this.#renderings.get(cacheKey);
+    if (cached) return cached;
+    const { factors, treatments } = this.#configuration;
+    const { id, datetime, user, bg_state } = recordMembers;
+    const schema = z.strictObject({
+      id,
+      ...Object.fromEntries(factors.map(({ name, levels }) => [`f_${name}`, oneOf(levels)])),
+      ...(treatment ? { trt: oneOf(treatments) } : {}),
+      datetime,
+      user,
+      ...(bgState ? { bg_state } : {}),
+    });
+    const rendering = { schema, treatment, bgState };
+    this.#renderings.set(cacheKey, rendering);
+    return rendering;
+  }
+}
+
+/** HTTP dates. The day is worked out once for all participants of that day, which halves the time of a long list. */
+function httpDate(): (at: string) => string {
+  let day = '';
+  let shownDay = '';
+  return (at) => {
+    if (!at.startsWith(day) || day === '') {
+      day = at.slice(0, 'YYYY-MM-DD'.length);
+      shownDay = new Date(at).toUTCString().slice(0, 'Wed, 10 Feb 2021'.length);
+    }
+    return `${shownDay} ${at.slice('YYYY-MM-DDT'.length, 'YYYY-MM-DDTHH:MM:SS'.length)} GMT`;
+  };
+}
+
+/** JSON.stringify cannot write the integers of a generator's state bare. */
+function withBgState(record: object): string {
+  const shown = record as { bg_state: BgStateResult | undefined };
+  const { bg_state } = shown;
+  if (!bg_state) throw new Error('a record without the state of the generator');
+  shown.bg_state = undefined;
+  const { bit_generator, has_uint32, state, uinteger } = bg_state;
+  const stateText = `{"inc":${state.inc},"state":${state.state}}`;
+  return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
+}
+
+function levelSchema({ name, levels }: StudyConfiguration['factors'][number]): z.ZodType<string> {
+  const allowed = `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
+  const own = new Map(levels.map((level) => [level, level]));
+  return oneOf(levels, {
+    missing: `${name} is missing ${allowed}`,
+    invalid: (value) => `${name} has no level ${JSON.stringify(value)} ${allowed}`,
+  }).transform((value) => own.get(value) ?? value);
+}
+
+/** The same text in memory of its own: a part cut from a URL would keep the whole URL for as long as it is kept. */
+function ownText(part: string): string {
+  return Buffer.from(part).toString();
+}
+
+/** Not z.enum, which keeps its values as an object's keys: a treatment or level may have any name. */
+function oneOf(
+  values: readonly string[],
+  messages?: { missing: string; invalid: (value: string) => string },
+): z.ZodType<string> {
+  const allowed = new Set(values);
+  const string = messages ? z.string({ error: messages.missing }) : z.string();
+  return string.refine((value) => allowed.has(value), {
+    error: ({ input }) => messages?.invalid(String(input)) ?? 'not among the allowed values',
+  });
+}
+
+function prefixedParameters(query: Query): string[] {
+  return [...query.keys()]
+    .filter((name) => name.startsWith('f_'))
+    .map((name) => `${name}: the prefix f_ belongs to records only; send ${name.slice(2)}`);
+}
+
+/** The parsed value; problems are added to the list. */
+function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T | undefined {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  for (const { message } of parsed.error.issues) problems.push(message);
+  return undefined;
+}

@@ -1,0 +1,205 @@
+/**
+ * The report of a verification as HTTP shows it: that of `urn verify --json`, put together member by member and checked
+ * against its schema before it leaves.
+ *
+ * It is about one study, and a key that is limited to studies learns nothing of others from it: of `log` and `access`
+ * whether they are sound and how they compare with the checkpoint, but not what stands in a record.
+ */
+import { z } from 'zod';
+import type { Divergence, Report, StreamReport } from '../../verify/report.ts';
+import { resultJson } from '../request/schemas.ts';
+
+const CAUTION =
+  'The service has verified itself: this shows damage and mistakes, and proves less than a verification by a program of yours (urn verify on a copy of the log, or the verifier of a bundle), under a key and checkpoints that you have from elsewhere.';
+const WITHHELD = 'what it is, is not shown to a key that is limited to studies';
+
+const Revision = z.int();
+const Size = z.int().nonnegative();
+const Hash = z.base64();
+const Given = { where: z.string(), size: Size };
+
+const DivergenceResult = z.strictObject({
+  revision: Revision,
+  id: z.string().optional(),
+  type: z.string().optional(),
+  participant: z.string().optional(),
+  field: z.string().optional().meta({ description: 'Path in the record or its sealed sections' }),
+  expected: z.string().optional(),
+  found: z.string().optional(),
+  why: z.string(),
+  alsoDiffer: z.array(z.string()).optional().meta({ description: 'Further fields of the same event' }),
+});
+
+const EvidenceResult = z.strictObject({
+  matching: z.int().meta({ description: 'Given checkpoints that match: 0 or 1' }),
+  matchingSize: Size.meta({ description: 'Size at which it matches; 0: none does' }),
+  failing: z.int(),
+  failed: z.array(
+    z.strictObject({
+      ...Given,
+      because: z.enum(['other-root', 'missing-tail', 'gap']),
+      signedRoot: Hash,
+      root: Hash.optional(),
+    }),
+  ),
+  rewritten: z.strictObject({ afterSize: Size, upToSize: Size }).optional(),
+  tailCutOff: z.strictObject({ size: Size, signedSize: Size }).optional(),
+  lost: z.array(
+    z.strictObject({
+      ...Given,
+      recovery: z.int(),
+      kept: z.int(),
+      because: z.enum(['declared-loss', 'undeclared-loss']),
+    }),
+  ),
+  uncovered: z
+    .strictObject({ from: Revision, to: Revision })
+    .optional()
+    .meta({ description: 'Revisions that no matching checkpoint covers' }),
+});
+
+const StreamResult = z.strictObject({
+  stream: z.string(),
+  study: z.string().optional().meta({ description: "The study's name" }),
+  sound: z.boolean(),
+  records: z.int(),
+  participants: z.int().optional(),
+  root: Hash.optional().meta({ description: 'Merkle root over all records' }),
+  divergence: DivergenceResult.optional().meta({
+    description:
+      'The first record that does not follow from those before it. Of `log` and `access`, a key that is limited to studies sees the revision alone',
+  }),
+  notReplayed: z.int().meta({ description: 'Records from the divergence on, which were not decided again' }),
+  evidence: EvidenceResult,
+  warnings: z.array(
+    z.strictObject({ code: z.string(), count: z.int(), revision: Revision.optional(), text: z.string() }),
+  ),
+});
+
+export const VerificationResult = z.strictObject({
+  caution: z.string().meta({ description: 'What the report is worth', examples: [CAUTION] }),
+  ok: z.boolean().meta({ description: 'No failure. It does not mean proven: see selfConsistentOnly' }),
+  selfConsistentOnly: z.boolean().meta({
+    description:
+      'Always true: the service trusts the key that stands in its own log, which vouches for nobody. The history agrees with itself, and with the given checkpoint where `evidence` says so',
+  }),
+  log: z
+    .strictObject({
+      id: z.string(),
+      name: z.string(),
+      publicKey: z.string(),
+      laterKeys: z.array(z.string()),
+      recoveries: z.array(
+        z.strictObject({
+          recovery: z.int(),
+          at: z.string(),
+          reason: z.string().optional().meta({ description: 'Not for a key that is limited to studies' }),
+        }),
+      ),
+    })
+    .optional()
+    .meta({ description: 'As the log says itself; absent when it does not begin with LogCreated' }),
+  streams: z.array(StreamResult).meta({ description: '`log`, `access`, and the study' }),
+  unusedCheckpoints: z
+    .array(
+      z.strictObject({
+        ...Given,
+        origin: z.string(),
+        because: z.enum([
+          'forged',
+          'not-trusted',
+          'other-log',
+          'other-recovery',
+          'no-such-stream',
+          'declared-loss',
+          'not-asked-for',
+        ]),
+      }),
+    )
+    .meta({ description: 'The given checkpoint, if it could not be compared' }),
+  store: z
+    .strictObject({ problems: z.array(z.string()), warnings: z.array(z.string()) })
+    .optional()
+    .meta({
+      description: 'How the database differs from one that this program makes; a problem is a failure',
+    }),
+  seconds: z.number(),
+});
+
+/** @param isLimited whether the key is limited to studies */
+export interface Shown {
+  readonly stream: string;
+  readonly isLimited: boolean;
+}
+
+export function verificationJson(report: Report, shown: Shown): string {
+  return resultJson<unknown>(VerificationResult, verificationResult(report, shown));
+}
+
+export function verificationResult(
+  report: Report,
+  { stream, isLimited }: Shown,
+): z.input<typeof VerificationResult> {
+  const { ok, selfConsistentOnly, log, unusedCheckpoints, store, seconds } = report;
+  return {
+    caution: CAUTION,
+    ok,
+    selfConsistentOnly,
+    ...(log && {
+      log: {
+        ...{ id: log.id, name: log.name, publicKey: log.publicKey, laterKeys: [...log.laterKeys] },
+        recoveries: log.recoveries.map(({ recovery, at, reason }) => ({
+          ...{ recovery, at },
+          ...(!isLimited && { reason }),
+        })),
+      },
+    }),
+    streams: report.streams
+      // A log that does not tell its id has all of its studies verified.
+      .filter((one) => ['log', 'access', stream].includes(one.stream))
+      .map((one) => streamResult(one, isLimited)),
+    unusedCheckpoints: unusedCheckpoints.map(({ where, origin, size, because }) => ({
+      ...{ where, origin, size, because },
+    })),
+    ...(store && { store: { problems: [...store.problems], warnings: [...store.warnings] } }),
+    seconds,
+  };
+}
+
+function streamResult(report: StreamReport, isLimited: boolean): z.input<typeof StreamResult> {
+  const { stream, study, sound, records, participants, root, divergence, notReplayed, warnings } = report;
+  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, lost, uncovered } = report.evidence;
+  return {
+    ...{ stream, study, sound, records, participants, root },
+    divergence: divergence && divergenceResult(divergence, stream, isLimited),
+    notReplayed,
+    evidence: {
+      ...{ matching, matchingSize, failing },
+      failed: failed.map(({ where, size, because, signedRoot, root: found }) => ({
+        ...{ where, size, because, signedRoot, root: found },
+      })),
+      ...{ rewritten, tailCutOff },
+      lost: lost.map(({ where, size, recovery, kept, because }) => ({
+        ...{ where, size, recovery, kept, because },
+      })),
+      uncovered,
+    },
+    warnings: warnings.map(({ code, count, revision, text }) => ({ code, count, revision, text })),
+  };
+}
+
+function divergenceResult(
+  divergence: Divergence,
+  stream: string,
+  isLimited: boolean,
+): z.input<typeof DivergenceResult> {
+  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
+  if (isLimited && !stream.startsWith('study-')) return { revision, why: WITHHELD };
+  // What a key may do stands in `access`: its user, and the studies that it is limited to.
+  const isOfKey = field === 'actor' || field.startsWith('actor.');
+  return {
+    ...{ revision, id, type, participant, field },
+    ...(!(isLimited && isOfKey) && { expected, found }),
+    ...{ why, alsoDiffer: [...alsoDiffer] },
+  };
+}

@@ -1,0 +1,54 @@
+/** The stream `log` of both stores, which decides what has become of a move. */
+import { decodeRecord } from '../../events/record.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
+import type { EventStore, StoredRecord } from '../store/event-store.ts';
+import { sameRecords } from '../store/same-records.ts';
+import { CopyError } from './move-error.ts';
+
+/** All records of `log`: they are few. */
+export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const page of store.readStream(LOG_STREAM, 0)) records.push(...page);
+  return records;
+}
+
+/** How many records the two have in common from the first on. */
+export function commonLength(a: readonly StoredRecord[], b: readonly StoredRecord[]): number {
+  const most = Math.min(a.length, b.length);
+  for (let i = 0; i < most; i++) if (!sameRecords(a.slice(i, i + 1), b.slice(i, i + 1))) return i;
+  return most;
+}
+
+/** The move that a record closes `log` for; undefined for any other record. */
+export function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
+  if (!stored) return undefined;
+  const event = decodeRecord(stored);
+  return event.type === 'LogMoved' ? event.data : undefined;
+}
+
+/**
+ * While a move is under way, `log` is the same in both stores, so nothing but the name tells which of the two is which.
+ * @param from the source, as its description names it
+ * @throws CopyError when that is where the move goes to
+ */
+export function expectDirection({ to }: { readonly to: string }, from: string): void {
+  if (to === from)
+    throw new CopyError(
+      'refused',
+      `the log is being moved to ${from}, not from there (hint: --from and --to are the other way round)`,
+    );
+}
+
+/** Whether a record ends a move so. */
+export function ends(
+  stored: StoredRecord | undefined,
+  type: 'LogReopened' | 'LogArrived' | 'CopyAborted',
+): boolean {
+  return stored !== undefined && decodeRecord(stored).type === type;
+}
+
+/** Which log the records of a store are of; undefined for a store without any. */
+export async function logIdIn(store: EventStore): Promise<string | undefined> {
+  for await (const [first] of store.readAll()) return first && decodeRecord(first).log;
+  return undefined;
+}

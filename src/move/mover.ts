@@ -1,0 +1,145 @@
+/**
+ * Copies records as they are, at exact revisions, and holds the two sides against each other. The stream `log` is not
+ * copied here: a store without it is no log that anyone could open (begin-move.ts).
+ */
+import { LOG_STREAM } from '../log/log-writer.ts';
+import type { StoredRecord } from '../store/event-store.ts';
+import { DEFAULT_LIMITS } from '../write/writer.ts';
+import { appendAsTheyAre } from './append.ts';
+import { CopyError } from './move-error.ts';
+import type { Side } from './side.ts';
+
+/** How often the target is read again because somebody else, another copier of the same, was faster. */
+const MOST_CONFLICTS = 100;
+
+export class Copier {
+  readonly #source: Side;
+  readonly #target: Side;
+  readonly #onProgress: (records: number) => void;
+  /** Set for a dry run. */
+  readonly #isDry: boolean;
+  /** Records that this copier has appended, by stream: read they are later. */
+  readonly #ends = new Map<string, number>();
+  /** Records compared so far, by stream. */
+  readonly #compared = new Map<string, number>();
+  /** Records that the target lacked. */
+  copied = 0;
+
+  constructor(source: Side, target: Side, onProgress: (records: number) => void, isDry: boolean) {
+    this.#source = source;
+    this.#target = target;
+    this.#onProgress = onProgress;
+    this.#isDry = isDry;
+  }
+
+  /**
+   * Copies what the source has beyond what was read of it. What the target holds already is compared.
+   * @throws CopyError, StoreError
+   */
+  async copy(): Promise<void> {
+    await this.#source.read(async (page) => {
+      await this.#copyPage(page);
+      this.#onProgress(this.#source.records);
+    });
+  }
+
+  /**
+   * Reads back what was copied, and compares all that both sides hold, each record's bytes and each stream's root.
+   * @throws CopyError naming the first difference
+   */
+  async compare(): Promise<void> {
+    await this.#target.read();
+    for (const stream of this.#target.streams()) {
+      const from = this.#compared.get(stream) ?? 0;
+      const to = Math.min(this.#source.size(stream), this.#target.size(stream));
+      this.#compareRecords(stream, from, to);
+      if (to > from && Buffer.compare(this.#source.root(stream, to), this.#target.root(stream, to)) !== 0)
+        throw differs(stream, to - 1, 'the roots of the two are not the same');
+      this.#compared.set(stream, to);
+    }
+  }
+
+  /** @throws CopyError unless the target holds all that the source has, and nothing besides what `more` allows */
+  expectWhole(more: (stream: string) => boolean): void {
+    for (const stream of new Set([...this.#source.streams(), ...this.#target.streams()])) {
+      const [here, there] = [this.#source.size(stream), this.#target.size(stream)];
+      if (this.#compared.get(stream) !== here && here > 0)
+        throw differs(stream, there, 'the target lacks it');
+      if (there > here && !more(stream)) throw differs(stream, here, 'the source does not have it');
+    }
+  }
+
+  async #copyPage(page: readonly StoredRecord[]): Promise<void> {
+    const byStream = new Map<string, StoredRecord[]>();
+    for (const record of page) {
+      if (record.stream === LOG_STREAM) continue;
+      const records = byStream.get(record.stream);
+      if (records) records.push(record);
+      else byStream.set(record.stream, [record]);
+    }
+    for (let conflicts = 0; byStream.size > 0; conflicts++) {
+      if (conflicts === MOST_CONFLICTS)
+        throw new CopyError('refused', 'somebody else writes to the target all the time (hint: who does?)');
+      if (conflicts > 0) await this.#target.read();
+      // Together: a store can make one flush of them.
+      const results = await Promise.all(
+        [...byStream].map(async ([stream, records]) =>
+          (await this.#copyRun(stream, records)) ? stream : '',
+        ),
+      );
+      for (const stream of results) byStream.delete(stream);
+    }
+  }
+
+  /** @param records of one stream, without a gap. @returns whether all are there now */
+  async #copyRun(stream: string, records: readonly StoredRecord[]): Promise<boolean> {
+    const first = records[0]?.revision ?? 0;
+    const end = first + records.length;
+    this.#compareRecords(stream, first, Math.min(end, this.#target.size(stream)));
+    const there = Math.max(this.#target.size(stream), this.#ends.get(stream) ?? 0);
+    const fresh = records.slice(Math.max(0, there - first));
+    if (fresh.length === 0) return true;
+    if (!this.#isDry)
+      for (const batch of batches(fresh)) {
+        const expected = (batch[0]?.revision ?? 0) - 1;
+        const { type } = await appendAsTheyAre(this.#target.store, stream, expected, batch);
+        if (type === 'conflict') return false;
+        this.#ends.set(stream, expected + 1 + batch.length);
+      }
+    this.copied += fresh.length;
+    return true;
+  }
+
+  #compareRecords(stream: string, from: number, to: number): void {
+    for (let revision = from; revision < to; revision++)
+      if (Buffer.compare(this.#source.digest(stream, revision), this.#target.digest(stream, revision)) !== 0)
+        throw differs(stream, revision, 'the target holds another record than the source');
+  }
+}
+
+/** Within what every store takes in one append. */
+export function* batches(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {
+  let batch: StoredRecord[] = [];
+  let bytes = 0;
+  for (const stored of records) {
+    const more = stored.record.length + stored.sealed.length;
+    if (
+      batch.length > 0 &&
+      (bytes + more > DEFAULT_LIMITS.batchBytes || batch.length >= DEFAULT_LIMITS.batchCommands)
+    ) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(stored);
+    bytes += more;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+export function differs(stream: string, revision: number, why: string): CopyError {
+  return new CopyError(
+    'differs',
+    `${stream}, revision ${revision}: ${why} (hint: nothing more is copied to such a target; find out who wrote to it or changed it, and begin with a fresh one)`,
+  );
+}

@@ -1,0 +1,132 @@
+/**
+ * One of the two stores of a move, folded as far as it was read. Of each record a digest is kept, so that the two sides
+ * can be compared without reading them again: 96 bytes with its part of the tree.
+ */
+import { hash } from 'node:crypto';
+import type { MoveFact } from '../../events/move.ts';
+import type { Actor } from '../../events/record.ts';
+import { logHistory } from '../../projections/log.ts';
+import type { Movement } from '../../projections/movement.ts';
+import { Runner } from '../../projections/runner.ts';
+import { studyConfig } from '../../projections/study-config.ts';
+import { HashList } from '../ledger/hash-list.ts';
+import type { Hash } from '../ledger/merkle-hash.ts';
+import { MerkleTree } from '../ledger/merkle-tree.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
+import type { EventStore, StoredRecord } from '../store/event-store.ts';
+import { foldedAs } from '../write/folded-stream.ts';
+import { Writer, type WriterTools } from '../write/writer.ts';
+import { type MoveCommand, type MoveOutcome, moveDecider } from './decide.ts';
+import { CopyError } from './move-error.ts';
+
+export interface SideParts {
+  readonly name: 'source' | 'target';
+  readonly store: EventStore;
+  readonly logId: string;
+  readonly actor: Actor;
+  readonly tools: WriterTools;
+}
+
+type OnPage = (records: readonly StoredRecord[]) => Promise<void>;
+
+export class Side {
+  readonly store: EventStore;
+  readonly #parts: SideParts;
+  readonly #runner: Runner;
+  readonly #trees = new Map<string, MerkleTree>();
+  readonly #digests = new Map<string, HashList>();
+  #onPage: OnPage = async () => undefined;
+  /** Records read so far. */
+  records = 0;
+
+  constructor(parts: SideParts) {
+    this.store = parts.store;
+    this.#parts = parts;
+    this.#runner = new Runner(parts.store, parts.logId, [logHistory, studyConfig], {
+      onFolded: (stream, leaf) => this.#tree(stream).append(leaf),
+      onPage: (page) => this.#take(page),
+    });
+  }
+
+  /**
+   * Reads what has come since the last time, page by page.
+   * @throws CopyError when a record is not what it should be; StoreError
+   */
+  async read(onPage: OnPage = async () => undefined): Promise<void> {
+    this.#onPage = onPage;
+    await this.#runner.rebuild();
+  }
+
+  streams(): string[] {
+    return this.#runner.streams();
+  }
+
+  movement(stream: string): Movement {
+    return this.#runner.movement(stream);
+  }
+
+  /** Records of the stream that were read. */
+  size(stream: string): number {
+    return this.#digests.get(stream)?.length ?? 0;
+  }
+
+  /** Of record, sealed part and leaf. @throws RangeError when it was not read */
+  digest(stream: string, revision: number): Hash {
+    const digests = this.#digests.get(stream);
+    if (!digests) throw new RangeError(`no stream ${stream}`);
+    return digests.at(revision);
+  }
+
+  /** Merkle root of the first `size` records. */
+  root(stream: string, size: number): Buffer {
+    return this.#tree(stream).root(size);
+  }
+
+  /** A study whose generator has still to begin anew after a recovery of the log. */
+  awaitsRecovery(): string | undefined {
+    const { recoveries } = this.#runner.state(logHistory, LOG_STREAM);
+    return this.streams().find((stream) => {
+      const last = recoveries.findLast(({ streams }) => streams.has(stream));
+      const study = this.#runner.state(studyConfig, stream);
+      return last && study && (study.recoveries.at(-1)?.recovery ?? 0) < last.recovery;
+    });
+  }
+
+  /** On the one write path, but past what refuses commands to a stream that is closed. @throws DomainError */
+  async submit(stream: string, command: MoveCommand): Promise<MoveOutcome['type']> {
+    const { outcome } = await this.#writer(stream).submit(command, this.#parts.actor);
+    return outcome.type;
+  }
+
+  #writer(stream: string): Writer<Movement, MoveCommand, MoveFact, MoveOutcome> {
+    const folded = foldedAs(this.#runner, stream, {
+      state: () => this.#runner.movement(stream),
+      refusal: () => this.#runner.halted(stream),
+    });
+    return new Writer({ ...this.#parts, stream, decider: moveDecider, folded });
+  }
+
+  async #take(page: readonly StoredRecord[]): Promise<void> {
+    for (const { stream, revision, record, sealed, leaf } of page) {
+      const halted = this.#runner.halted(stream);
+      if (halted)
+        throw new CopyError(
+          'differs',
+          `the ${this.#parts.name} cannot be read: ${halted.message} (hint: urn verify says more of it)`,
+          halted,
+        );
+      const digests = this.#digests.get(stream) ?? new HashList();
+      this.#digests.set(stream, digests);
+      if (digests.length === revision)
+        digests.push(hash('sha256', Buffer.concat([leaf, record, sealed]), 'buffer'));
+    }
+    this.records += page.length;
+    await this.#onPage(page);
+  }
+
+  #tree(stream: string): MerkleTree {
+    const tree = this.#trees.get(stream) ?? new MerkleTree();
+    this.#trees.set(stream, tree);
+    return tree;
+  }
+}

@@ -1,0 +1,242 @@
+/** The composition root: puts the parts of an open log together. */
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Actor } from '../../events/record.ts';
+import { access } from '../../projections/access.ts';
+import { balance } from '../../projections/balance.ts';
+import { lastRecovery, logHistory } from '../../projections/log.ts';
+import { participants } from '../../projections/participants.ts';
+import { Runner, type RunnerHooks } from '../../projections/runner.ts';
+import { studyConfig } from '../../projections/study-config.ts';
+import { Keys } from '../access/keys.ts';
+import { DomainError } from '../base/errors.ts';
+import { type Beginning, type LogIdentity, openIdentity } from '../ledger/identity.ts';
+import { LastCheckpoints, type Rollback } from '../ledger/last-checkpoints.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import type { SignedState } from '../ledger/loss.ts';
+import { followSigningKey } from '../log/follow-key.ts';
+import { LOG_STREAM, logWriter } from '../log/log-writer.ts';
+import { declareLoss, findLoss, type Loss } from '../log/recovery.ts';
+import { rotateSigningKey } from '../log/rotation.ts';
+import { WriteGate } from '../log/write-gate.ts';
+import { Operations } from '../operations/operations.ts';
+import { type EventStore, StoreError } from '../store/event-store.ts';
+import { studyState } from '../study/state.ts';
+import { Studies } from '../study/studies.ts';
+import type { Verify } from '../verify/verifications.ts';
+import { systemTools } from '../write/tools.ts';
+import type { WriterHooks } from '../write/writer.ts';
+import { type OpenStore, openStore } from './open-store.ts';
+import { NoLogError, type StoreSettings } from './store-location.ts';
+
+export interface LogSettings extends StoreSettings {
+  /** Name for a new log. */
+  readonly logName?: string | undefined;
+}
+
+export interface OpenLog {
+  readonly store: EventStore;
+  readonly identity: LogIdentity;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  /** Why nothing may be written or signed, if so. */
+  readonly gate: WriteGate;
+  readonly keys: Keys;
+  readonly studies: Studies;
+  readonly operations: Operations;
+  /**
+   * Folds the whole log and compares it with what it signed last, which opens the write gate. `onProgress` gets the
+   * number of records folded so far.
+   */
+  rebuild(onProgress?: (records: number) => void): Promise<void>;
+  /**
+   * Folds one stream and opens the write gate for it, if no stream ends before what the log signed of it. What else
+   * may be wrong with the other streams only `rebuild` finds.
+   */
+  read(stream: string): Promise<void>;
+  /**
+   * What is missing of a log that is folded, by what it signed last.
+   * @param kept what is known to have been signed besides
+   * @throws DomainError as `findLoss` does
+   */
+  findLoss(kept: readonly SignedState[]): Loss;
+  /** Declares it, and begins the generators of all studies anew. @returns the studies' names */
+  recover(loss: Loss, reason: string, actor: Actor): Promise<string[]>;
+  /** Has another key sign from now on. @returns its verifier key */
+  rotateSigningKey(reason: string, actor: Actor): Promise<string>;
+  /** Verifies what stands in the log now. */
+  readonly verify: Verify;
+  /** Undefined for a log in memory, which has no past. */
+  readonly lastCheckpoints: LastCheckpoints | undefined;
+  /** Answers what was accepted, then closes. */
+  close(): Promise<void>;
+}
+
+export interface LogHooks extends RunnerHooks, WriterHooks, Pick<Beginning, 'onBegun'> {
+  onKeyLost?(error: Error): void;
+  /** The log goes on after a move or a recovery, all of it was read again, and the write gate knows. */
+  onReopened?(): void;
+}
+
+/**
+ * Opens the log, and begins it when there is none, unless the settings say that it must exist. Only its stream `log` is folded yet, and nothing may be written:
+ * `rebuild` or `read` come first.
+ * @throws StoreError, DomainError `identity`, NoLogError, RecordError
+ */
+export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHooks = {}): Promise<OpenLog> {
+  const opened = await openStore(settings);
+  try {
+    return await openIn(opened, settings, actor, hooks);
+  } catch (error) {
+    await opened.store.close();
+    throw error;
+  }
+}
+
+async function openIn(
+  { store, verify, keyring, startChecks, lastCheckpointsFile }: OpenStore,
+  settings: LogSettings,
+  actor: Actor,
+  hooks: LogHooks,
+): Promise<OpenLog> {
+  const tools = systemTools();
+  const identity = await openIdentity(store, keyring, settings.logName, actor, tools, {
+    ...hooks,
+    expectNone: () => refuseNewLog(lastCheckpointsFile),
+    refused: settings.mustExist ? new NoLogError(settings) : undefined,
+  });
+  const { logId } = identity;
+  const lastCheckpoints =
+    lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
+
+  // The decider first: what it refuses, no read model takes in.
+  const projections = [logHistory, studyState, access, studyConfig, participants, balance];
+  const runner = new Runner(store, logId, projections, {
+    ...hooks,
+    onFolded: (stream, leaf) => {
+      ledger.append(stream, leaf);
+      hooks.onFolded?.(stream, leaf);
+    },
+    onDanger: (stream, danger) => {
+      gate.endanger(stream, danger);
+      hooks.onDanger?.(stream, danger);
+    },
+    onRolledBack: (why) => {
+      gate.storeLost(why);
+      hooks.onRolledBack?.(why);
+    },
+  });
+  const history = () => runner.state(logHistory, LOG_STREAM);
+  const gate: WriteGate = new WriteGate({ runner, keyLoss: () => key.loss() });
+  const ledger = new Ledger(
+    identity,
+    () => lastRecovery(history()),
+    (stream) => gate.refusal(stream, 'sign'),
+  );
+  // What the log says of itself is needed to understand each other stream.
+  await runner.catchUp(LOG_STREAM);
+  const key = followSigningKey(runner, identity, keyring, hooks.onKeyLost);
+
+  const parts = { store, logId, runner, gate, tools, hooks };
+  const keys = new Keys(parts);
+  const studies = new Studies(parts);
+  const operations = new Operations(parts);
+
+  /** What is missing must stay missing: of a cluster, a new leader knows less for a moment. */
+  const settled = async (find: () => Promise<Rollback[]>, readOn: () => Promise<void>) => {
+    const until = performance.now() + (store.settlesWithinMs ?? 0);
+    for (;;) {
+      const found = await find();
+      if (found.length === 0 || performance.now() >= until) return found;
+      await delay(RETRY_MS);
+      await readOn();
+    }
+  };
+  const rebuild = async (onProgress?: (records: number) => void) => {
+    const checks = startChecks?.();
+    try {
+      await runner.rebuild(onProgress, (position) => checks?.cover(position) ?? false);
+    } finally {
+      await checks?.stop();
+    }
+    const isSound = (stream: string) => !runner.halted(stream);
+    const missing = async () => lastCheckpoints?.rollbacks(ledger, history().recoveries, isSound) ?? [];
+    gate.compared('all', await settled(missing, () => runner.rebuild()));
+  };
+  const read = async (stream: string) => {
+    await runner.catchUp(stream);
+    const { recoveries } = history();
+    const isRead = (name: string) => name === LOG_STREAM || name === stream;
+    const isSound = (name: string) => isRead(name) && !runner.halted(name);
+    const missing = async () => [
+      ...(lastCheckpoints?.rollbacks(ledger, recoveries, isSound) ?? []),
+      ...((await lastCheckpoints?.shortened(store, recoveries, isRead)) ?? []),
+    ];
+    gate.compared([LOG_STREAM, stream], await settled(missing, () => runner.catchUp(stream)));
+  };
+  const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
+    await declareLoss(logWriter(parts, 'recover'), loss, reason, recoverer);
+    const still = gate.refusal(LOG_STREAM, 'write');
+    if (still) throw still;
+    const renewed = await studies.renewGenerators(recoverer);
+    await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
+    return renewed;
+  };
+  /** A log that was being copied here could not be compared before all of it had arrived. */
+  const goOn = async () => {
+    try {
+      if (!gate.isCompared) await rebuild();
+      hooks.onReopened?.();
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      hooks.onStoreError?.(error);
+      retry = setTimeout(goOn, RETRY_MS).unref();
+    }
+  };
+  let retry: NodeJS.Timeout | undefined;
+  runner.listen(LOG_STREAM, ({ type }) => {
+    if (REOPENING.has(type)) setImmediate(goOn);
+  });
+  const close = async () => {
+    clearTimeout(retry);
+    await studies.drain();
+    await operations.drain();
+    key.stop();
+    runner.stop();
+    await store.close();
+  };
+  return {
+    store,
+    identity,
+    runner,
+    ledger,
+    gate,
+    keys,
+    studies,
+    operations,
+    rebuild,
+    read,
+    verify,
+    lastCheckpoints,
+    recover,
+    close,
+    findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+    rotateSigningKey: (reason, rotator) =>
+      rotateSigningKey(logWriter(parts), identity, keyring, reason, rotator),
+  };
+}
+
+/** How long after a failure of the store, or when records are missing, it is read again, in ms. */
+const RETRY_MS = 1000;
+
+/** After these a log that took nothing may take participants again. */
+const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
+
+/** Of a store that was emptied, or is another one, its data folder still knows. */
+function refuseNewLog(lastCheckpointsFile: string | undefined): void {
+  if (lastCheckpointsFile === undefined || !existsSync(lastCheckpointsFile)) return;
+  throw new DomainError(
+    'identity',
+    `there is no log in this store, but ${lastCheckpointsFile} says what a log signed that was here: none is begun in its place (hint: restore the store, or name the right one with --store and --stream-prefix; for a new log, use another --data folder)`,
+  );
+}

@@ -1,0 +1,158 @@
+/** Which store a log is in, and what belongs to it outside the store: its key, what it signed last. The only file that knows every adapter. */
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DomainError } from '../base/errors.ts';
+import { type Keyring, keyringInFile, keyringInMemory } from '../ledger/keyring.ts';
+import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { MemoryStore } from '../store/memory.ts';
+import { BackwardChecks } from '../store/sqlite/checks.ts';
+import { type OpenSource, openRecordedSource } from '../store/sqlite/recorded-source.ts';
+import { isInUse } from '../store/sqlite/schema.ts';
+import { SqliteStore } from '../store/sqlite/store.ts';
+import { storeSource, type Verify, verifyInStore } from '../verify/verifications.ts';
+import { verifyDatabase } from '../verify/verify-database.ts';
+import {
+  describeEventStoreDb,
+  isEventStoreDb,
+  locate,
+  mayHoldLog,
+  NoLogError,
+  prefixOf,
+  type StoreSettings,
+  signingKeyFile,
+  withoutPassword,
+} from './store-location.ts';
+
+export interface OpenStore {
+  readonly store: EventStore;
+  readonly verify: Verify;
+  readonly keyring: Keyring;
+  /** Undefined where it is not worth it. */
+  readonly startChecks?: () => BackwardChecks | undefined;
+  /** Undefined for a log in memory, which has no past. */
+  readonly lastCheckpointsFile?: string;
+}
+
+/** From this size of the database on, a second thread is worth its start: about 5,000 participants. */
+const LONG_LOG_BYTES = 10 * 1024 * 1024;
+
+/**
+ * @throws StoreError; DomainError `identity` for a store that this build does not have, and when the log's database is lost;
+ *   NoLogError when a log must exist, and there is not even a store
+ */
+export async function openStore(settings: StoreSettings): Promise<OpenStore> {
+  const location = locate(settings);
+  if (settings.mustExist && !mayHoldLog(location)) throw new NoLogError(settings);
+  if (location.kind === 'memory') {
+    const store = new MemoryStore();
+    return { store, verify: verifyInStore(store), keyring: keyringInMemory() };
+  }
+  const keyring = keyringInFile(signingKeyFile(settings));
+  const lastCheckpointsFile = join(resolve(settings.data), LAST_CHECKPOINTS);
+  if (location.kind === 'eventstoredb') {
+    const store = await openEventStoreDb(location.url, settings);
+    return { store, verify: verifyInStore(store), keyring, lastCheckpointsFile };
+  }
+  const { file } = location;
+  const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
+  const store = new SqliteStore(file);
+  return { store, verify: verifyDatabase(file), keyring, startChecks, lastCheckpointsFile };
+}
+
+/**
+ * Whether another process has the log open; undefined where that cannot be told. To be asked before this one opens it.
+ * @throws StoreError, DomainError `identity`; NoLogError
+ */
+export function isLogInUse(settings: StoreSettings): boolean | undefined {
+  const location = locate(settings);
+  if (!mayHoldLog(location)) throw new NoLogError(settings);
+  return location.kind === 'sqlite' ? isInUse(location.file) : undefined;
+}
+
+/**
+ * Opens an existing log for verification alone: nothing is written, and its signing key is not needed.
+ * @throws StoreError; NoLogError
+ */
+export async function openForVerification(settings: StoreSettings): Promise<OpenSource> {
+  const location = locate(settings);
+  if (location.kind === 'memory' || !mayHoldLog(location)) throw new NoLogError(settings);
+  if (location.kind === 'sqlite') return openRecordedSource(location.file);
+  const store = await openEventStoreDb(location.url, settings);
+  try {
+    const source = await storeSource(store);
+    if ((await source.streams()).length === 0) throw new NoLogError(settings);
+    return { ...source, copy: undefined, close: () => store.close() };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** A store by itself, as a log is copied from or to: none is begun there, and no signing key is needed. */
+export interface PlainStore {
+  /** One text for one store, however it was named. */
+  readonly id: string;
+  /** For people, in records: no credentials. */
+  readonly description: string;
+  readonly exists: boolean;
+  /** Makes the store where there is none. @throws StoreError */
+  open(): Promise<EventStore>;
+}
+
+/**
+ * @param settings `store` must be given; the data folder and the signing key are not looked at
+ * @throws DomainError `identity` for a store that cannot be copied from or to
+ */
+export function plainStore(settings: StoreSettings): PlainStore {
+  const { store = '' } = settings;
+  const file = /^sqlite:(.+)$/.exec(store)?.[1];
+  if (file !== undefined) {
+    const path = resolve(file);
+    const exists = existsSync(path);
+    return {
+      id: `sqlite:${exists ? realpathSync(path) : path}`,
+      description: `sqlite:${path} on ${hostname()}`,
+      exists,
+      open: async () => new SqliteStore(path),
+    };
+  }
+  if (!isEventStoreDb(store))
+    throw new DomainError(
+      'identity',
+      `a log cannot be copied from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
+    );
+  const description = describeEventStoreDb(store, settings);
+  return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
+}
+
+/** In the place of one that is not to be made. */
+export function emptyStore(): EventStore {
+  return new MemoryStore();
+}
+
+/** The store of a log, as `plainStore` takes it. @throws DomainError as `openStore` */
+export function storeUrl(settings: StoreSettings): string {
+  const location = locate(settings);
+  if (location.kind === 'memory') return 'memory:';
+  return location.kind === 'sqlite' ? `sqlite:${location.file}` : location.url;
+}
+
+/** Whether the key that signs for the log of these settings is here. */
+export function hasSigningKey(settings: StoreSettings): boolean {
+  return existsSync(signingKeyFile(settings));
+}
+
+async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {
+  const { EventStoreDbStore } = await import('../store/eventstoredb/store.ts');
+  return new EventStoreDbStore(url, prefixOf(settings));
+}
+
+/** Of a database and its write-ahead log. */
+function bytesOf(file: string): number {
+  return [file, `${file}-wal`].reduce(
+    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}

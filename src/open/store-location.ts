@@ -1,0 +1,120 @@
+/** Where a log is, as its settings say: which store, which files. Nothing is opened here. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DomainError } from '../base/errors.ts';
+import type { FilesOfLog } from '../base/permissions.ts';
+
+export interface StoreSettings {
+  /** Folder of the embedded store, of the signing key, and of what was signed last. */
+  readonly data: string;
+  /** `sqlite:<file>`, `esdb://…`, `esdb+discover://…` (also with `kurrentdb` or `kdb`), `memory:`; undefined: SQLite in the data folder. */
+  readonly store?: string | undefined;
+  /** File of the signing key; undefined: `signing-key` in the data folder. */
+  readonly signingKey?: string | undefined;
+  /** Of a store that several logs share: what the names of this one's streams begin with. */
+  readonly streamPrefix?: string | undefined;
+  /** Where there is no log, nothing is made, and opening it fails. */
+  readonly mustExist?: boolean | undefined;
+}
+
+const DEFAULT_STREAM_PREFIX = 'urn';
+
+export type Location =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'sqlite'; readonly file: string }
+  | { readonly kind: 'eventstoredb'; readonly url: string };
+
+/** @throws DomainError `identity` for a store that this build does not have, and when the log's database is lost */
+export function locate(settings: StoreSettings): Location {
+  const { store = 'sqlite:', data } = settings;
+  if (isInMemory(settings)) return { kind: 'memory' };
+  if (isEventStoreDb(store)) return { kind: 'eventstoredb', url: store };
+  if (!store.startsWith('sqlite:'))
+    throw new DomainError(
+      'identity',
+      `this build has no store for "${withoutPassword(store)}" (hint: --store sqlite:<file>, esdb://<host>:2113 or memory:)`,
+    );
+  const file = isInData(settings)
+    ? join(resolve(data), 'urn.sqlite')
+    : resolve(store.slice('sqlite:'.length));
+  const keyFile = signingKeyFile(settings);
+  // A key is made after its database: a key alone means that the database is gone, and a new log must not take its place.
+  if (settings.signingKey === undefined && !existsSync(file) && existsSync(keyFile))
+    throw new DomainError(
+      'identity',
+      `${keyFile} belongs to a log, but its database ${file} is missing (hint: restore the database; to begin a new log, use another --data folder)`,
+    );
+  return { kind: 'sqlite', file };
+}
+
+/** Nothing of who connects, and how: this stands in records. */
+export function describeEventStoreDb(url: string, settings: StoreSettings): string {
+  const cluster = url.replace(/\/\/.*@/s, '//').replace(/\?.*$/s, '');
+  return `${cluster}, stream prefix ${prefixOf(settings)}`;
+}
+
+export function isInMemory({ store }: StoreSettings): boolean {
+  return store === 'memory:';
+}
+
+/** Whether the database is the one of the data folder. */
+function isInData({ store = 'sqlite:' }: StoreSettings): boolean {
+  return store === 'sqlite:';
+}
+
+export function isEventStoreDb(url: string): boolean {
+  return /^(?:esdb|kurrentdb|kdb)(?:\+discover)?:\/\//.test(url);
+}
+
+/** There is no log where one must exist. */
+export class NoLogError extends DomainError {
+  /** @throws DomainError as `locate` */
+  constructor(settings: StoreSettings) {
+    super(
+      'identity',
+      `there is no log in ${placeOf(settings)} (hint: name its folder with --data, or its store with --store and --stream-prefix; urn init begins a new log)`,
+    );
+  }
+}
+
+/** Where the log of these settings is, for people: no credentials. @throws DomainError as `locate` */
+export function placeOf(settings: StoreSettings): string {
+  const location = locate(settings);
+  if (location.kind === 'memory') return 'memory:';
+  if (location.kind === 'eventstoredb') return describeEventStoreDb(location.url, settings);
+  return isInData(settings) ? resolve(settings.data) : `sqlite:${location.file}`;
+}
+
+/** What is said where a log is begun: perhaps the folder is the wrong one. */
+export function begunIn(settings: StoreSettings, logName: string): string {
+  return `there was no log in ${placeOf(settings)}: a new one named "${logName}" has been begun`;
+}
+
+/** False: there is no log. True: there may be one, in a store that has to be opened to tell. */
+export function mayHoldLog(location: Location): boolean {
+  if (location.kind === 'memory') return false;
+  return location.kind === 'eventstoredb' || existsSync(location.file);
+}
+
+/** @throws DomainError as `locate` */
+export function filesOf(settings: StoreSettings): FilesOfLog {
+  const location = locate(settings);
+  return {
+    folder: resolve(settings.data),
+    keyFile: signingKeyFile(settings),
+    database: location.kind === 'sqlite' ? location.file : undefined,
+  };
+}
+
+export function signingKeyFile({ data, signingKey }: StoreSettings): string {
+  return signingKey === undefined ? join(resolve(data), 'signing-key') : resolve(signingKey);
+}
+
+export function prefixOf({ streamPrefix }: StoreSettings): string {
+  return streamPrefix ?? DEFAULT_STREAM_PREFIX;
+}
+
+/** Of a URL that may hold one, for messages. */
+export function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//…@');
+}

@@ -1,0 +1,146 @@
+/** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type RequestObserver, requestObserver } from '../http/request-metrics.ts';
+import type { RelayStatus } from '../relay/relay.ts';
+import type { Standing } from '../study/standing.ts';
+import type { WriterHooks } from '../write/writer.ts';
+import { collectProcessMetrics } from './process-metrics.ts';
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly writerHooks: WriterHooks;
+  readonly observeRequest: RequestObserver;
+  connectionRefused(): void;
+}
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Of the running service, asked when the metrics are. */
+export interface Measured {
+  /** How long ago the projections last showed all of the log. */
+  lagSeconds(): number;
+  /** How many studies are in each state. */
+  studies(): ReadonlyMap<Standing['state'], number>;
+}
+
+export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectProcessMetrics(registry);
+  const connectionsRefused = new Counter({
+    name: 'urn_http_connections_refused_total',
+    help: 'Connections closed at once: their address held too many, or all addresses together did',
+    registers,
+  });
+  const events = new Counter({
+    name: 'urn_events_appended_total',
+    help: 'Events that the log acknowledged to studies of this process, all types',
+    registers,
+  });
+  const allocations = new Counter({
+    name: 'urn_allocations_total',
+    help: 'Participants randomized by this process',
+    registers,
+  });
+  const appends = new Histogram({
+    name: 'urn_append_duration_seconds',
+    help: 'Time until the log acknowledged an append (a batch of events of one study)',
+    buckets: SECONDS,
+    registers,
+  });
+  const conflicts = new Counter({
+    name: 'urn_append_conflicts_total',
+    help: 'Appends that another process was faster than; decided again',
+    registers,
+  });
+  const unclear = new Counter({
+    name: 'urn_append_unclear_total',
+    help: 'Appends whose outcome was not known at first; sent again',
+    registers,
+  });
+  new Gauge({
+    name: 'urn_projection_lag_seconds',
+    help: 'Time since the projections were last known to show the whole log; -1 before the first time',
+    registers,
+    collect() {
+      this.set(lagSeconds());
+    },
+  });
+  new Gauge({
+    name: 'urn_studies',
+    help: 'Studies in the log, by state; all but the open ones take no participants in this process',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of studies()) this.set({ state }, count);
+    },
+  });
+  return {
+    registry,
+    writerHooks: {
+      onAppend: (seconds, types) => {
+        appends.observe(seconds);
+        events.inc(types.length);
+        const randomized = types.filter((type) => type === 'ParticipantRandomized').length;
+        if (randomized > 0) allocations.inc(randomized);
+      },
+      onConflict: () => conflicts.inc(),
+      onUnclear: () => unclear.inc(),
+    },
+    observeRequest: requestObserver(registry),
+    connectionRefused: () => connectionsRefused.inc(),
+  };
+}
+
+/** Of a relay that runs by itself. */
+export function makeRelayMetrics(status: () => RelayStatus): Registry {
+  const registry = new Registry();
+  collectProcessMetrics(registry);
+  registerRelay(registry, status);
+  return registry;
+}
+
+export function registerRelay(registry: Registry, status: () => RelayStatus): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'urn_relay_up',
+    help: '1: the relay is connected to Kafka; 0: it tries to connect; -1: it has stopped, and its log says why',
+    registers,
+    collect() {
+      this.set(status().up);
+    },
+  });
+  new Gauge({
+    name: 'urn_relay_lag_records',
+    help: 'Records of the log that are not known to be published; all of them until Kafka has told',
+    registers,
+    collect() {
+      this.set(status().lagRecords);
+    },
+  });
+  new Gauge({
+    name: 'urn_relay_lag_seconds',
+    help: 'Time since all of the log was last published; 0 while it is',
+    registers,
+    collect() {
+      this.set(status().lagSeconds);
+    },
+  });
+  new Gauge({
+    name: 'urn_relay_cut_offsets',
+    help: 'Offsets that Kafka has removed from the beginnings of the partitions of the feed; 0 where it keeps all records',
+    registers,
+    collect() {
+      this.set(status().cutOffsets);
+    },
+  });
+  new Counter({
+    name: 'urn_relay_published_total',
+    help: 'Records published by this process, without checkpoints',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(status().published);
+    },
+  });
+}

@@ -1,0 +1,125 @@
+/** The records of a bundle (docs/bundle.md), line by line: in memory are a piece of a file and the line that it begins. */
+
+import type { Content } from '../../events/content.ts';
+import { canonicalJson } from '../../events/record.ts';
+import { BundleError } from '../bundle/bundle-error.ts';
+import type { BundleFiles } from '../bundle/bundle-files.ts';
+import { parseLine } from '../bundle/record-lines.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
+import type { FileProblem } from './report.ts';
+import type { RecordSource, SourceRecord } from './source.ts';
+
+const CHECKPOINTS = 'checkpoints.txt';
+const CONFIGURATION = 'configuration.json';
+/** What a bundle holds beside its records (docs/bundle.md): anything else could be taken for a part of it. */
+const OTHER_FILES = new Set([
+  CHECKPOINTS,
+  CONFIGURATION,
+  'README.txt',
+  'manifest.json',
+  'public-key.txt',
+  'report.html',
+  'verify_bundle.py',
+]);
+const LINE_FEED = 0x0a;
+/** No record is as long: a configuration is a file that people write. */
+const LONGEST_LINE = 64 * 2 ** 20;
+
+export class BundleSource implements RecordSource {
+  readonly content: Content;
+  readonly #files: BundleFiles;
+  readonly #study: string;
+  /** Streams whose file does not end as it should. */
+  readonly #open = new Set<string>();
+  /** The study's first record. */
+  #registration: Uint8Array | undefined;
+
+  constructor(files: BundleFiles) {
+    this.#files = files;
+    this.content = files.manifest.content;
+    this.#study = files.manifest.study.stream;
+  }
+
+  async streams(): Promise<readonly string[]> {
+    // Where no key was ever issued there is no such stream; where its file is missing, `problems` says so.
+    const access = fileOf('access');
+    const isThere = this.#files.has(access) && !this.#files.isEmpty(access);
+    return ['log', ...(isThere ? ['access'] : []), this.#study];
+  }
+
+  async *read(stream: string): AsyncGenerator<readonly SourceRecord[]> {
+    if (!this.#files.has(fileOf(stream))) return;
+    const mayBeWithheld = stream === 'access';
+    let revision = 0;
+    let begun: Buffer[] = [];
+    let begunBytes = 0;
+    const recordOf = (line: Buffer): SourceRecord => {
+      const record = { stream, revision: revision++, ...parseLine(line, mayBeWithheld) };
+      if (record.revision === 0 && stream === this.#study) this.#registration = record.record;
+      return record;
+    };
+    for await (const piece of this.#files.read(fileOf(stream))) {
+      const page: SourceRecord[] = [];
+      let from = 0;
+      for (let end = piece.indexOf(LINE_FEED); end >= 0; end = piece.indexOf(LINE_FEED, from)) {
+        const rest = piece.subarray(from, end);
+        page.push(recordOf(begun.length === 0 ? rest : Buffer.concat([...begun, rest])));
+        begun = [];
+        begunBytes = 0;
+        from = end + 1;
+      }
+      if (from < piece.length) begun.push(piece.subarray(from));
+      begunBytes += piece.length - from;
+      if (begunBytes > LONGEST_LINE)
+        throw new BundleError(`${fileOf(stream)} has a line of more than ${LONGEST_LINE} bytes`);
+      if (page.length > 0) yield page;
+    }
+    if (begun.length === 0) return;
+    this.#open.add(stream);
+    yield [recordOf(Buffer.concat(begun))];
+  }
+
+  /** Those that came along, for whatever they are worth. @throws BundleError when the file holds something else */
+  async checkpoints(): Promise<KeptCheckpoint[]> {
+    const bytes = await this.#files.readWhole(CHECKPOINTS);
+    if (bytes.length === 0) return [];
+    try {
+      return parseCheckpointFile(bytes, `${CHECKPOINTS} of the bundle`);
+    } catch (error) {
+      if (error instanceof CheckpointFileError) throw new BundleError(error.message);
+      throw error;
+    }
+  }
+
+  /** What is wrong with the files. To be asked when the streams have been read. */
+  async problems(): Promise<FileProblem[]> {
+    const problems: FileProblem[] = await this.#files.problems();
+    const tell = (path: string, why: string) => {
+      if (!problems.some((known) => known.path === path)) problems.push({ path, why });
+    };
+    const records = ['log', 'access', this.#study].map(fileOf);
+    for (const path of [...records, CHECKPOINTS, CONFIGURATION])
+      if (!this.#files.has(path)) tell(path, 'is missing');
+    for (const path of this.#files.paths)
+      if (!OTHER_FILES.has(path) && !records.includes(path)) tell(path, 'is no file of a bundle');
+    for (const stream of this.#open) tell(fileOf(stream), 'does not end with a line feed');
+    if (!(await this.#showsConfiguration()))
+      tell(CONFIGURATION, "does not say what the study's first record says");
+    return problems;
+  }
+
+  async #showsConfiguration(): Promise<boolean> {
+    try {
+      const shown = JSON.parse((await this.#files.readWhole(CONFIGURATION)).toString('utf8'));
+      const { data } = JSON.parse(Buffer.from(this.#registration ?? []).toString('utf8'));
+      return canonicalJson(shown) === canonicalJson(data.configuration);
+    } catch (error) {
+      if (error instanceof BundleError) throw error;
+      return false;
+    }
+  }
+}
+
+function fileOf(stream: string): string {
+  return `records/${stream}.txt`;
+}

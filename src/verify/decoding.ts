@@ -1,0 +1,145 @@
+/** Reading a record with every check that does not need its neighbours, and saying in which field it failed. */
+import { hash } from 'node:crypto';
+import {
+  canonicalJson,
+  type DisclosedEvent,
+  decodeDisclosed,
+  decodeRecord,
+  type LogEvent,
+  leafHash,
+  RecordError,
+  readCheckedRecord,
+} from '../../events/record.ts';
+import { problem } from './replay/differences.ts';
+import type { EventName, Problem } from './report.ts';
+import type { SourceRecord } from './source.ts';
+
+export type Decoded<E extends DisclosedEvent = LogEvent> =
+  | {
+      readonly event: E;
+      readonly leaf: Uint8Array;
+      /** By name: the seals of the sections that are withheld; absent where none is. */
+      readonly withheldSeals?: Readonly<Record<string, string>>;
+    }
+  /** `leaf` is that of the bytes as they are. */
+  | { readonly problem: Problem; readonly leaf: Uint8Array };
+
+export type Decode<E extends DisclosedEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
+
+export function decode(stored: SourceRecord): Decoded {
+  if (stored.isChecked) return { event: readCheckedRecord(stored), leaf: stored.leaf };
+  try {
+    return { event: decodeRecord(stored), leaf: stored.leaf };
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    return { problem: diagnosis(stored, error), leaf: leafHash(stored.record) };
+  }
+}
+
+/** Of a source that holds some sections of its records and withholds the others. */
+export function decodePart(
+  stored: SourceRecord,
+  isDisclosed: (section: string) => boolean,
+): Decoded<DisclosedEvent> {
+  try {
+    const event = decodeDisclosed(stored, isDisclosed);
+    const seals = Object.entries(membersOf(stored.record)['seals'] as Readonly<Record<string, string>>);
+    const withheldSeals = Object.fromEntries(seals.filter(([name]) => !isDisclosed(name)));
+    return { event, leaf: stored.leaf, withheldSeals };
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    return { problem: diagnosis(stored, error, isDisclosed), leaf: leafHash(stored.record) };
+  }
+}
+
+/** What a record says that it is, as far as it can be read; nothing of it is checked. */
+export function nameOf({ record, revision }: SourceRecord): EventName {
+  const { id, type, data } = membersOf(record);
+  const participant = isObject(data) ? data['participantId'] : undefined;
+  return {
+    revision,
+    ...(typeof id === 'string' && { id }),
+    ...(typeof type === 'string' && { type }),
+    ...(typeof participant === 'string' && { participant }),
+  };
+}
+
+function diagnosis(
+  stored: SourceRecord,
+  error: RecordError,
+  isDisclosed: (section: string) => boolean = () => true,
+): Problem {
+  const why = error.message.slice(error.message.indexOf(': ') + 2);
+  const record = membersOf(stored.record);
+  switch (error.fault) {
+    case 'leaf-mismatch':
+      return problem('leaf', hex(stored.leaf), hex(leafHash(stored.record)), why);
+    case 'seal-mismatch':
+      return sealDiagnosis(record['seals'], membersOf(stored.sealed), isDisclosed, why);
+    case 'misplaced':
+      return problem(
+        'revision',
+        `${stored.stream}/${stored.revision}`,
+        `${record['stream']}/${record['revision']}: ${record['type']}`,
+        why,
+      );
+    case 'unknown-type':
+      return problem('type', 'an event that this build knows', `${record['type']}@${record['version']}`, why);
+    case 'malformed':
+      return problem(fieldOf(why), 'a record as the format prescribes it', undefined, why);
+  }
+}
+
+function sealDiagnosis(
+  all: unknown,
+  sealed: Readonly<Record<string, unknown>>,
+  isDisclosed: (section: string) => boolean,
+  why: string,
+): Problem {
+  const seals = Object.entries(isObject(all) ? all : {}).filter(([name]) => isDisclosed(name));
+  for (const [name, seal] of seals) {
+    const section = sealed[name];
+    const found = section === undefined ? undefined : sealOf(section);
+    if (found !== seal) return problem(`seals.${name}`, seal, found, why);
+  }
+  return problem(
+    'seals',
+    seals.map(([name]) => name),
+    Object.keys(sealed),
+    why,
+  );
+}
+
+/** Undefined for what has no canonical form, such as half a surrogate pair. */
+function sealOf(section: unknown): string | undefined {
+  try {
+    return hash('sha256', canonicalJson(section));
+  } catch {
+    return undefined;
+  }
+}
+
+/** From "data has no valid levels.0.level, participantId". */
+function fieldOf(why: string): string {
+  const [, part = '', paths = ''] = /^(.*) has no valid (.*)$/.exec(why) ?? [];
+  const [first = ''] = paths.split(', ');
+  if (part === '') return 'record';
+  return part === 'data' ? `data.${first}` : first;
+}
+
+function membersOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
+    return isObject(parsed) ? parsed : {};
+  } catch {
+    return {};
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}

@@ -1,0 +1,135 @@
+import type { RecoveredStream } from '../../../events/log.ts';
+import type { LogEvent } from '../../../events/record.ts';
+import { type LogHistory, lastRecovery, logHistory } from '../../../projections/log.ts';
+import { isEndorsed, keyOfLog } from '../../ledger/endorsement.ts';
+import type { VerifierKey } from '../../ledger/verifier-key.ts';
+import type { Problem } from '../report.ts';
+import { problem } from './differences.ts';
+import type { Replay } from './replay.ts';
+
+type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
+
+/** The stream `log`: LogCreated, with a key that can sign and is trusted; recoveries and other keys behind it. */
+export class LogReplay implements Replay {
+  readonly #trusted: readonly VerifierKey[];
+  readonly #keys: readonly VerifierKey[];
+  #history: LogHistory = logHistory.initial();
+  #created: Of<'LogCreated'>['data'] | undefined;
+  #signer: VerifierKey | undefined;
+
+  /**
+   * @param trusted none: any key will do
+   * @param keys the log's own, as it claims: one of them must be trusted
+   */
+  constructor(trusted: readonly VerifierKey[], keys: readonly VerifierKey[]) {
+    this.#trusted = trusted;
+    this.#keys = keys;
+  }
+
+  take(event: LogEvent): readonly Problem[] {
+    const found = this.#problem(event);
+    if (found) return [found];
+    this.#history = logHistory.apply(this.#history, event);
+    return [];
+  }
+
+  #problem(event: LogEvent): Problem | undefined {
+    if (event.type === 'LogCreated') return this.#begin(event);
+    if (!this.#created || !this.#signer)
+      return problem('type', 'LogCreated', event.type, 'the log does not begin with it');
+    if (!('cli' in event.actor))
+      return problem('actor', 'a person at the command line', event.actor.keyId, 'no key can do this');
+    if (event.type === 'LogRecovered') return recoveryProblem(event, lastRecovery(this.#history));
+    if (event.type === 'SigningKeyRotated') return this.#rotate(event, this.#created, this.#signer);
+    throw new Error(`${event.type} does not belong into the stream log`);
+  }
+
+  #begin({ revision, log, type, data }: Of<'LogCreated'>): Problem | undefined {
+    if (revision > 0) return problem('type', undefined, type, 'a log is created once');
+    const { logId, logName, publicKey } = data;
+    if (log !== logId) return problem('data.logId', log, logId, 'the record and its data name two logs');
+    this.#signer = keyOfLog(publicKey, logName);
+    if (!this.#signer)
+      return problem(
+        'data.publicKey',
+        `a verifier key named ${logName}`,
+        publicKey,
+        'no such key can sign for this log',
+      );
+    this.#created = data;
+    const keys = [this.#signer, ...this.#keys];
+    if (this.#trusted.length === 0 || this.#trusted.some(({ text }) => keys.some((key) => key.text === text)))
+      return undefined;
+    const expected = this.#trusted.map(({ text }) => text).join(' or ');
+    return problem(
+      'data.publicKey',
+      expected,
+      publicKey,
+      'the key of this log is not the one that you trust',
+    );
+  }
+
+  #rotate(
+    { data }: Of<'SigningKeyRotated'>,
+    { logName, logId }: Of<'LogCreated'>['data'],
+    signer: VerifierKey,
+  ): Problem | undefined {
+    const { publicKey, endorsement } = data;
+    const next = keyOfLog(publicKey, logName);
+    if (!next)
+      return problem(
+        'data.publicKey',
+        `a verifier key named ${logName}`,
+        publicKey,
+        'no such key can sign for this log',
+      );
+    if (this.#history.publicKeys.includes(publicKey))
+      return problem('data.publicKey', 'a new key', publicKey, 'this key has signed before');
+    if (!isEndorsed(endorsement, { logName, logId, publicKey }, signer))
+      return problem(
+        'data.endorsement',
+        `a note signed by ${signer.text}`,
+        endorsement,
+        'the key that signed until then did not endorse this one',
+      );
+    this.#signer = next;
+    return undefined;
+  }
+}
+
+function recoveryProblem(
+  { revision, data, sections }: Of<'LogRecovered'>,
+  last: number,
+): Problem | undefined {
+  const { recovery, streams } = data;
+  if (recovery <= last)
+    return problem(
+      'data.recovery',
+      `above ${last}`,
+      recovery,
+      'the number of an earlier recovery, or below it',
+    );
+  const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
+  const all = [...streams, ...sections.studies.streams];
+  if (streams.some(isStudy) || !sections.studies.streams.every(isStudy))
+    return problem('data.streams', 'no study', streams, 'the studies belong into the sealed section');
+  if (new Set(all.map(({ stream }) => stream)).size < all.length)
+    return problem('data.streams', 'each stream once', streams, 'a stream stands there twice');
+  for (const { stream, signed } of all)
+    if (signed && signed.recovery >= recovery)
+      return problem(
+        'data.recovery',
+        `above ${signed.recovery}`,
+        recovery,
+        `what was signed of ${stream} is later`,
+      );
+  const kept = streams.find(({ stream }) => stream === 'log')?.kept;
+  if (kept !== revision)
+    return problem(
+      'data.streams',
+      `log, kept ${revision}`,
+      kept,
+      'not as many records of the log as are before it',
+    );
+  return undefined;
+}

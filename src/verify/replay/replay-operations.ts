@@ -1,0 +1,63 @@
+import type { LogEvent } from '../../../events/record.ts';
+import type { Problem } from '../report.ts';
+import type { Warnings } from '../warnings.ts';
+import { problem } from './differences.ts';
+import type { KeyHistory } from './key-history.ts';
+import type { Replay } from './replay.ts';
+
+/**
+ * The stream `operations`. Its events follow from nothing in the log, so there is nothing to decide again; but the keys
+ * that they name must have been there, those that were shown something valid, and a run ends at most once.
+ */
+export class OperationsReplay implements Replay {
+  readonly #history: KeyHistory;
+  readonly #warnings: Warnings;
+  /** Runs that have not ended, as far as is recorded: those that were killed stay here. */
+  readonly #running = new Set<string>();
+
+  constructor(history: KeyHistory, warnings: Warnings) {
+    this.#history = history;
+    this.#warnings = warnings;
+  }
+
+  take(event: LogEvent): readonly Problem[] {
+    const found = this.#judge(event);
+    return found ? [found] : [];
+  }
+
+  #judge(event: LogEvent): Problem | undefined {
+    const { actor } = event;
+    switch (event.type) {
+      case 'ServiceStarted':
+      case 'ServiceStopped':
+        if ('keyId' in actor)
+          return problem('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+        return this.#judgeRun(event.type, event.data.runId);
+      case 'RequestRefused':
+        if ('cli' in actor)
+          return problem('actor', 'a key', actor.user, 'nobody is refused at the command line');
+        return this.#history.judgeKnown(event, 'any', this.#warnings);
+      case 'EvidenceDisclosed':
+        return this.#history.judgeKnown(event, 'audit', this.#warnings) ?? this.#judgeStudy(event);
+      default:
+        throw new Error(`${event.type} does not belong into the stream operations`);
+    }
+  }
+
+  #judgeRun(type: 'ServiceStarted' | 'ServiceStopped', runId: string): Problem | undefined {
+    if (type === 'ServiceStopped') {
+      if (this.#running.delete(runId)) return undefined;
+      return problem('data.runId', 'a run that was started', runId, 'this run was not started, or has ended');
+    }
+    if (this.#running.has(runId))
+      return problem('data.runId', undefined, runId, 'this run was started before');
+    this.#running.add(runId);
+    return undefined;
+  }
+
+  #judgeStudy({ actor, data }: Extract<LogEvent, { type: 'EvidenceDisclosed' }>): Problem | undefined {
+    const limits = 'keyId' in actor ? this.#history.state.byId.get(actor.keyId)?.studies : undefined;
+    if (!limits || limits.includes(data.study)) return undefined;
+    return problem('actor.keyId', `a key for ${data.study}`, limits, 'the key is limited to other studies');
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The stream of a study: each event decided again, with the decider that the service uses, from the configuration, the
+ * participants before it and the state of the generator that the event before left behind.
+ *
+ * What is kept of the participants is their number by level and treatment, their ids, and idempotency keys: 32 to 64
+ * bytes for each, and no event.
+ */
+import type { LogEvent } from '../../../events/record.ts';
+import type { StudyCommand } from '../../study/commands.ts';
+import { decide } from '../../study/decide.ts';
+import { ForkableMap } from '../../study/forkable-map.ts';
+import { type Enrolled, evolve, type StudyState } from '../../study/state.ts';
+import type { Problem } from '../report.ts';
+import { type Difference, factDifferences } from './differences.ts';
+import { DigestSet } from './digest-set.ts';
+import { asProblems, mostTelling, type Replay } from './replay.ts';
+import { type StudyForm, undecided } from './study-form.ts';
+
+type StudyEvent = Extract<
+  LogEvent,
+  {
+    type: 'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered';
+  }
+>;
+
+/** What was before the draw, the draw, what came of it. */
+const TELLING = [
+  'data.',
+  'draw.bgStateBefore',
+  'draw.candidates',
+  'draw.selectedFactor',
+  'draw.counts',
+  'draw.balls',
+  'draw.uniform53',
+  'allocation.',
+];
+
+export class StudyReplay implements Replay {
+  readonly #form: StudyForm;
+  #state: StudyState = { status: 'unregistered' };
+  participants = 0;
+
+  constructor(form: StudyForm) {
+    this.#form = form;
+  }
+
+  take(given: LogEvent): readonly Problem[] {
+    const event = given as StudyEvent;
+    const problems = this.#problems(event);
+    if (problems.length > 0) return problems;
+    const next = evolve(this.#state, event);
+    const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
+    this.#state = isBegun ? { ...next, enrolled: new Known(), requests: new Known() } : next;
+    this.#form.take(event, (id) => this.#isEnrolled(id));
+    return [];
+  }
+
+  passed({ type }: LogEvent): void {
+    if (type === 'ParticipantRandomized') this.participants++;
+  }
+
+  #isEnrolled(id: string): boolean {
+    return this.#state.status !== 'unregistered' && this.#state.enrolled.get(id) !== undefined;
+  }
+
+  #problems(event: StudyEvent): readonly Problem[] {
+    const cannotBe = this.#form.problem(event);
+    if (cannotBe) return [cannotBe];
+    const { fact, outcome } = decide(this.#state, commandOf(event));
+    if (!fact) return [undecided(event.type, outcome.type)];
+    const differences = factDifferences(fact, event);
+    if (differences.length > 0) return differenceProblems(differences);
+    const notTheirs = this.#form.actorProblem(event);
+    return notTheirs ? [notTheirs] : [];
+  }
+}
+
+function commandOf(event: StudyEvent): StudyCommand {
+  switch (event.type) {
+    case 'StudyRegistered': {
+      const { studyId, configuration, seedSource } = event.data;
+      const seed = BigInt(event.sections.generator.seed);
+      return { type: 'register', studyId, configuration, seed, seedSource };
+    }
+    case 'ParticipantRandomized':
+      return {
+        type: 'randomize',
+        participantId: event.data.participantId,
+        levels: event.data.levels.map(({ level }) => level),
+        user: event.actor.user,
+        idempotencyKey: event.sections.request?.idempotencyKey,
+      };
+    case 'StudyPaused':
+      return { type: 'pause', reason: event.data.reason };
+    case 'StudyResumed':
+      return { type: 'resume', reason: event.data.reason };
+    case 'StudyRecovered':
+      return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
+  }
+}
+
+function differenceProblems(differences: readonly Difference[]): Problem[] {
+  const sorted = mostTelling(differences, TELLING);
+  const first = sorted[0]?.field ?? '';
+  return asProblems(
+    sorted,
+    first.startsWith('draw.bgStateBefore')
+      ? 'it does not begin with the state that the event before left: an event was changed, removed or put in before it, or this one was'
+      : 'deciding it again from the configuration and the participants before gives something else',
+  );
+}
+
+const SOMEBODY: Enrolled = { participantId: '', levels: [] };
+
+/** Which participants, or requests, there were; not what they were, which a replay has no use for. */
+class Known extends ForkableMap<string, Enrolled> {
+  readonly #keys = new DigestSet();
+
+  override get(key: string): Enrolled | undefined {
+    return this.#keys.has(key) ? SOMEBODY : undefined;
+  }
+
+  override set(key: string): void {
+    this.#keys.add(key);
+  }
+}

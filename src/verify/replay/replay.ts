@@ -1,0 +1,27 @@
+/** Deciding a stream's events again, one after the other: what every kind of stream needs for it. */
+import type { DisclosedEvent, LogEvent } from '../../../events/record.ts';
+import type { Problem } from '../report.ts';
+import { type Difference, problem } from './differences.ts';
+
+export interface Replay<E extends DisclosedEvent = LogEvent> {
+  /**
+   * Decides the event again from those before it, and takes it in when it is what was decided.
+   * @returns what is wrong with it, the most telling field first; nothing is taken in then
+   */
+  take(event: E): readonly Problem[];
+  /** Gets each event in which nothing is wrong, those of a move of the log included, which `take` does not see. */
+  passed?(event: E): void;
+}
+
+/** Sorted by which beginning in `order` a field's path has; those that have none come last. */
+export function mostTelling(differences: readonly Difference[], order: readonly string[]): Difference[] {
+  const rank = ({ field }: Difference) => {
+    const place = order.findIndex((start) => field.startsWith(start));
+    return place < 0 ? order.length : place;
+  };
+  return differences.toSorted((a, b) => rank(a) - rank(b));
+}
+
+export function asProblems(differences: readonly Difference[], why: string): Problem[] {
+  return differences.map(({ field, expected, found }) => problem(field, expected, found, why));
+}

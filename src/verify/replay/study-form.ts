@@ -1,0 +1,245 @@
+/**
+ * What can be said of a study's events without deciding them again: what the decider relies on because it was checked
+ * when the request came in, who acted, where a recovery must stand, and what is worth a remark.
+ */
+import { v5 } from 'uuid';
+import { canonicalJson, type DisclosedEvent } from '../../../events/record.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { lookAlikeForm } from '../../base/text.ts';
+import { isWeakSeed } from '../../random/weak-seed.ts';
+import type { StudyOutcome } from '../../study/commands.ts';
+import { IdPattern } from '../../study/id-pattern.ts';
+import { problemsOfId } from '../../study/participant-id.ts';
+import type { Problem } from '../report.ts';
+import type { Warnings } from '../warnings.ts';
+import { problem } from './differences.ts';
+import type { KeyHistory } from './key-history.ts';
+
+type Of<T extends DisclosedEvent['type']> = Extract<DisclosedEvent, { type: T }>;
+/** Of a section that is withheld nothing is said. */
+export type DisclosedStudyEvent = Of<
+  'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered'
+>;
+
+/** What a recovery of the log says of a study. */
+export type Recovered = Of<'StudyRecovered'>['data'];
+
+const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
+  'already-registered': 'the study is registered already',
+  'not-registered': 'no study is registered in this stream before it',
+  'already-recovered': 'its generator was begun anew for this recovery before, or for a later one',
+  'already-paused': 'the study is paused already',
+  'not-paused': 'the study is not paused',
+  duplicate: 'a participant of that id is randomized already',
+  repeated: 'its idempotency key belongs to an earlier request of the same user',
+  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
+  refused: 'the study is paused and takes no participants',
+};
+
+/** Of an event that would not have been decided. */
+export function undecided(type: DisclosedStudyEvent['type'], outcome: StudyOutcome['type']): Problem {
+  return problem('type', undefined, type, UNDECIDED[outcome] ?? 'it would not have been decided');
+}
+
+export class StudyForm {
+  readonly #keys: KeyHistory;
+  readonly #warnings: Warnings;
+  readonly #recoveredAt: ReadonlyMap<number, Recovered>;
+  #factors: readonly { readonly name: string; readonly levels: ReadonlySet<string> }[] | undefined;
+  #idPattern: IdPattern | undefined;
+  #name: string | undefined;
+  /** Ids that are not their own `lookAlikeForm`, which are few, by that form. */
+  readonly #unlike = new Map<string, string>();
+
+  /** @param recoveredAt by revision: where the log's recoveries say that the generator begins anew */
+  constructor(keys: KeyHistory, warnings: Warnings, recoveredAt: ReadonlyMap<number, Recovered>) {
+    this.#keys = keys;
+    this.#warnings = warnings;
+    this.#recoveredAt = recoveredAt;
+  }
+
+  /** As the registration says, also when it diverges. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
+  /** What is wrong with an event whatever was decided. */
+  problem(event: DisclosedStudyEvent): Problem | undefined {
+    if (event.type === 'StudyRegistered') {
+      this.#name ??= event.data.configuration.name;
+      return registrationProblem(event);
+    }
+    const recovered = recoveryProblem(event, this.#recoveredAt.get(event.revision));
+    if (recovered || event.type !== 'ParticipantRandomized') return recovered;
+    return this.#participantProblem(event.data);
+  }
+
+  actorProblem(event: DisclosedStudyEvent): Problem | undefined {
+    const { actor } = event;
+    const isRandomized = event.type === 'ParticipantRandomized';
+    if ('cli' in actor)
+      return isRandomized
+        ? problem('actor', 'an API key', actor, 'nobody randomizes from the command line')
+        : undefined;
+    if (!isRandomized)
+      return problem('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+    return this.#keys.judge(event, { study: this.name ?? '', levels: event.data.levels }, this.#warnings);
+  }
+
+  /**
+   * Takes in an event in which nothing is wrong, and remarks on it.
+   * @param isKnown whether there was a participant of that id
+   */
+  take(event: DisclosedStudyEvent, isKnown: (id: string) => boolean): void {
+    if (event.type === 'StudyRegistered') this.#begin(event);
+    if (event.type === 'ParticipantRandomized') this.#compareId(event);
+    if (event.type === 'StudyRecovered') this.#tellOfRecovery(event);
+    if (event.type === 'ParticipantRandomized') this.#tellOfLookAlike(event, isKnown);
+  }
+
+  /** Such ids were taken before, and still are from logs of that time. */
+  #tellOfLookAlike({ data, revision }: Of<'ParticipantRandomized'>, isKnown: (id: string) => boolean): void {
+    const { participantId: id } = data;
+    const form = lookAlikeForm(id);
+    const earlier = this.#unlike.get(form) ?? (form !== id && isKnown(form) ? form : undefined);
+    if (form !== id) this.#unlike.set(form, id);
+    if (earlier !== undefined)
+      this.#warnings.add(
+        'look-alike-ids',
+        `participant ${JSON.stringify(id)} looks like participant ${JSON.stringify(earlier)}: it may be one person who was randomized twice`,
+        revision,
+      );
+  }
+
+  #participantProblem({ participantId, levels }: Of<'ParticipantRandomized'>['data']): Problem | undefined {
+    const factors = this.#factors;
+    if (!factors) return undefined;
+    if (levels.length !== factors.length)
+      return problem('data.levels', `${factors.length} levels`, levels.length, 'one of each factor');
+    for (const [i, { factor, level }] of levels.entries()) {
+      const known = factors[i];
+      if (factor !== known?.name)
+        return problem(`data.levels[${i}].factor`, known?.name, factor, 'not as the configuration has it');
+      if (!known.levels.has(level))
+        return problem(
+          `data.levels[${i}].level`,
+          [...known.levels],
+          level,
+          'no such level in the configuration',
+        );
+    }
+    const [unfit] = problemsOfId(participantId);
+    if (unfit !== undefined)
+      return problem('data.participantId', 'an id that the service takes', participantId, unfit);
+    if (this.#idPattern?.isLinear && !this.#idPattern.matches(participantId))
+      return problem('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
+    return undefined;
+  }
+
+  #begin({ data, revision }: Of<'StudyRegistered'>): void {
+    const { factors, idPattern } = data.configuration;
+    this.#factors = factors.map(({ name, levels }) => ({ name, levels: new Set(levels) }));
+    if (idPattern !== undefined) this.#idPattern = new IdPattern(idPattern);
+    if (data.seedWeak)
+      this.#warnings.add(
+        'weak-seed',
+        'the seed is below 2^96: it can be found by search from published allocations',
+        revision,
+      );
+  }
+
+  /** With a pattern whose verdict can differ from one engine, or machine, to the next: a remark, never a failure. */
+  #compareId({ data, revision }: Of<'ParticipantRandomized'>): void {
+    if (!this.#idPattern || this.#idPattern.isLinear) return;
+    const matches = this.#idPattern.matches(data.participantId);
+    if (matches) return;
+    const verdict =
+      matches === undefined
+        ? 'the id could not be compared with the idPattern in time, nor were those after it'
+        : 'the id does not match the idPattern, as the engine of this program reads it';
+    this.#warnings.add(
+      matches === undefined ? 'id-not-compared' : 'id-not-matching',
+      `${verdict}; new studies cannot have this pattern, because others read it otherwise`,
+      revision,
+    );
+    // The next one would take as long.
+    if (matches === undefined) this.#idPattern = undefined;
+  }
+
+  #tellOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
+    const { recovery, kept, signed } = data;
+    const lost =
+      signed && signed.size > kept
+        ? `at least ${signed.size - kept} records behind the first ${kept} were lost`
+        : `no lost record is known, but there can have been some behind the first ${kept}`;
+    this.#warnings.add(
+      'recovered',
+      `recovery ${recovery} of the log: ${lost}; from here on the generator runs from another seed; that it was drawn, and not chosen, cannot be seen`,
+      revision,
+    );
+    if (sections.generator && isWeakSeed(BigInt(sections.generator.seed)))
+      this.#warnings.add(
+        'weak-seed',
+        'the seed of a recovery is below 2^96, which hardly ever comes of drawing 128 bits',
+        revision,
+      );
+  }
+}
+
+/** Where a recovery of the log says so, and nowhere else, the generator begins anew, as it says. */
+function recoveryProblem(
+  event: Exclude<DisclosedStudyEvent, Of<'StudyRegistered'>>,
+  expected: Recovered | undefined,
+): Problem | undefined {
+  if (event.type !== 'StudyRecovered')
+    return expected
+      ? problem(
+          'type',
+          'StudyRecovered',
+          event.type,
+          `recovery ${expected.recovery} of the log kept ${expected.kept} records: behind them the generator must begin anew before anything else`,
+        )
+      : undefined;
+  if (!expected)
+    return problem(
+      'type',
+      undefined,
+      event.type,
+      'no recovery of the log says that the generator begins anew here',
+    );
+  const { data, sections } = event;
+  if (canonicalJson(data) !== canonicalJson(expected))
+    return problem('data', expected, data, 'not what the recovery of the log says of this study');
+  if (sections.generator && !has128Bits(sections.generator))
+    return problem('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
+  return undefined;
+}
+
+/** A study's name makes its id, and its id its stream; what is listed twice could be read in two ways. */
+function registrationProblem({ data, log, stream, sections }: Of<'StudyRegistered'>): Problem | undefined {
+  const { studyId, configuration, seedSource } = data;
+  const expected = v5(configuration.name, log);
+  if (studyId !== expected) return problem('data.studyId', expected, studyId, "not that of the study's name");
+  if (stream !== `study-${expected}`)
+    return problem('stream', `study-${expected}`, stream, "not that of the study's name");
+  if (seedSource === 'drawn' && sections.generator && !has128Bits(sections.generator))
+    return problem('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
+  return configurationProblem(configuration);
+}
+
+function has128Bits({ seed }: { readonly seed: string }): boolean {
+  return BigInt(seed) >> 128n === 0n;
+}
+
+function configurationProblem({ treatments, factors }: StudyConfiguration): Problem | undefined {
+  const where = 'data.configuration';
+  const lists: [string, readonly string[]][] = [
+    [`${where}.treatments`, treatments],
+    [`${where}.factors`, factors.map(({ name }) => name)],
+    ...factors.map(({ levels }, i): [string, string[]] => [`${where}.factors[${i}].levels`, levels]),
+  ];
+  for (const [field, names] of lists)
+    if (new Set(names).size < names.length)
+      return problem(field, 'names that differ', names, 'a name stands there twice');
+  return undefined;
+}

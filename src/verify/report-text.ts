@@ -1,0 +1,191 @@
+/** The report for people. It says what was seen, and what that is worth, and never more. */
+import { onOneLine } from '../base/text.ts';
+import { count, evidenceLines } from './evidence-text.ts';
+import type { BundleReport, Divergence, Report, StreamReport, UnusedCheckpoint } from './report.ts';
+
+export function reportText(report: Report): string {
+  const { log, streams, unusedCheckpoints } = report;
+  const lines = [
+    log
+      ? `log ${log.name} (${log.id})`
+      : 'log: its first record cannot be read, so it does not say which log it is',
+    ...(log ? [`  signing key ${log.publicKey}`] : []),
+    ...(log?.laterKeys ?? []).map((key) => `  later key   ${key}`),
+    ...trust(report),
+    ...(log?.recoveries ?? []).map(
+      ({ recovery, at, reason }) =>
+        `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
+    ),
+    ...storeLines(report),
+    ...(report.bundle ? ['', ...bundleLines(report.bundle)] : []),
+    ...streams.flatMap((stream) => ['', ...streamLines(stream, report)]),
+    ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
+    ...studyLines(report),
+    '',
+    ...verdict(report),
+  ];
+  return lines.map(onOneLine).join('\n');
+}
+
+function trust({ trusted, untrustedKey }: Report): string[] {
+  if (trusted.length === 0)
+    return ['  no trusted key was given (--trust): checkpoints are checked under that key'];
+  return untrustedKey
+    ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
+    : ['  as you trust it'];
+}
+
+function storeLines({ store, lastCheckpoints }: Report): string[] {
+  const problems = (store?.problems ?? []).map(
+    (what) => `  FAILED: the database is not as this program makes it: ${what}`,
+  );
+  const warnings = (store?.warnings ?? []).map((what) => `  warning: ${what} in the database`);
+  if (!lastCheckpoints) return [...problems, ...warnings];
+  const { file, agree } = lastCheckpoints;
+  const noted = agree
+    ? `  ${file}, where this log noted what it signed last, agrees; it is the operator's, so it proves nothing`
+    : `  FAILED: ${file}, where this log noted what it signed last, says otherwise: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
+  return [...problems, ...warnings, noted];
+}
+
+function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
+  const where = bundle ? 'this bundle is of another study' : 'this log does not have it';
+  const missing =
+    missingStudyId === undefined
+      ? []
+      : ['', `FAILED: the study ${missingStudyId} was to be found, and ${where}`];
+  if (!othersOnly) return missing;
+  const origins = othersOnly.slice(0, LISTED).map(({ origin, checkpoints }) => `${origin} (${checkpoints})`);
+  const more = othersOnly.length > LISTED ? [`${othersOnly.length - LISTED} more`] : [];
+  return [
+    ...missing,
+    '',
+    `FAILED: none of the given checkpoints is of ${bundle ? 'this study' : 'the studies that were verified'}; they are of ${[...origins, ...more].join(', ')}`,
+    '  Either they were kept of something else, or another study or log was put in the place of theirs.',
+  ];
+}
+
+function bundleLines({ content, notReplayed, notKnown, files }: BundleReport): string[] {
+  return [
+    `bundle, content ${content}: ${files.length > 0 ? 'FAILED' : 'its files are those that its manifest lists'}`,
+    ...files.map(({ path, why }) => `  FAILED: ${path} ${why}`),
+    ...(notReplayed === undefined ? [] : [`  the draws were NOT REPLAYED: ${notReplayed}`]),
+    ...notKnown.map((what) => `  not known: ${what}`),
+  ];
+}
+
+function streamLines(
+  { stream, study, sound, divergence, evidence, ...report }: StreamReport,
+  { trusted, bundle }: Report,
+): string[] {
+  const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
+  const { records, participants, withheld } = report;
+  const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
+  const counted = participants === undefined ? '' : `, ${count(participants, 'participant')}${done}`;
+  const hidden =
+    withheld === undefined ? '' : `, ${withheld} of them withheld: their place is known, and nothing else`;
+  return [
+    `${name}: ${sound ? 'sound' : 'FAILED'}`,
+    `  ${count(records, 'record')}${hidden}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
+    ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
+    ...report.warnings.map(({ text, count: times, revision }) => {
+      const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
+      return `  warning${where}: ${text}${times > 1 ? ` (and ${times - 1} times more)` : ''}`;
+    }),
+  ];
+}
+
+function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {
+  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
+  const also = alsoDiffer.length > 0 ? [`    also    ${alsoDiffer.join(', ')}`] : [];
+  const says = [
+    ...(type === undefined ? [] : [type]),
+    ...(participant === undefined ? [] : [`participant ${JSON.stringify(participant)}`]),
+    ...(id === undefined ? [] : [`event ${id}`]),
+  ];
+  return [
+    `  FIRST DIVERGENCE at ${stream}/${revision}${says.length > 0 ? `: ${says.join(', ')}` : ''}`,
+    `    ${why}`,
+    `    field    ${field}`,
+    `    expected ${expected}`,
+    `    found    ${found}`,
+    ...also,
+    `    ${count(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
+  ];
+}
+
+/** Checkpoints listed one by one, of each kind. */
+const LISTED = 5;
+
+const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
+  forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
+  'not-trusted': 'NOT SIGNED by any trusted key, so it proves nothing',
+  'other-log': 'of ANOTHER LOG',
+  'other-recovery': 'of A RECOVERY that this log does not record',
+  'declared-loss':
+    'DECLARED LOSS: of a stream that a recovery declares lost as a whole, and that was not begun again',
+  'no-such-stream':
+    'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
+  'not-asked-for': 'of a stream that was not to be verified',
+};
+
+function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
+  return Object.entries(UNUSED).flatMap(([because, why]) => {
+    const these = unused.filter((one) => one.because === because);
+    const [first] = these;
+    if (!first) return [];
+    const listed = these
+      .slice(0, LISTED)
+      .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
+    const more = these.length > LISTED ? [`  and ${these.length - LISTED} more`] : [];
+    return [`${count(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
+  });
+}
+
+function verdict(report: Report): string[] {
+  return report.ok ? [...worth(report), '', result(report)] : ['FAILED'];
+}
+
+/** The last word, for a reader who has to know whether there is something to be done. */
+function result({ streams, selfConsistentOnly, bundle }: Report): string {
+  const records = streams.reduce((sum, stream) => sum + stream.records, 0);
+  const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
+  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle tells';
+  const worthIt = selfConsistentOnly
+    ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
+    : '';
+  const look = warnings > 0 ? ` Above: ${count(warnings, 'warning')}, to be looked at.` : '';
+  return `RESULT: no fault was found in ${count(records, 'record')} of ${count(streams.length, 'stream')}${far}.${worthIt}${look}`;
+}
+
+/** What is proven by a verification that found no fault. */
+function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
+  const isReplayed = bundle?.notReplayed === undefined;
+  const follows = isReplayed
+    ? 'every event follows from those before it'
+    : 'the draws were NOT REPLAYED, and the rest is what it should be as far as this bundle tells it';
+  const agrees = isReplayed ? 'the history agrees with itself' : 'the records agree with one another';
+  if (selfConsistentOnly)
+    return [
+      `SELF-CONSISTENT ONLY: ${follows}, but nothing from outside vouches for ${isReplayed ? 'them' : 'it'}.`,
+      whyNotMore(trusted.length > 0, streams),
+    ];
+  return streams.some(({ evidence }) => evidence.uncovered)
+    ? [
+        `OK as far as the ${bundle ? 'given checkpoints' : 'checkpoints'} reach${isReplayed ? '' : `: ${follows}`}; beyond them ${agrees}, which a rewritten one would too`,
+      ]
+    : [`OK: ${follows}, and every revision is covered by a checkpoint`];
+}
+
+function whyNotMore(isTrusting: boolean, streams: Report['streams']): string {
+  if (!isTrusting)
+    return 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)';
+  const isSigned = streams.some(
+    ({ evidence: { cameAlong, lastSigned } }) =>
+      (cameAlong?.matchingSize ?? 0) > 0 || (lastSigned?.matchingSize ?? 0) > 0,
+  );
+  return isSigned
+    ? 'SIGNED, AND NO MORE: a trusted key signed these records, perhaps today: whoever has that key can have rewritten them before (hint: --checkpoint with receipts kept elsewhere)'
+    : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)';
+}

@@ -1,0 +1,225 @@
+/** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
+import type { MoveFact } from '../../events/move.ts';
+import type { DisclosedEvent } from '../../events/record.ts';
+import {
+  isMoveEvent,
+  type Movement,
+  movementAfter,
+  NEVER_MOVED,
+  outOfPlace,
+} from '../../projections/movement.ts';
+import { type Decode, nameOf } from './decoding.ts';
+import { timeProblem } from './event-time.ts';
+import type { SignedCheckpoint } from './evidence.ts';
+import { problem } from './replay/differences.ts';
+import { DigestSet } from './replay/digest-set.ts';
+import type { Replay } from './replay/replay.ts';
+import type { Divergence, LostCheckpoint, Problem, StreamReport } from './report.ts';
+import type { Sealing } from './sealing.ts';
+import type { SourceRecord } from './source.ts';
+import { StreamTree } from './stream-tree.ts';
+import type { Warnings } from './warnings.ts';
+
+/** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
+const CLOCKS_DIFFER_MS = 1000;
+
+export class StreamAudit<E extends DisclosedEvent> {
+  readonly #stream: string;
+  readonly #logId: string | undefined;
+  readonly #decode: Decode<E>;
+  readonly #replay: Replay<E>;
+  readonly #warnings: Warnings;
+  readonly #tree: StreamTree;
+  readonly #lost: readonly LostCheckpoint[];
+  readonly #ids = new DigestSet('uuid');
+  #records = 0;
+  /** Records before the first that diverges. */
+  #passed = 0;
+  #withheld = 0;
+  #divergence: Divergence | undefined;
+  #lastAt: string | undefined;
+  #movement: Movement = NEVER_MOVED;
+  readonly #moves: ReadonlySet<string> | undefined;
+  readonly #sealing: Sealing;
+
+  /** @param logId undefined when the log does not tell its id: then a record may name any */
+  constructor(parts: {
+    stream: string;
+    logId: string | undefined;
+    decode: Decode<E>;
+    replay: Replay<E>;
+    warnings: Warnings;
+    checkpoints: readonly SignedCheckpoint[];
+    lost: readonly LostCheckpoint[];
+    /** What `log` says of moves, as `moveName` has it; undefined: of `log` itself. */
+    moves: ReadonlySet<string> | undefined;
+    /** Of all streams alike. */
+    sealing: Sealing;
+  }) {
+    this.#stream = parts.stream;
+    this.#logId = parts.logId;
+    this.#decode = parts.decode;
+    this.#replay = parts.replay;
+    this.#warnings = parts.warnings;
+    this.#tree = new StreamTree(parts.checkpoints);
+    this.#lost = parts.lost;
+    this.#moves = parts.moves;
+    this.#sealing = parts.sealing;
+  }
+
+  /** Revision of the first record that diverges. */
+  get divergesAt(): number | undefined {
+    return this.#divergence?.revision;
+  }
+
+  /** How many there were so far. */
+  get records(): number {
+    return this.#records;
+  }
+
+  /** Those of which the source tells nothing but their place. */
+  get withheld(): number {
+    return this.#withheld;
+  }
+
+  take(stored: SourceRecord): void {
+    const expected = this.#records++;
+    if (stored.revision !== expected) {
+      // Behind a gap there is nothing to go by: neither a tree that could have been signed, nor a state to decide from.
+      this.#tree.break();
+      this.#diverge(stored, [gap(expected, stored.revision)]);
+      return;
+    }
+    if (stored.isWithheld) {
+      this.#tree.append(stored.leaf);
+      this.#withheld++;
+      if (!this.#divergence) this.#passed++;
+      return;
+    }
+    const decoded = this.#decode(stored);
+    this.#tree.append(decoded.leaf);
+    if (this.#divergence) return;
+    const problems =
+      'problem' in decoded ? [decoded.problem] : this.#judge(decoded.event, decoded.withheldSeals);
+    if (problems.length > 0) this.#diverge(stored, problems);
+    else this.#passed++;
+  }
+
+  /** The source can give no further record. @param why with what to do */
+  breakOff(why: string): void {
+    this.#tree.break();
+    this.#divergence ??= {
+      revision: this.#records,
+      alsoDiffer: [],
+      ...problem('revision', this.#records, undefined, why),
+    };
+  }
+
+  /** @param more what is known of the stream besides */
+  finish(more: { readonly study?: string | undefined; readonly participants?: number }): StreamReport {
+    if (this.#records === 0) {
+      const none = problem('revision', 0, undefined, 'the stream has no record');
+      this.#divergence ??= { revision: 0, alsoDiffer: [], ...none };
+    }
+    const evidence = { ...this.#tree.finish(this.#records), lost: this.#lost };
+    if (this.#tree.twoHistoriesSigned)
+      this.#warnings.add(
+        'two-histories-signed',
+        'the given checkpoints contradict one another: the signing key has signed two histories of this stream',
+      );
+    this.#tellOfMove();
+    const root = this.#tree.root();
+    return {
+      stream: this.#stream,
+      ...(more.study !== undefined && { study: more.study }),
+      sound: this.#divergence === undefined && evidence.failing === 0 && this.#lost.length === 0,
+      records: this.#records,
+      ...(more.participants !== undefined && { participants: more.participants }),
+      ...(root !== undefined && { root }),
+      ...(this.#divergence && { divergence: this.#divergence }),
+      notReplayed: this.#records - this.#passed,
+      ...(this.#withheld > 0 && { withheld: this.#withheld }),
+      evidence,
+      warnings: this.#warnings.list(),
+    };
+  }
+
+  #judge(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Problem[] {
+    if (this.#logId !== undefined && event.log !== this.#logId)
+      return [problem('log', this.#logId, event.log, 'the record belongs to another log')];
+    if (this.#ids.has(event.id))
+      return [problem('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
+    this.#ids.add(event.id);
+    let problems: readonly Problem[];
+    try {
+      problems = this.#judgeMove(event) ?? this.#replay.take(event);
+    } catch (error) {
+      // A decider refuses what it was never meant to see: a state that no generator has, an urn without end.
+      const why = `it cannot be decided again: ${(error as Error).message}`;
+      return [problem('data', 'what can be decided again', event.type, why)];
+    }
+    if (problems.length > 0) return problems;
+    const unsalted = this.#sealing.problem(event.sections, withheldSeals);
+    if (unsalted) return [unsalted];
+    this.#replay.passed?.(event);
+    this.#watchClock(event);
+    return [];
+  }
+
+  /** Undefined: the move of the log is not what this event is about, and it may stand here. */
+  #judgeMove(event: E): readonly Problem[] | undefined {
+    const wrong = outOfPlace(this.#movement, event);
+    if (wrong) return [problem(wrong.field, wrong.expected, wrong.found, wrong.why)];
+    if (!isMoveEvent(event)) return undefined;
+    const { actor, type, data } = event;
+    if (!('cli' in actor))
+      return [problem('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
+    if (this.#moves && !this.#moves.has(moveName(event)))
+      return [problem('data.move', `a move of which log has ${type}`, data.move, 'log says nothing of it')];
+    this.#movement = movementAfter(this.#movement, event);
+    return [];
+  }
+
+  /** Of `log`, which says it of all streams: what somebody reads here is not the last word. */
+  #tellOfMove(): void {
+    if (this.#moves || this.#movement.status === 'open' || this.#divergence) return;
+    this.#warnings.add(
+      'moved',
+      this.#movement.status === 'dead'
+        ? 'this copy of the log was given up: the log goes on where it was copied from'
+        : `the log was moved to ${this.#movement.to}: where that move has arrived, it goes on there`,
+      this.#records - 1,
+    );
+  }
+
+  #watchClock({ id, at, revision }: DisclosedEvent): void {
+    const otherTime = timeProblem(id, at);
+    if (otherTime !== undefined) this.#warnings.add('id-of-another-time', otherTime, revision);
+    const before = this.#lastAt;
+    this.#lastAt = at;
+    // Most are not; and these texts sort as the times do.
+    if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
+      this.#warnings.add('clock-stepped-back', `the clock stepped back from ${before} to ${at}`, revision);
+  }
+
+  #diverge(stored: SourceRecord, problems: readonly Problem[]): void {
+    const [first, ...others] = problems;
+    if (this.#divergence || !first) return;
+    this.#divergence = { ...nameOf(stored), ...first, alsoDiffer: others.map(({ field }) => field) };
+  }
+}
+
+/** Each stream is moved as `log` is, which is so first. */
+export function moveName({ type, data }: Extract<DisclosedEvent, MoveFact>): string {
+  return `${type} ${data.move}`;
+}
+
+function gap(expected: number, found: number): Problem {
+  if (!Number.isSafeInteger(found) || found < 0)
+    return problem('revision', expected, found, 'no record can have this revision');
+  if (found < expected)
+    return problem('revision', expected, found, 'a record stands there twice, or was put in');
+  const missing =
+    found - 1 === expected ? `revision ${expected} is` : `revisions ${expected} to ${found - 1} are`;
+  return problem('revision', expected, found, `${missing} missing`);
+}

@@ -1,0 +1,64 @@
+/** Verifying a bundle: its records as those of a database, as far as it tells them, and its files beside. */
+
+import type { Content } from '../../events/content.ts';
+import { BundleFiles } from '../bundle/bundle-files.ts';
+import { BundleSource } from './bundle-source.ts';
+import type { Report } from './report.ts';
+import { type Verification, verifyLog } from './verify.ts';
+
+export interface BundleVerification extends Omit<Verification, 'source' | 'studies'> {
+  readonly file: string;
+}
+
+const NOT_REPLAYED: Partial<Record<Content, string>> = {
+  open: 'the content is open: the treatments are there, the states of the generator are not, so how the draws came about is not checked',
+  blinded:
+    'the content is blinded: neither treatments nor states of the generator are there, so neither who got what nor how it came about is checked',
+};
+
+/** @throws BundleError for a file that is no bundle, or that cannot be read to its end */
+export async function verifyBundle({ file, ...verification }: BundleVerification): Promise<Report> {
+  const started = performance.now();
+  const files = await BundleFiles.open(file);
+  try {
+    const source = new BundleSource(files);
+    const cameAlong = (await source.checkpoints()).map((one) => ({ ...one, from: 'bundle' as const }));
+    const report = await verifyLog({
+      ...verification,
+      source,
+      // What was kept counts as kept, also when it came along as well.
+      checkpoints: [...verification.checkpoints, ...cameAlong],
+    });
+    const problems = await source.problems();
+    const notReplayed = NOT_REPLAYED[source.content];
+    return {
+      ...report,
+      ok: report.ok && problems.length === 0,
+      bundle: {
+        content: source.content,
+        ...(notReplayed !== undefined && { notReplayed }),
+        notKnown: notKnown(report),
+        files: problems,
+      },
+      seconds: (performance.now() - started) / 1000,
+    };
+  } finally {
+    files.close();
+  }
+}
+
+function notKnown({ streams, log }: Report): string[] {
+  const withheld = streams.reduce((sum, stream) => sum + (stream.withheld ?? 0), 0);
+  return [
+    ...(withheld > 0
+      ? [
+          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: whether a key that the study used was revoked there is not known`,
+        ]
+      : []),
+    ...(log && log.recoveries.length > 0
+      ? [
+          'what the recoveries of the log say of the study is withheld: where its generator began anew is taken from its own records, and one that is missing goes unnoticed',
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { lookAlikeForm, lookAlikeProblem, onOneLine, printable } from '../../../src/base/text.ts';
+
+describe('what cannot be told from something else by looking at it', () => {
+  it.each([
+    ['001\u200b', 'U+200B, which nobody sees'],
+    ['0\u00ad01', 'U+00AD, which nobody sees'],
+    ['\u202e100', 'U+202E, which nobody sees'],
+    ['001\u3164', 'U+3164, which nobody sees'],
+    ['001\ufe0f', 'U+FE0F, which nobody sees'],
+    ['001\u{e0031}', 'U+E0031, which nobody sees'],
+    ['0\u00a01', 'U+00A0, a space other than the common one'],
+    ['0\u30001', 'U+3000, a space other than the common one'],
+    ['0\u20281', 'U+2028, a space other than the common one'],
+    ['0\u28001', 'U+2800, a space other than the common one'],
+    ['\ue000', 'U+E000, which has no meaning that all agree on'],
+    ['\u{10fffd}', 'U+10FFFD, which has no meaning'],
+    ['\u0378', 'U+0378, which has no meaning'],
+    ['\uffff', 'U+FFFF, which has no meaning'],
+    ['M\ufffdller', 'U+FFFD, which stands for text that was lost'],
+    ['Mu\u0308ller', 'U+0308, which Unicode also writes in another way'],
+    ['\u212b', 'U+212B, which Unicode also writes in another way'],
+    ['\u1112\u1161', 'U+1112, which Unicode also writes in another way'],
+    ['q\u0307\u0323', 'U+0307, which Unicode also writes in another way'],
+  ])('%j is named by its code point', (text, problem) => {
+    expect(lookAlikeProblem(text)).toContain(`contains ${problem}`);
+  });
+
+  it.each([
+    '',
+    '001',
+    'a b',
+    '001-0001',
+    'Müller',
+    'Größe – 尺寸 😀',
+    '≥ 2 (a+b)',
+    'नमस्ते',
+    '하',
+    'q\u0323\u0307',
+  ])('%j is fit', (text) => {
+    expect(lookAlikeProblem(text)).toBeUndefined();
+  });
+});
+
+describe('texts that look alike have one form', () => {
+  it.each([
+    ['001', '001\u200b'],
+    ['001', '\u202e001\u202c'],
+    ['001', '００１'],
+    ['a b', 'a\u00a0b'],
+    ['é', 'e\u0301'],
+    ['é', 'e\u200d\u0301'],
+    ['001', '0\u2800\ue00001'],
+    ['001', '0\ufffd01'],
+  ])('%j and %j', (one, other) => {
+    expect(lookAlikeForm(other)).toBe(lookAlikeForm(one));
+  });
+
+  it.each([
+    ['001', '0010'],
+    ['001', '00 1'],
+    ['a', 'A'],
+    ['e', 'é'],
+  ])('but not %j and %j', (one, other) => {
+    expect(lookAlikeForm(other)).not.toBe(lookAlikeForm(one));
+  });
+
+  it('which is its own form', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const form = lookAlikeForm(text);
+        expect(lookAlikeForm(form)).toBe(form);
+      }),
+    );
+  });
+});
+
+describe('text for a terminal', () => {
+  it('shows what a terminal would obey, or not show', () => {
+    expect(printable('a\u001b[2Jb\u009b\u007f\r\t\n001\u200b\u202e')).toBe(
+      'a\\u001b[2Jb\\u009b\\u007f\\u000d\\u0009\n001\\u200b\\u202e',
+    );
+    expect(printable('a\u{e0031}b\u2028')).toBe('a\\udb40\\udc31b\\u2028');
+    expect(onOneLine('left\n\u001b[2Jthe trial\u200b')).toBe('left  [2Jthe trial\\u200b');
+  });
+
+  it('leaves alone what people read', () => {
+    const text = 'Größe – 尺寸 😀 “é”\nsecond line';
+    expect(printable(text)).toBe(text);
+  });
+
+  it('is printable, and JSON is the same JSON afterwards', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(printable(text)).not.toMatch(/(?!\n)\p{Cc}|[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u);
+        expect(JSON.parse(printable(JSON.stringify({ text })))).toEqual({ text });
+      }),
+    );
+  });
+});

@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import { decodeRecord, RecordError } from '../../../events/record.ts';
+import { type Explanation, explain, type RandomizedEvent } from '../../../src/explain/explain.ts';
+import { decide } from '../../../src/study/decide.ts';
+import { evolve, type RegisteredState, type StudyState, studyState } from '../../../src/study/state.ts';
+import { compareRationals, exactImbalance } from '../../support/exact.ts';
+import { event, REGISTER, randomize, randomized, registered } from '../../support/facts.ts';
+import { frozenSample } from '../../support/samples.ts';
+import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
+
+function isRegistered(state: StudyState): asserts state is RegisteredState {
+  if (state.status === 'unregistered') throw new Error('the study is not registered');
+}
+
+/** The study of the frozen samples before its first participant, and that participant's event. */
+function sample(): { before: RegisteredState; event: RandomizedEvent } {
+  const first = decodeRecord(frozenSample('StudyRegistered@1'));
+  const before = evolve(studyState.initial(), first);
+  isRegistered(before);
+  return { before, event: decodeRecord(frozenSample('ParticipantRandomized@1')) as RandomizedEvent };
+}
+
+/** Every participant of a history, decided again, with what is explained of it before it is folded in. */
+function explanations({ configuration, seed, participants }: ReferenceHistory): Explanation[] {
+  let state = studyState.initial();
+  const take = (command: Parameters<typeof decide>[1], revision: number) => {
+    const { fact } = decide(state, command);
+    if (!fact) throw new Error('nothing was decided');
+    const happened = event(fact, revision);
+    const before = state;
+    const explained =
+      happened.type === 'ParticipantRandomized' && before.status !== 'unregistered'
+        ? [explain(before, happened)]
+        : [];
+    state = evolve(state, happened);
+    return explained;
+  };
+  take({ ...REGISTER, configuration, seed, seedSource: 'configured' }, 0);
+  return participants.flatMap(({ levelIndexes }, i) => {
+    const levels = configuration.factors.map((factor, f) => factor.levels[levelIndexes[f] ?? -1] ?? '');
+    return take(randomize(`${i}`, { levels }), i + 1);
+  });
+}
+
+describe('the frozen sample is explained', () => {
+  const { before, event: first } = sample();
+
+  it('number by number', () => {
+    const urn = { counts: [0, 0, 0], balls: [1, 1, 1], imbalance: 0, candidate: true };
+    expect(explain(before, first)).toEqual({
+      study: 'CHS JCOIN',
+      onBehalfOf: 'Dr. Müller',
+      participantId: '001-0001',
+      revision: 1,
+      at: '2026-02-21T08:15:44.120Z',
+      user: 'site-11',
+      earlierParticipants: 0,
+      D: 'chisquare',
+      w: 1,
+      alpha: 0,
+      beta: 1,
+      treatments: ['MART', 'RMC-Q', 'RMC-A'],
+      urns: [
+        { factor: 'sex', level: 'Female', ...urn, selected: true },
+        { factor: 'local_site', level: '11-Cook County – Chicago', ...urn, selected: false },
+        { factor: '10', level: 'new', ...urn, selected: false },
+        { factor: '9', level: '≤ 1 year', ...urn, selected: false },
+      ],
+      candidates: ['10', '9', 'local_site', 'sex'],
+      missedByRounding: [],
+      lot: { below: 4, result: 3 },
+      selectedFactor: 'sex',
+      uniform53: 469233380723001,
+      uniform: 469233380723001 / 2 ** 53,
+      probabilities: [1 / 3, 1 / 3, 1 / 3],
+      cumulative: [1 / 3, 2 / 3, 1],
+      treatment: 'MART',
+      bgStateBefore: {
+        bit_generator: 'PCG64',
+        has_uint32: 0,
+        state: {
+          inc: '16456292381734637728927264204220755567',
+          state: '46589044076700962482701453278850284970',
+        },
+        uinteger: 0,
+      },
+      bgStateAfter: {
+        bit_generator: 'PCG64',
+        has_uint32: 1,
+        state: {
+          inc: '16456292381734637728927264204220755567',
+          state: '176901181998510727776765893136874373876',
+        },
+        uinteger: 615364793,
+      },
+      differences: [],
+    });
+  });
+
+  it('without changing the state, again and again the same', () => {
+    const once = explain(before, first);
+    expect(explain(before, first)).toEqual(once);
+    expect(sample().before).toEqual(before);
+  });
+});
+
+describe('the histories of the reference implementation are explained', () => {
+  const histories = referenceHistories();
+
+  it.each(histories.map((history) => ({ name: history.configuration.name, ...history })))(
+    'participant by participant: $name',
+    (history) => {
+      const { configuration, participants } = history;
+      const explained = explanations(history);
+      expect(explained).toHaveLength(participants.length);
+      explained.forEach((explanation, i) => {
+        const { urns, candidates, lot, uniform53, uniform, cumulative, treatment } = explanation;
+        const expected = participants[i];
+        expect(treatment).toBe(expected?.treatment);
+        expect(explanation.bgStateAfter).toEqual(expected?.bgStateAfter);
+        expect(explanation.differences).toEqual([]);
+        expect(explanation.earlierParticipants).toBe(i);
+
+        const largest = Math.max(...urns.map(({ imbalance }) => imbalance));
+        const most = urns.filter(({ imbalance }) => imbalance === largest).map(({ factor }) => factor);
+        expect(candidates.toSorted()).toEqual(most.toSorted());
+        expect(urns.filter(({ candidate }) => candidate).map(({ factor }) => factor)).toEqual(most);
+        expect(lot?.below ?? 1).toBe(candidates.length);
+        expect(explanation.selectedFactor).toBe(candidates[lot?.result ?? 0]);
+        expect(urns.filter(({ selected }) => selected).map(({ factor }) => factor)).toEqual([
+          explanation.selectedFactor,
+        ]);
+
+        expect(uniform * 2 ** 53).toBe(uniform53);
+        const arm = configuration.treatments.indexOf(treatment);
+        expect(cumulative[arm]).toBeGreaterThan(uniform);
+        expect(cumulative[arm - 1] ?? 0).toBeLessThanOrEqual(uniform);
+        expect(cumulative.at(-1)).toBe(1);
+      });
+    },
+  );
+
+  it('and the known hazard is named each of the 14 times that it shows', () => {
+    const shown = histories.flatMap(explanations);
+    const hit = shown.filter(({ missedByRounding }) => missedByRounding.length > 0);
+    expect(hit).toHaveLength(14);
+    for (const { D, urns, missedByRounding, candidates } of shown) {
+      const selected = urns.find((urn) => urn.selected)?.balls ?? [];
+      const equal = urns.filter(
+        ({ balls }) => compareRationals(exactImbalance(D, balls), exactImbalance(D, selected)) === 0,
+      );
+      expect(missedByRounding).toEqual(
+        equal.map(({ factor }) => factor).filter((factor) => !candidates.includes(factor)),
+      );
+    }
+  });
+});
+
+describe('a record that says otherwise is reported', () => {
+  const { before, event: first } = sample();
+  const { draw, allocation } = first.sections;
+  const withDraw = (changed: Partial<typeof draw>): RandomizedEvent => ({
+    ...first,
+    sections: { ...first.sections, draw: { ...draw, ...changed } },
+  });
+  const other = { ...draw.bgStateAfter, uinteger: 7 };
+
+  it.each<[string, RandomizedEvent, string, string]>([
+    [
+      'treatment',
+      { ...first, sections: { ...first.sections, allocation: { ...allocation, treatment: 'RMC-A' } } },
+      '"RMC-A"',
+      '"MART"',
+    ],
+    ['balls', withDraw({ balls: [1, 2, 1] }), '[1,2,1]', '[1,1,1]'],
+    ['counts', withDraw({ counts: [0, 1, 0] }), '[0,1,0]', '[0,0,0]'],
+    ['candidates', withDraw({ candidates: ['sex'] }), '["sex"]', '["10","9","local_site","sex"]'],
+    ['selectedFactor', withDraw({ selectedFactor: '9' }), '"9"', '"sex"'],
+    ['uniform53', withDraw({ uniform53: 1 }), '1', '469233380723001'],
+  ])('%s', (field, doctored, recorded, recomputed) => {
+    expect(explain(before, doctored).differences).toEqual([{ field, recorded, recomputed }]);
+  });
+
+  it.each(['bgStateBefore', 'bgStateAfter'] as const)('%s', (field) => {
+    expect(explain(before, withDraw({ [field]: other })).differences).toEqual([
+      { field, recorded: expect.stringContaining('"uinteger":7'), recomputed: expect.any(String) },
+    ]);
+  });
+
+  it('levels that stand under the names of other factors', () => {
+    const [one, two, ...rest] = first.data.levels;
+    const renamed = [
+      { factor: two?.factor ?? '', level: one?.level ?? '' },
+      { factor: one?.factor ?? '', level: two?.level ?? '' },
+      ...rest,
+    ];
+    const doctored = { ...first, data: { ...first.data, levels: renamed } };
+    expect(explain(before, doctored).differences.map(({ field }) => field)).toEqual(['levels']);
+  });
+
+  it('and so is what a doctored record leads the next one to', () => {
+    const one = randomized('001');
+    const honest = evolve(evolve(studyState.initial(), event(registered(), 0)), event(one, 1));
+    const { fact } = decide(honest, randomize('002'));
+    if (!fact) throw new Error('nothing was decided');
+    const arms = registered().data.configuration.treatments;
+    const treatment = arms.find((arm) => arm !== one.sections.allocation.treatment) ?? '';
+    const lie = { ...one, sections: { ...one.sections, allocation: { treatment } } };
+    const doctored = evolve(evolve(studyState.initial(), event(registered(), 0)), event(lie, 1));
+    isRegistered(doctored);
+    const { differences } = explain(doctored, event(fact, 2) as RandomizedEvent);
+    expect(differences.map(({ field }) => field)).toContain('counts');
+  });
+
+  it('but levels that the study does not have cannot be worked out', () => {
+    const levels = first.data.levels.map((named) => ({ ...named, level: 'none' }));
+    const doctored = { ...first, data: { ...first.data, levels } };
+    expect(() => explain(before, doctored)).toThrow(RecordError);
+    expect(() => explain(before, { ...first, data: { ...first.data, levels: levels.slice(1) } })).toThrow(
+      /\/1: /,
+    );
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { isBeyond, parseDay, parseInstant, parseRevision } from '../../../src/history/moment.ts';
+
+describe('a revision', () => {
+  it.each([
+    ['0', 0],
+    ['17', 17],
+    ['999999999999999', 999999999999999],
+  ])('%s is read', (text, revision) => {
+    expect(parseRevision(text)).toBe(revision);
+  });
+
+  it.each(['', '-1', '01', '1.0', '1e3', ' 1', '+1', '0x1', '9'.repeat(16), '１'])('%j is none', (text) => {
+    expect(parseRevision(text)).toBeUndefined();
+  });
+});
+
+describe('an instant', () => {
+  it.each([
+    ['2026-03-01T09:00Z', '2026-03-01T09:00:00.000Z'],
+    ['2026-03-01T09:00:01Z', '2026-03-01T09:00:01.000Z'],
+    ['2026-03-01T09:00:01.5Z', '2026-03-01T09:00:01.500Z'],
+    ['2026-03-01T09:00:01.123999Z', '2026-03-01T09:00:01.123Z'],
+    ['2028-02-29T23:59:59.999Z', '2028-02-29T23:59:59.999Z'],
+  ])('%s is read, to the millisecond', (text, at) => {
+    expect(parseInstant(text)).toBe(at);
+  });
+
+  it.each([
+    '',
+    'now',
+    '2026-03-01',
+    '2026-03-01T09:00',
+    '2026-03-01T09:00:00',
+    '2026-03-01T09:00:00+01:00',
+    '2026-03-01 09:00:00Z',
+    '2026-03-01t09:00:00z',
+    '2026-02-29T09:00Z',
+    '2026-13-01T09:00Z',
+    '2026-03-01T24:00Z',
+    '2026-03-01T09:60Z',
+    '2026-03-01T09:00:60Z',
+    '2026-03-01T09:00.5Z',
+    'T09:00Z',
+  ])('%j is none', (text) => {
+    expect(parseInstant(text)).toBeUndefined();
+  });
+});
+
+describe('a day, where one is taken besides an instant,', () => {
+  it('is all of it, in UTC', () => {
+    expect(parseDay('2026-11-22', 'first')).toBe('2026-11-22T00:00:00.000Z');
+    expect(parseDay('2026-11-22', 'last')).toBe('2026-11-22T23:59:59.999Z');
+    for (const edge of ['first', 'last'] as const)
+      expect(parseDay('2026-11-22T09:00Z', edge)).toBe('2026-11-22T09:00:00.000Z');
+  });
+
+  it.each(['', '2026-02-29', '2026-11', '2026-11-22T', '22.11.2026', '2026-11-22 '])('%j is none', (text) => {
+    expect(parseDay(text, 'last')).toBeUndefined();
+  });
+});
+
+describe('an event is beyond', () => {
+  const at = '2026-03-01T09:00:00.000Z';
+
+  it('a revision when it comes after it', () => {
+    const beyond = isBeyond({ type: 'revision', revision: 3 });
+    expect([2, 3, 4].map((revision) => beyond({ revision, at }))).toEqual([false, false, true]);
+  });
+
+  it('an instant when it says that it is later', () => {
+    const beyond = isBeyond({ type: 'instant', at });
+    const times = ['2026-03-01T08:59:59.999Z', at, '2026-03-01T09:00:00.001Z'];
+    expect(times.map((time) => beyond({ revision: 0, at: time }))).toEqual([false, false, true]);
+  });
+});

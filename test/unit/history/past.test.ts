@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/study.ts';
+import { balance } from '../../../projections/balance.ts';
+import { participants } from '../../../projections/participants.ts';
+import { Runner } from '../../../projections/runner.ts';
+import { studyConfig } from '../../../projections/study-config.ts';
+import { History } from '../../../src/history/history.ts';
+import { isBeyond } from '../../../src/history/moment.ts';
+import { foldUntil } from '../../../src/history/past.ts';
+import { PAGE_RECORDS, StoreError } from '../../../src/store/event-store.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { decide } from '../../../src/study/decide.ts';
+import { evolve, studyState } from '../../../src/study/state.ts';
+import {
+  event,
+  paused,
+  randomize,
+  randomized,
+  registered,
+  resumed,
+  STREAM,
+  stored,
+} from '../../support/facts.ts';
+import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+
+const PROJECTIONS = { studyConfig, participants, balance, studyState };
+const HISTORY: readonly StudyFact[] = [registered(), randomized('001'), paused, resumed, decided('002')];
+
+/** A participant decided on what the first one left. */
+function decided(participantId: string): StudyFact {
+  const state = [registered(), randomized('001')].reduce(
+    (before, fact, revision) => evolve(before, event(fact, revision)),
+    studyState.initial(),
+  );
+  const { fact } = decide(state, randomize(participantId));
+  if (!fact) throw new Error('nothing was decided');
+  return fact;
+}
+
+/** @param minutes of each event behind 09:00, in the order of revisions */
+async function storeOf(facts: readonly StudyFact[], minutes = facts.map((_, i) => i)) {
+  const store = new MemoryStore();
+  const records = facts.map((fact, revision) => {
+    const start = `2026-03-01T09:${String(minutes[revision]).padStart(2, '0')}:00.000Z`;
+    return stored(fact, revision, { tools: fixedTools(revision, start) });
+  });
+  await store.append(STREAM, -1, records);
+  return store;
+}
+
+async function foldAll(store: MemoryStore) {
+  const runner = new Runner(store, LOG_ID, Object.values(PROJECTIONS));
+  await runner.rebuild();
+  return runner;
+}
+
+const never = () => false;
+
+describe('the past', () => {
+  it('at each revision is what the running service showed then', async () => {
+    const store = await storeOf(HISTORY);
+    for (const [revision] of HISTORY.entries()) {
+      const then = await foldAll(await storeOf(HISTORY.slice(0, revision + 1)));
+      const source = { store, logId: LOG_ID };
+      const past = await foldUntil(source, STREAM, PROJECTIONS, isBeyond({ type: 'revision', revision }));
+      for (const [name, projection] of Object.entries(PROJECTIONS))
+        expect(past.states[name as keyof typeof PROJECTIONS], name).toEqual(
+          then.state<unknown>(projection, STREAM),
+        );
+      expect(past).toMatchObject({ revision, at: then.lastAt(STREAM) });
+      expect(past.next?.revision).toBe(revision + 1 < HISTORY.length ? revision + 1 : undefined);
+    }
+  });
+
+  it('of a stream that is not there is empty', async () => {
+    const past = await foldUntil({ store: new MemoryStore(), logId: LOG_ID }, STREAM, PROJECTIONS, never);
+    expect(past).toMatchObject({ revision: -1, at: undefined, next: undefined });
+    expect(past.states.studyConfig).toBeUndefined();
+  });
+
+  it.each([
+    ['before the clock ran ahead', '09:00', 0],
+    ['when the fast clock is not yet reached, though later events say that they are earlier', '09:03', 1],
+    ['when the fast clock is reached', '09:30', 4],
+  ])('at an instant ends before the first event that is later: %s', async (_, time, revision) => {
+    // The clock of revision 2 was half an hour ahead, and was set right after it.
+    const store = await storeOf(HISTORY, [0, 1, 30, 2, 3]);
+    const at = `2026-03-01T${time}:00.000Z`;
+    const past = await foldUntil(
+      { store, logId: LOG_ID },
+      STREAM,
+      PROJECTIONS,
+      isBeyond({ type: 'instant', at }),
+    );
+    expect(past.revision).toBe(revision);
+  });
+
+  it('of an altered record, one that is missing, or one of another log is no past', async () => {
+    const altered = stored(randomized('001'), 1);
+    const record = Buffer.from(Buffer.from(altered.record).toString().replace('001-', '002-'));
+    const cases: [Parameters<MemoryStore['append']>[2], RegExp][] = [
+      [[stored(registered(), 0), { ...altered, record: Buffer.concat([record, record]) }], /\/1: .*leaf/],
+      [[stored(registered(), 0), stored(randomized('001'), 2)], /\/1: the record says that it is/],
+      [[stored(registered(), 0, { log: '0193a8e0-0000-7000-8000-00000000cafe' })], /\/0: .*another log/],
+      [[stored(randomized('001'), 0)], /\/0: .*before StudyRegistered/],
+    ];
+    for (const [records, says] of cases) {
+      const store = new MemoryStore();
+      await store.append(STREAM, -1, records);
+      await expect(foldUntil({ store, logId: LOG_ID }, STREAM, PROJECTIONS, never)).rejects.toThrow(says);
+    }
+  });
+
+  it('of a long stream is folded page by page, other work in between', async () => {
+    const pauses = Array.from({ length: 3 * PAGE_RECORDS }, (_, i) => (i % 2 === 0 ? paused : resumed));
+    const store = new MemoryStore();
+    await store.append(
+      STREAM,
+      -1,
+      [registered(), ...pauses].map((fact, revision) => stored(fact, revision)),
+    );
+    let turns = 0;
+    const others = setInterval(() => turns++, 0);
+    const progress: number[] = [];
+    await foldUntil({ store, logId: LOG_ID }, STREAM, PROJECTIONS, never, (n) => progress.push(n));
+    clearInterval(others);
+    expect(progress).toEqual([1, 2, 3, 4].map((page) => Math.min(page * PAGE_RECORDS, pauses.length + 1)));
+    expect(turns).toBeGreaterThan(0);
+  });
+});
+
+describe('the running service', () => {
+  it('answers questions about the past one at a time, and refuses the ninth', async () => {
+    const store = await storeOf(HISTORY);
+    let reading = 0;
+    let most = 0;
+    const slow = {
+      async *readStream(stream: string, from: number) {
+        most = Math.max(most, ++reading);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        yield* store.readStream(stream, from);
+        reading--;
+      },
+    };
+    const history = new History({ store: slow, logId: LOG_ID });
+    const asked = Array.from({ length: 9 }, () => history.foldUntil(STREAM, { studyConfig }, never));
+    const settled = await Promise.allSettled(asked);
+    expect(settled.map(({ status }) => status)).toEqual([...Array(8).fill('fulfilled'), 'rejected']);
+    await expect(asked[8]).rejects.toMatchObject({ code: 'overloaded' });
+    expect(most).toBe(1);
+    expect((await history.foldUntil(STREAM, { studyConfig }, never)).revision).toBe(4);
+  });
+
+  it('says what the matter is with the log, without quoting it, and goes on', async () => {
+    const failing = (error: Error) => ({
+      // biome-ignore lint/correctness/useYield: it fails before the first page
+      async *readStream(): AsyncGenerator<never> {
+        throw error;
+      },
+    });
+    const ask = (error: Error) =>
+      new History({ store: failing(error), logId: LOG_ID }).foldUntil(STREAM, { studyConfig }, never);
+    await expect(ask(new StoreError('busy', 'unclear', 'SQLITE_BUSY'))).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await expect(ask(new Error('a bug'))).rejects.toThrow('a bug');
+
+    const broken = new MemoryStore();
+    await broken.append(STREAM, -1, [stored(randomized('001'), 0)]);
+    const history = new History({ store: broken, logId: LOG_ID });
+    for (let i = 0; i < 10; i++)
+      await expect(history.foldUntil(STREAM, { studyState }, never)).rejects.toMatchObject({
+        code: 'halted',
+      });
+  });
+});

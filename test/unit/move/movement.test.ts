@@ -1,0 +1,125 @@
+/** What may stand around LogMoved, in every fold and on the write path. */
+import { describe, expect, it } from 'vitest';
+import type { Fact } from '../../../events/catalogue.ts';
+import { encodeRecord } from '../../../events/record.ts';
+import { participants } from '../../../projections/participants.ts';
+import { Runner } from '../../../projections/runner.ts';
+import { foldUntil } from '../../../src/history/past.ts';
+import { openIdentity } from '../../../src/ledger/identity.ts';
+import { keyringInMemory } from '../../../src/ledger/keyring.ts';
+import { Copier } from '../../../src/move/mover.ts';
+import { Side } from '../../../src/move/side.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { studyState } from '../../../src/study/state.ts';
+import { OPERATOR, REGISTER, randomize, randomized, registered, STREAM } from '../../support/facts.ts';
+import { FaultyStore, lost } from '../../support/faulty-store.ts';
+import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { writingProcess } from '../../support/writing-process.ts';
+
+const [MOVE, OTHER] = ['0193a8e0-0000-7000-8000-00000000aaaa', '0193a8e0-0000-7000-8000-00000000bbbb'];
+const moved = (move = MOVE): Fact => ({ type: 'LogMoved', data: { move, to: 'elsewhere' }, sections: {} });
+const reopened = (move = MOVE): Fact => ({ type: 'LogReopened', data: { move }, sections: {} });
+const arrived = (move = MOVE): Fact => ({ type: 'LogArrived', data: { move, from: 'here' }, sections: {} });
+const aborted = (move = MOVE): Fact => ({ type: 'CopyAborted', data: { move }, sections: {} });
+const rotated: Fact = {
+  type: 'SigningKeyRotated',
+  data: { publicKey: 'k', endorsement: 'e', reason: 'r' },
+  sections: {},
+};
+const created: Fact = {
+  type: 'LogCreated',
+  data: { logId: LOG_ID, logName: 'trial-log', publicKey: 'k' },
+  sections: {},
+};
+
+async function storeOf(stream: string, facts: readonly Fact[]): Promise<MemoryStore> {
+  const store = new MemoryStore();
+  const { newId, newSalt, now } = fixedTools(7);
+  for (const [revision, fact] of facts.entries()) {
+    const header = { id: newId(), log: LOG_ID, stream, revision, at: now().toISOString(), actor: OPERATOR };
+    await store.append(stream, revision - 1, [encodeRecord(header, fact, newSalt)]);
+  }
+  return store;
+}
+
+describe('a stream', () => {
+  const sound: [string, readonly Fact[], string][] = [
+    [STREAM, [registered(), moved()], 'closed'],
+    [STREAM, [registered(), moved(), reopened(), moved(OTHER), arrived(OTHER), randomized()], 'open'],
+    ['access', [moved(), arrived()], 'open'],
+    ['operations', [moved()], 'closed'],
+    ['log', [created, moved(), aborted()], 'dead'],
+  ];
+  it.each(sound)('of %s is folded %#', async (stream, facts, status) => {
+    const store = await storeOf(stream, facts);
+    const runner = new Runner(store, LOG_ID, [studyState, participants]);
+    await runner.rebuild();
+    expect(runner.halted(stream)).toBeUndefined();
+    expect(runner.movement(stream).status).toBe(status);
+    const past = await foldUntil({ store, logId: LOG_ID }, stream, { participants }, () => false);
+    expect(past.revision).toBe(facts.length - 1);
+  });
+
+  const wrong: [string, number, readonly Fact[]][] = [
+    [STREAM, 2, [registered(), moved(), randomized()]],
+    [STREAM, 2, [registered(), moved(), moved(OTHER)]],
+    [STREAM, 2, [registered(), moved(), reopened(OTHER)]],
+    [STREAM, 1, [registered(), arrived()]],
+    [STREAM, 3, [registered(), moved(), reopened(), moved()]],
+    [STREAM, 0, [moved(), arrived(), registered()]],
+    ['log', 2, [created, moved(), rotated]],
+    ['log', 3, [created, moved(), aborted(), arrived()]],
+    ['log', 1, [created, aborted()]],
+    ['log', 0, [moved()]],
+    ['access', 2, [moved(), arrived(), aborted()]],
+  ];
+  it.each(wrong)('of %s is folded up to revision %i and no further %#', async (stream, revision, facts) => {
+    const store = await storeOf(stream, facts);
+    const runner = new Runner(store, LOG_ID, [studyState, participants]);
+    await runner.rebuild();
+    expect(runner.revision(stream)).toBe(revision - 1);
+    expect(runner.halted(stream)).toMatchObject({ fault: 'misplaced' });
+    await expect(foldUntil({ store, logId: LOG_ID }, stream, {}, () => false)).rejects.toMatchObject({
+      fault: 'misplaced',
+      message: expect.stringContaining(`${stream}/${revision}: `),
+    });
+  });
+});
+
+describe('the write path', () => {
+  it.each([
+    ['what landed before it', true, 'randomized'],
+    ['nothing', false, 'moved'],
+  ] as const)('refuses what meets LogMoved, but for %s', async (_, lands, outcome) => {
+    const inside = new MemoryStore();
+    const store = new FaultyStore(inside);
+    const { submit, runner } = writingProcess(store);
+    expect(await submit(REGISTER, OPERATOR)).toBe('registered');
+    // Two participants in one append, without a clear answer; then, or before, somebody closes the stream.
+    store.next(async (send) => {
+      if (lands) await send();
+      const { newId, newSalt, now } = fixedTools(9);
+      const at = now().toISOString();
+      const revision = lands ? 3 : 1;
+      const header = { log: LOG_ID, stream: STREAM, revision, actor: OPERATOR, id: newId(), at };
+      await inside.append(STREAM, revision - 1, [encodeRecord(header, moved(), newSalt)]);
+      if (lands) throw lost();
+      return send();
+    });
+    const both = await Promise.all([submit(randomize('a')), submit(randomize('b'))]);
+    expect(both).toEqual([outcome, outcome]);
+    expect(await submit(randomize('c'))).toBe('moved');
+    expect(runner.movement(STREAM).status).toBe('closed');
+  });
+});
+
+it('a store that a log is being copied to is no place to begin one', async () => {
+  const source = await storeOf(STREAM, [registered()]);
+  const target = new MemoryStore();
+  const side = (name: 'source' | 'target', store: MemoryStore) =>
+    new Side({ name, store, logId: LOG_ID, actor: OPERATOR, tools: fixedTools() });
+  await new Copier(side('source', source), side('target', target), () => undefined, false).copy();
+  const opening = openIdentity(target, keyringInMemory(), 'trial-log', OPERATOR, fixedTools());
+  await expect(opening).rejects.toThrow('a log is being copied here (hint: urn copy has to finish first)');
+  for await (const page of target.readAll()) expect(page.map(({ stream }) => stream)).toEqual([STREAM]);
+});

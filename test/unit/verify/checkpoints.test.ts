@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import { reportText } from '../../../src/verify/report-text.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
+import { enrol, HISTORY, LOG_NAME, logOf, REGISTERED, STUDY, streamOf, trust, verify } from './support.ts';
+
+const SIZE = HISTORY.length;
+
+/** A history that agrees with itself and is another one from the revision on. */
+function rewrittenFrom(revision: number) {
+  const other = HISTORY.map((step, i) => (i < revision || i !== HISTORY.length - 1 ? step : enrol(7)));
+  return logOf(
+    revision >= SIZE - 1 ? other : [...HISTORY.slice(0, revision), ...HISTORY.slice(revision).toReversed()],
+  );
+}
+
+describe('checkpoints of a history that was written anew, consistently', () => {
+  it('find it, and bracket the change, where one covers it', async () => {
+    const [before, after] = [logOf(HISTORY), rewrittenFrom(5)];
+    expect(await verify(after)).toMatchObject({ ok: true, selfConsistentOnly: true });
+    const checkpoints = [9, 3, 4, 7].map((size) => before.checkpoint(STUDY, size));
+    const report = await verify(after, { checkpoints });
+    expect(report.ok).toBe(false);
+    const { divergence, evidence } = streamOf(report);
+    expect(divergence).toBeUndefined();
+    expect(evidence).toMatchObject({
+      matching: 2,
+      matchingSize: 4,
+      failing: 2,
+      failed: [
+        { size: 7, because: 'other-root' },
+        { size: 9, because: 'other-root' },
+      ],
+      rewritten: { afterSize: 4, upToSize: 7 },
+      uncovered: { from: 4, to: 8 },
+    });
+    expect(reportText(report)).toContain(
+      'the history up to size 4 is proven unchanged; between size 5 and 7 it is not what was signed, although it agrees with itself',
+    );
+  });
+
+  it('do not find it where none does, and the report says so', async () => {
+    const [before, after] = [logOf(HISTORY), rewrittenFrom(5)];
+    const report = await verify(after, { checkpoints: [before.checkpoint(STUDY, 5)] });
+    expect(report.ok).toBe(true);
+    expect(streamOf(report).evidence.uncovered).toEqual({ from: 5, to: 8 });
+    expect(reportText(report)).toContain('no given checkpoint covers revisions 5 to 8');
+    expect(reportText(report)).not.toMatch(/^OK: /m);
+  });
+
+  it('tell that the tail is gone, and no more than that', async () => {
+    const [before, after] = [logOf(HISTORY), logOf(HISTORY.slice(0, 6))];
+    const report = await verify(after, { checkpoints: [6, 9].map((size) => before.checkpoint(STUDY, size)) });
+    expect(report.ok).toBe(false);
+    expect(streamOf(report).evidence).toEqual({
+      matching: 1,
+      matchingSize: 6,
+      failing: 1,
+      failed: [{ where: `${STUDY}-9:1`, size: 9, because: 'missing-tail', signedRoot: expect.any(String) }],
+      lost: [],
+      tailCutOff: { size: 6, signedSize: 9 },
+    });
+    expect(reportText(report)).toContain('at least 3 that stood at the end are gone');
+  });
+
+  it('are compared with nothing behind a gap', async () => {
+    const log = logOf(HISTORY);
+    const checkpoints = [2, 5, 9].map((size) => log.checkpoint(STUDY, size));
+    log.of(STUDY).splice(4, 1);
+    const { evidence, root } = streamOf(await verify(log, { checkpoints }));
+    expect(root).toBeUndefined();
+    expect(evidence).toMatchObject({
+      matchingSize: 2,
+      failed: [{ size: 5, because: 'gap' }, { because: 'gap' }],
+    });
+    expect(evidence).not.toHaveProperty('rewritten');
+    expect(evidence).not.toHaveProperty('tailCutOff');
+  });
+
+  it('that contradict one another say that the key signed two histories', async () => {
+    const [one, two] = [logOf(HISTORY), rewrittenFrom(5)];
+    const report = await verify(one, {
+      checkpoints: [two.checkpoint(STUDY, 7), one.checkpoint(STUDY, 7), one.checkpoint(STUDY, 9)],
+    });
+    expect(report.ok).toBe(false);
+    expect(streamOf(report).evidence).toMatchObject({ matchingSize: 9, failing: 1 });
+    expect(streamOf(report).evidence).not.toHaveProperty('rewritten');
+    expect(streamOf(report).warnings).toMatchObject([{ code: 'two-histories-signed' }]);
+  });
+});
+
+describe('a checkpoint that cannot be compared is reported:', () => {
+  const log = logOf(HISTORY);
+  const genuine = log.checkpoint(STUDY, 4);
+  const stranger = makeSigningKey(LOG_NAME);
+  const because = async (checkpoint: typeof genuine, more = {}) => {
+    const report = await verify(log, { checkpoints: [checkpoint], ...more });
+    expect(report.ok).toBe(false);
+    return report.unusedCheckpoints.map((unused) => unused.because);
+  };
+
+  it('one whose text was changed', async () => {
+    const forged = { ...genuine, note: genuine.note.replace('\n4\n', '\n9\n') };
+    expect(await because(forged)).toEqual(['forged']);
+  });
+
+  it('one that another key signed, though it names the log', async () => {
+    expect(await because(log.checkpoint(STUDY, 4, { key: stranger }))).toEqual(['not-trusted']);
+    expect(await because(genuine, { trusted: [trust(stranger)] })).toEqual(['not-trusted']);
+  });
+
+  it('one of another log', async () => {
+    expect(await because(log.checkpoint(STUDY, 4, { logName: 'another' }))).toEqual(['other-log']);
+    expect(await because(log.checkpoint(STUDY, 4, { logName: `${LOG_NAME}x` }))).toEqual(['other-log']);
+  });
+
+  it('one of a stream that is not there', async () => {
+    const other = logOf(HISTORY);
+    other.byStream.set('study-gone', log.of(STUDY));
+    expect(await because(other.checkpoint('study-gone', 4))).toEqual(['no-such-stream']);
+    expect(await because(other.checkpoint('study-gone', 4), { studies: [CONFIGURATION.name] })).toEqual([
+      'no-such-stream',
+    ]);
+  });
+
+  it('one of a recovery that did not take place', async () => {
+    const other = logOf(HISTORY);
+    other.byStream.set(`${STUDY}/1`, log.of(STUDY));
+    expect(await because(other.checkpoint(`${STUDY}/1`, 4))).toEqual(['other-recovery']);
+  });
+
+  describe('one of a study that was not asked for', () => {
+    const TWIN = 'study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c12';
+    const two = logOf(HISTORY);
+    two.byStream.set(TWIN, [...logOf([REGISTERED]).of(STUDY)]);
+    const others = [two.checkpoint(TWIN, 1), two.checkpoint(TWIN, 0)];
+
+    it('is no failure beside one of the study that was', async () => {
+      const report = await verify(two, {
+        checkpoints: [...others, two.checkpoint(STUDY, 4)],
+        studies: [CONFIGURATION.name],
+      });
+      expect(report.ok).toBe(true);
+      expect(report).not.toHaveProperty('othersOnly');
+      expect(report.unusedCheckpoints.map(({ because }) => because)).toEqual(Array(2).fill('not-asked-for'));
+      expect(reportText(report)).toContain(
+        '2 given checkpoints could not be compared: of a stream that was not',
+      );
+    });
+
+    it('is a failure where none is of that study, even beside those of log and access', async () => {
+      const report = await verify(two, {
+        checkpoints: [...others, two.checkpoint('log', 1), two.checkpoint('access', 3)],
+        studies: [CONFIGURATION.name],
+      });
+      expect(report.ok).toBe(false);
+      expect(report.othersOnly).toEqual([{ origin: `${LOG_NAME}/${TWIN}`, checkpoints: 2 }]);
+      expect(reportText(report)).toContain(
+        `FAILED: none of the given checkpoints is of the studies that were verified; they are of ${LOG_NAME}/${TWIN} (2)`,
+      );
+    });
+
+    it('is none when only log and access are covered, which claim nothing of a study', async () => {
+      const checkpoints = [two.checkpoint('log', 1), two.checkpoint('access', 3)];
+      expect((await verify(two, { checkpoints, studies: [CONFIGURATION.name] })).ok).toBe(true);
+    });
+  });
+});
+
+describe('the report for people', () => {
+  it('claims nothing that was not seen', async () => {
+    const log = logOf(HISTORY);
+    const untrusted = reportText(await verify(log, { trusted: [], checkpoints: [log.checkpoint(STUDY, 9)] }));
+    expect(untrusted).toContain('SELF-CONSISTENT ONLY');
+    expect(untrusted).toMatch(
+      /\nRESULT: no fault was found in \d+ records of \d+ streams\. That nothing .* is no failure\.[^\n]*$/,
+    );
+    expect(untrusted).toContain('no trusted key was given');
+    expect(untrusted).not.toMatch(/^OK|proven unchanged/m);
+    const [before, after] = [logOf(HISTORY), rewrittenFrom(5)];
+    const kept = [4, 7].map((size) => before.checkpoint(STUDY, size));
+    const doubted = reportText(await verify(after, { trusted: [], checkpoints: kept }));
+    expect(doubted).toContain(
+      "the history up to size 4 is as the log's own key signed it; between size 5 and 7",
+    );
+    expect(doubted).not.toContain('proven unchanged');
+    const trusted = reportText(await verify(log));
+    expect(trusted).toContain('SELF-CONSISTENT ONLY');
+    const part = reportText(await verify(log, { checkpoints: [log.checkpoint(STUDY, 9)] }));
+    expect(part).toContain('OK as far as the checkpoints reach');
+    const checkpoints = [log.checkpoint('log', 1), log.checkpoint('access', 3), log.checkpoint(STUDY, 9)];
+    expect(reportText(await verify(log, { checkpoints }))).toMatch(/^OK: every event/m);
+  });
+
+  it('cannot be made to speak to a terminal', async () => {
+    const evil = logOf(HISTORY);
+    const report = await verify(evil);
+    if (!report.log) throw new Error('no log');
+    const text = reportText({ ...report, log: { ...report.log, id: 'x', name: 'a\u001b[31mb\nFAILED' } });
+    expect(text).toContain('log a [31mb FAILED (x)');
+  });
+});

@@ -1,0 +1,260 @@
+/** Logs that were recovered, and that got another signing key: sound ones, and ones that only claim so. */
+import { describe, expect, it } from 'vitest';
+import { endorse } from '../../../src/ledger/endorsement.ts';
+import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import { logDecider } from '../../../src/log/decide.ts';
+import { reportText } from '../../../src/verify/report-text.ts';
+import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+import {
+  altered,
+  enrol,
+  HISTORY,
+  type Json,
+  KEY,
+  LOG_NAME,
+  type Log,
+  logOf,
+  nurse,
+  PAUSED,
+  STUDY,
+  type Step,
+  step,
+  streamOf,
+  trust,
+  verify,
+} from './support.ts';
+
+const KEPT = 5;
+const SEED = 2n ** 127n + 3n;
+const before = logOf(HISTORY);
+const lost = before.checkpoint(STUDY, 9);
+const signed = { recovery: 0, size: 9, root: Buffer.from(lost.claims.root).toString('base64') };
+const RECOVER = step({ type: 'recover', recovery: 1, kept: KEPT, signed, seed: SEED }, OPERATOR);
+
+/** The first records of the history, the recovery, and what came after it. */
+function recovered(after: readonly Step[] = [RECOVER, enrol(7), enrol(8)], studyKept = KEPT): Log {
+  const log = logOf([...HISTORY.slice(0, KEPT), ...after]);
+  const { fact } = logDecider.decide(
+    { publicKeys: [KEY.publicKey], recoveries: [] },
+    {
+      type: 'recover',
+      reason: 'disk failure',
+      recovery: 1,
+      streams: [
+        { stream: 'access', kept: 3 },
+        { stream: 'log', kept: 1 },
+        { stream: STUDY, kept: studyKept, ...(signed && { signed }) },
+      ],
+    },
+  );
+  if (!fact) throw new Error('not decided');
+  log.append('log', fact, OPERATOR);
+  return log;
+}
+const change = (log: Log, stream: string, at: number, how: (record: Json, sealed: Json) => void) => {
+  const records = log.of(stream);
+  const stored = records[at];
+  if (!stored) throw new Error('no such record');
+  records[at] = altered(stored, how);
+};
+const divergenceOf = async (log: Log, stream = STUDY) => streamOf(await verify(log), stream).divergence;
+
+describe('a recovered log', () => {
+  it('is sound, and each report tells of the recovery', async () => {
+    const report = await verify(recovered());
+    expect(report.ok).toBe(true);
+    expect(streamOf(report)).toMatchObject({
+      participants: 4,
+      warnings: [{ code: 'recovered', revision: KEPT }],
+    });
+    expect(streamOf(report).warnings[0]?.text).toContain('at least 4 records behind the first 5 were lost');
+    expect(reportText(report)).toContain('RECOVERED from a backup (recovery 1');
+  });
+
+  it('agrees with checkpoints from before and after, and calls those between a declared loss', async () => {
+    const log = recovered();
+    const checkpoints = [before.checkpoint(STUDY, 4), log.checkpoint(STUDY, 8, { recovery: 1 })];
+    const sound = await verify(log, { checkpoints });
+    expect(streamOf(sound).evidence).toMatchObject({ matching: 2, matchingSize: 8, lost: [] });
+    const report = await verify(log, { checkpoints: [...checkpoints, before.checkpoint(STUDY, 7), lost] });
+    expect([report.ok, streamOf(report).sound]).toEqual([false, false]);
+    expect(streamOf(report).evidence).toMatchObject({
+      matching: 2,
+      failing: 0,
+      lost: [7, 9].map((size) => ({ size, kept: KEPT, recovery: 1, because: 'declared-loss' })),
+    });
+    const text = reportText(report);
+    expect(text).toContain(
+      'DECLARED LOSS: 2 checkpoints up to size 9 are of records that recovery 1 declares lost',
+    );
+    for (const never of ['CHANGED SINCE', 'MISSING']) expect(text).not.toContain(never);
+  });
+
+  it('cannot claim the origin of a recovery that it does not record', async () => {
+    const log = recovered();
+    const { unusedCheckpoints } = await verify(log, {
+      checkpoints: [log.checkpoint(STUDY, 8, { recovery: 2 })],
+    });
+    expect(unusedCheckpoints).toMatchObject([{ because: 'other-recovery' }]);
+  });
+
+  it('does not hide that what it kept was rewritten', async () => {
+    const log = recovered();
+    const other = logOf([...HISTORY.slice(0, 3), enrol(9), enrol(10)]);
+    const report = await verify(log, { checkpoints: [other.checkpoint(STUDY, 4)] });
+    expect(streamOf(report).evidence).toMatchObject({ failing: 1, rewritten: { upToSize: 4 }, lost: [] });
+  });
+
+  it('that lost a study as a whole says so', async () => {
+    const log = recovered();
+    log.byStream.delete(STUDY);
+    change(log, 'log', 1, (_, sealed) => {
+      sealed.studies.streams[0].kept = 0;
+    });
+    const { unusedCheckpoints, ok } = await verify(log, { checkpoints: [lost] });
+    expect([ok, unusedCheckpoints]).toEqual([false, [expect.objectContaining({ because: 'declared-loss' })]]);
+  });
+});
+
+describe('a recovery that is not what it should be:', () => {
+  it('the generator goes on as if nothing had been lost', async () => {
+    const after = HISTORY.slice(KEPT);
+    expect(await divergenceOf(recovered(after))).toMatchObject({
+      revision: KEPT,
+      field: 'type',
+      expected: '"StudyRecovered"',
+      found: '"ParticipantRandomized"',
+    });
+    expect(await divergenceOf(recovered([PAUSED, RECOVER]))).toMatchObject({ revision: KEPT });
+  });
+
+  it('a generator begins anew that no recovery of the log names', async () => {
+    const log = logOf([...HISTORY.slice(0, KEPT), RECOVER]);
+    expect((await divergenceOf(log))?.why).toContain('no recovery of the log says');
+    expect(await divergenceOf(recovered(undefined, 4))).toMatchObject({ revision: 4, field: 'type' });
+  });
+
+  it.each<[string, string, (record: Json, sealed: Json) => void]>([
+    ['less than the log', 'data', (record) => Object.assign(record.data, { signed: { ...signed, size: 7 } })],
+    ['another recovery', 'data', (record) => Object.assign(record.data, { recovery: 2 })],
+    [
+      'a seed of more bits',
+      'generator.seed',
+      (_, { generator }) => Object.assign(generator, { seed: `${2n ** 129n}` }),
+    ],
+    [
+      'the state of another seed',
+      'generator.bgState',
+      (_, { generator }) => Object.assign(generator, { seed: '7' }),
+    ],
+    ['a key', 'actor', (record) => Object.assign(record, { actor: nurse() })],
+  ])('it says %s', async (_, field, how) => {
+    const log = recovered();
+    change(log, STUDY, KEPT, how);
+    const divergence = await divergenceOf(log);
+    expect(divergence?.revision).toBe(KEPT);
+    expect(divergence?.field).toMatch(new RegExp(`^${field}`));
+  });
+
+  it.each<[string, (record: Json, sealed: Json) => void]>([
+    ['no number', (record) => Object.assign(record.data, { recovery: 0 })],
+    ['another size of the log', (record) => Object.assign(record.data.streams[1], { kept: 2 })],
+    ['a study in the clear', (record) => Object.assign(record.data.streams[0], { stream: STUDY })],
+    ['a stream twice', (record) => Object.assign(record.data.streams[0], { stream: 'log' })],
+    [
+      'another stream under seal',
+      (_, sealed) => Object.assign(sealed.studies.streams[0], { stream: 'access' }),
+    ],
+    [
+      'that its own checkpoints were lost',
+      (_, sealed) => Object.assign(sealed.studies.streams[0].signed, { recovery: 1 }),
+    ],
+    ['a key', (record) => Object.assign(record, { actor: nurse() })],
+  ])('the log says %s', async (_, how) => {
+    const log = recovered();
+    change(log, 'log', 1, how);
+    expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1 });
+  });
+
+  it('the same number twice', async () => {
+    const log = recovered();
+    const [, first] = log.of('log');
+    if (!first) throw new Error('no recovery');
+    log.of('log').push(
+      altered({ ...first, revision: 2 }, (record) => {
+        record.id = fixedId(999);
+        record.revision = 2;
+        record.data.streams[1].kept = 2;
+      }),
+    );
+    expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 2, field: 'data.recovery' });
+  });
+
+  it('a participant in the lost range keeps nobody from being randomized again', async () => {
+    const again = step(
+      randomize('005', { levels: CONFIGURATION.factors.map(({ levels }) => levels[0] ?? '') }),
+      nurse(),
+    );
+    expect((await verify(recovered([RECOVER, again]))).ok).toBe(true);
+  });
+});
+
+describe('another signing key', () => {
+  const NEXT = makeSigningKey(LOG_NAME);
+  const rotated = (
+    endorsement = endorse({ logName: LOG_NAME, logId: LOG_ID, publicKey: NEXT.publicKey }, KEY),
+    publicKey = NEXT.publicKey,
+  ): Log => {
+    const log = logOf(HISTORY);
+    const data = { publicKey, endorsement, reason: 'new server' };
+    log.append('log', { type: 'SigningKeyRotated', data, sections: {} }, OPERATOR);
+    return log;
+  };
+
+  it('is followed from the trusted one, and old checkpoints stay good', async () => {
+    const log = rotated();
+    const checkpoints = [log.checkpoint(STUDY, 4), log.checkpoint(STUDY, 9, { key: NEXT })];
+    const report = await verify(log, { checkpoints });
+    expect([report.ok, report.selfConsistentOnly, report.untrustedKey]).toEqual([true, false, false]);
+    expect(streamOf(report).evidence).toMatchObject({ matching: 2, matchingSize: 9 });
+    expect(report.log?.laterKeys).toEqual([NEXT.publicKey]);
+    expect(reportText(report)).toContain(`later key   ${NEXT.publicKey}`);
+  });
+
+  it('that alone is trusted does not vouch for what the one before has signed', async () => {
+    const log = rotated();
+    const report = await verify(log, {
+      trusted: [trust(NEXT)],
+      checkpoints: [log.checkpoint(STUDY, 4), log.checkpoint(STUDY, 9, { key: NEXT })],
+    });
+    expect(report.untrustedKey).toBe(false);
+    expect(streamOf(report).evidence).toMatchObject({ matching: 1, failing: 0 });
+    expect(report.unusedCheckpoints).toMatchObject([{ because: 'not-trusted', size: 4 }]);
+  });
+
+  it('that the one before did not endorse signs nothing', async () => {
+    const stranger = makeSigningKey(LOG_NAME);
+    const successor = { logName: LOG_NAME, logId: LOG_ID, publicKey: NEXT.publicKey };
+    const wrong: [string, Log][] = [
+      ['endorsement', rotated(endorse(successor, stranger))],
+      ['endorsement', rotated(endorse({ ...successor, publicKey: stranger.publicKey }, KEY))],
+      ['endorsement', rotated(endorse({ ...successor, logId: STUDY }, KEY))],
+      ['endorsement', rotated('nonsense')],
+      ['publicKey', rotated(undefined, 'nonsense')],
+      ['publicKey', rotated(undefined, KEY.publicKey)],
+      ['publicKey', rotated(undefined, makeSigningKey('other').publicKey)],
+    ];
+    for (const [field, log] of wrong) {
+      const report = await verify(log, { checkpoints: [log.checkpoint(STUDY, 9, { key: NEXT })] });
+      expect(streamOf(report, 'log').divergence).toMatchObject({ revision: 1, field: `data.${field}` });
+      expect(report.unusedCheckpoints).toMatchObject([{ because: 'not-trusted' }]);
+    }
+  });
+
+  it('is a person’s decision', async () => {
+    const log = rotated();
+    change(log, 'log', 1, (record) => Object.assign(record, { actor: nurse() }));
+    expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1, field: 'actor' });
+  });
+});

@@ -1,0 +1,187 @@
+/** A small log in memory, made by the deciders, and what may be done to it. */
+import { hash } from 'node:crypto';
+import { v5 } from 'uuid';
+import type { Fact } from '../../../events/catalogue.ts';
+import { type Actor, canonicalJson, encodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
+import { access } from '../../../projections/access.ts';
+import { type AccessCommand, accessDecider } from '../../../src/access/decide.ts';
+import { checkpointOrigin, signCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/ledger/checkpoint-file.ts';
+import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
+import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';
+import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
+import type { StudyCommand } from '../../../src/study/commands.ts';
+import { studyDecider } from '../../../src/study/decide.ts';
+import type { Report, StreamReport } from '../../../src/verify/report.ts';
+import type { RecordSource, SourceRecord } from '../../../src/verify/source.ts';
+import { type Verification, verifyLog } from '../../../src/verify/verify.ts';
+import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
+import { fixedTools, idAt, LOG_ID } from '../../support/fixed-tools.ts';
+
+export const LOG_NAME = 'trial-log';
+export const KEY: SigningKey = makeSigningKey(LOG_NAME);
+export const STUDY_ID = v5(CONFIGURATION.name, LOG_ID);
+export const STUDY = `study-${STUDY_ID}`;
+export const nurse = (accessRevision = 0): Actor => ({ keyId: 'k0011', user: 'nurse', accessRevision });
+
+/** What happens in a study: a command, and who gives it. */
+export interface Step {
+  readonly command: StudyCommand;
+  readonly actor: Actor;
+  readonly at?: string;
+}
+
+export const step = (command: StudyCommand, actor: Actor = nurse(), at?: string): Step => ({
+  command,
+  actor,
+  ...(at !== undefined && { at }),
+});
+export const REGISTERED = step({ ...REGISTER, studyId: STUDY_ID }, OPERATOR);
+export const PAUSED = step({ type: 'pause', reason: 'data review' }, OPERATOR);
+export const RESUMED = step({ type: 'resume', reason: 'review done' }, OPERATOR);
+const kinds = CONFIGURATION.factors.reduce<string[][]>(
+  (all, { levels }) => all.flatMap((given) => levels.map((level) => [...given, level])),
+  [[]],
+);
+/** The n-th participant; every second one under an idempotency key. */
+export function enrol(n: number, actor: Actor = nurse()): Step {
+  const more = n % 2 === 0 ? { idempotencyKey: `visit-${n}` } : {};
+  return step(randomize(`00${n}`, { levels: kinds[n % kinds.length] ?? [], ...more }), actor);
+}
+
+export const KEYS: readonly AccessCommand[] = [
+  { type: 'issue', keyId: 'k0011', sha256: '1'.repeat(64), grant: { user: 'nurse', scopes: ['randomize'] } },
+  {
+    type: 'issue',
+    keyId: 'k0022',
+    sha256: '2'.repeat(64),
+    grant: {
+      user: 'site',
+      scopes: ['read', 'randomize'],
+      studies: [CONFIGURATION.name],
+      where: [{ factor: '10', levels: ['Male'] }],
+      expiresAt: '2026-03-01T12:00:00.000Z',
+    },
+  },
+  { type: 'revoke', keyId: 'k0022', reason: 'left' },
+];
+
+/** How a checkpoint is signed. */
+interface Signing {
+  readonly key?: SigningKey;
+  readonly logName?: string;
+  /** Number of the log's last recovery. */
+  readonly recovery?: number;
+}
+
+export class Log implements RecordSource {
+  readonly byStream = new Map<string, SourceRecord[]>();
+  readonly #tools = fixedTools();
+  #events = 0;
+
+  async streams(): Promise<string[]> {
+    return [...this.byStream.keys()];
+  }
+
+  async *read(stream: string): AsyncIterable<readonly SourceRecord[]> {
+    const records = this.byStream.get(stream) ?? [];
+    for (let at = 0; at < records.length; at += 3) yield records.slice(at, at + 3);
+  }
+
+  of(stream: string): SourceRecord[] {
+    const records = this.byStream.get(stream) ?? [];
+    this.byStream.set(stream, records);
+    return records;
+  }
+
+  /** Puts a fact behind the last one, whatever it says. */
+  append(stream: string, fact: Fact, actor: Actor, at = this.#tools.now().toISOString()): LogEvent {
+    const records = this.of(stream);
+    const revision = records.length;
+    const header = { id: idAt(at, ++this.#events), log: LOG_ID, stream, revision, at, actor };
+    records.push({ stream, revision, ...encodeRecord(header, fact, this.#tools.newSalt) });
+    return { ...header, ...fact } as LogEvent;
+  }
+
+  /** The checkpoint of a stream's first records. */
+  checkpoint(
+    stream: string,
+    size: number,
+    { key = KEY, logName = LOG_NAME, recovery = 0 }: Signing = {},
+  ): KeptCheckpoint {
+    const tree = new MerkleTree();
+    for (const { leaf } of this.of(stream)) tree.append(leaf);
+    const note = signCheckpoint(checkpointOrigin(logName, stream, recovery), size, tree.root(size), key);
+    const [kept] = parseCheckpointFile(Buffer.from(note), `${stream}-${size}`);
+    if (!kept) throw new Error('no checkpoint');
+    return kept;
+  }
+}
+
+/** A log of these keys and this one study. */
+export function logOf(steps: readonly Step[], keys: readonly AccessCommand[] = KEYS): Log {
+  const log = new Log();
+  const data = { logId: LOG_ID, logName: LOG_NAME, publicKey: KEY.publicKey };
+  log.append('log', { type: 'LogCreated', data, sections: {} }, OPERATOR);
+  let state = access.initial();
+  for (const command of keys) {
+    const { fact } = accessDecider.decide(state, command);
+    if (fact) state = accessDecider.evolve(state, log.append('access', fact, OPERATOR));
+  }
+  let study = studyDecider.fork({ status: 'unregistered' });
+  for (const { command, actor, at } of steps) {
+    const { fact, outcome } = studyDecider.decide(study, command);
+    if (!fact) throw new Error(outcome.type);
+    study = studyDecider.evolve(study, log.append(STUDY, fact, actor, at));
+  }
+  return log;
+}
+
+/** Registered, two participants, a pause, four participants more. */
+export const HISTORY: readonly Step[] = [
+  REGISTERED,
+  enrol(1),
+  enrol(2),
+  PAUSED,
+  RESUMED,
+  enrol(3),
+  enrol(4),
+  enrol(5),
+  enrol(6),
+];
+
+export function verify(source: RecordSource, more: Partial<Verification> = {}): Promise<Report> {
+  return verifyLog({ source, trusted: [trust(KEY)], checkpoints: [], ...more });
+}
+
+export const trust = (key: SigningKey) => parseVerifierKey(key.publicKey, 'key');
+
+export function streamOf(report: Report, name = STUDY): StreamReport {
+  const found = report.streams.find(({ stream }) => stream === name);
+  if (!found) throw new Error(`no report of ${name}`);
+  return found;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
+export type Json = any;
+
+/** A record changed by somebody who then computes seals and leaf again. */
+export function altered(
+  stored: SourceRecord,
+  change: (record: Json, sealed: Json) => void,
+  { reseal = true } = {},
+): SourceRecord {
+  const record: Json = JSON.parse(Buffer.from(stored.record).toString());
+  const sealed: Json = JSON.parse(Buffer.from(stored.sealed).toString());
+  change(record, sealed);
+  if (reseal)
+    for (const name of Object.keys(record.seals))
+      if (sealed[name] !== undefined) record.seals[name] = hash('sha256', canonicalJson(sealed[name]));
+  const bytes = Buffer.from(canonicalJson(record));
+  return {
+    ...stored,
+    record: bytes,
+    sealed: Buffer.from(canonicalJson(sealed)),
+    leaf: leafHash(bytes),
+  };
+}

@@ -1,0 +1,108 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { StoreError } from '../../../src/store/event-store.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import type { Report } from '../../../src/verify/report.ts';
+import { type VerificationOrder, Verifications, verifyInStore } from '../../../src/verify/verifications.ts';
+import { UnknownStudyError } from '../../../src/verify/verify.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
+import { altered, enrol, HISTORY, type Log, logOf, STUDY, streamOf, verify } from './support.ts';
+
+const ORDER: VerificationOrder = { study: CONFIGURATION.name };
+const forever = () => new AbortController().signal;
+let log: Log;
+let store: MemoryStore;
+
+beforeEach(async () => {
+  log = logOf(HISTORY);
+  store = new MemoryStore();
+  for (const [stream, records] of log.byStream) await store.append(stream, -1, records);
+});
+
+const withoutTime = ({ seconds: _, ...report }: Report) => report;
+
+describe('in a store', () => {
+  it('a study is verified as urn verify does it without a trusted key', async () => {
+    const { note } = log.checkpoint(STUDY, 5);
+    const report = await verifyInStore(store)({ ...ORDER, checkpoint: note }, forever());
+    expect(withoutTime(report)).toEqual(
+      withoutTime(
+        await verify(log, {
+          trusted: [],
+          checkpoints: [{ ...log.checkpoint(STUDY, 5), where: 'checkpoint' }],
+          studies: [CONFIGURATION.name],
+        }),
+      ),
+    );
+    expect(report).toMatchObject({ ok: true, selfConsistentOnly: true });
+    expect(streamOf(report).evidence).toMatchObject({ matching: 1, matchingSize: 5 });
+  });
+
+  it('what is appended meanwhile is left out', async () => {
+    const more = logOf([...HISTORY, enrol(7)]).of(STUDY);
+    const verifying = verifyInStore(store)(ORDER, forever());
+    await new Promise(setImmediate);
+    expect(await store.append(STUDY, more.length - 2, more.slice(-1))).toEqual({ type: 'written' });
+    expect(streamOf(await verifying)).toMatchObject({ sound: true, records: HISTORY.length });
+  });
+
+  it('what was changed is found', async () => {
+    const [first, second, ...others] = log.of(STUDY);
+    if (!first || !second) throw new Error('no records');
+    const tampered = new MemoryStore();
+    for (const [stream, records] of log.byStream)
+      if (stream !== STUDY) await tampered.append(stream, -1, records);
+    const change = altered(second, (_, sealed) => {
+      sealed.allocation.treatment = 'another';
+    });
+    await tampered.append(STUDY, -1, [first, change, ...others]);
+    const report = await verifyInStore(tampered)(ORDER, forever());
+    expect(report.ok).toBe(false);
+    expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'allocation.treatment' });
+  });
+});
+
+describe('in the service', () => {
+  it('one is under way at a time, and the next may follow it', async () => {
+    const verifications = new Verifications(verifyInStore(store));
+    const first = verifications.run(ORDER, forever());
+    await expect(verifications.run(ORDER, forever())).rejects.toMatchObject({ code: 'overloaded' });
+    expect((await first).ok).toBe(true);
+    expect((await verifications.run(ORDER, forever())).ok).toBe(true);
+  });
+
+  it('it ends when nobody waits for it any more, and makes room', async () => {
+    const verifications = new Verifications(verifyInStore(store));
+    const asker = new AbortController();
+    const left = verifications.run(ORDER, asker.signal);
+    asker.abort();
+    await expect(left).rejects.toMatchObject({ code: 'unavailable' });
+    expect((await verifications.run(ORDER, forever())).ok).toBe(true);
+  });
+
+  it('it is broken off when the service stops, and no other is begun', async () => {
+    const verifications = new Verifications(verifyInStore(store));
+    const under = verifications.run(ORDER, forever());
+    const told = expect(under).rejects.toMatchObject({ code: 'unavailable' });
+    await verifications.stop();
+    await told;
+    await expect(verifications.run(ORDER, forever())).rejects.toMatchObject({ code: 'unavailable' });
+    await verifications.stop();
+  });
+
+  it.each([
+    ['unavailable', new StoreError('busy', 'not-written', '/srv/urn.sqlite is busy')],
+    ['halted', new StoreError('corrupt', 'not-written', '/srv/urn.sqlite is damaged')],
+    ['halted', new UnknownStudyError(CONFIGURATION.name)],
+  ])('a log that cannot be read is %s, and its file is not named', async (code, error) => {
+    const verifications = new Verifications(() => Promise.reject(error));
+    const failure = await verifications.run(ORDER, forever()).catch((thrown) => thrown);
+    expect(failure).toMatchObject({ code });
+    expect(failure.message).not.toContain('/srv');
+  });
+
+  it('a fault of the program stays what it is', async () => {
+    const fault = new TypeError('a fault');
+    const verifications = new Verifications(() => Promise.reject(fault));
+    await expect(verifications.run(ORDER, forever())).rejects.toBe(fault);
+  });
+});

@@ -1,0 +1,63 @@
+/**
+ * Checks the imports between the rooms of the program against the floors in rooms.json. A room is a directory that holds
+ * TypeScript files; each belongs to one floor and may import only from floors below its own, so there is no cycle. Imports
+ * of types alone do not count: they are gone when the program runs.
+ *
+ * usage: node tools/rooms.mjs [FOLDER]     exit code 1, and a line for each import that is not allowed
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { parseSync } from 'oxc-parser';
+
+const folder = process.argv[2] ?? '.';
+const { roots, floors } = JSON.parse(readFileSync(join(folder, 'tools/rooms.json'), 'utf8'));
+
+/** The paths of all TypeScript files below the roots. */
+const files = roots.flatMap((root) =>
+  readdirSync(join(folder, root), { recursive: true })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(root, name)),
+);
+const floorOf = new Map(floors.flatMap((rooms, floor) => rooms.map((room) => [room, floor])));
+const problems = [];
+
+const rooms = new Set(files.map((file) => dirname(file)));
+for (const room of rooms)
+  if (!floorOf.has(room)) problems.push(`${room} is on no floor (hint: add it to tools/rooms.json)`);
+for (const room of floorOf.keys())
+  if (!rooms.has(room)) problems.push(`${room} is on a floor of tools/rooms.json, but holds no file`);
+
+for (const file of files)
+  for (const imported of importsOf(file)) {
+    const [from, to] = [dirname(file), dirname(imported)];
+    if (!existsSync(join(folder, imported)))
+      problems.push(`${file} imports ${imported}, which does not exist`);
+    else if (from !== to && floorOf.get(to) >= floorOf.get(from))
+      problems.push(`${file} imports ${imported}, but ${to} is not on a floor below ${from}`);
+  }
+
+for (const problem of problems) process.stderr.write(`rooms: ${problem}\n`);
+if (problems.length > 0) process.exitCode = 1;
+else process.stdout.write(`${files.length} files in ${rooms.size} rooms on ${floors.length} floors\n`);
+
+/** The program's own files that this one needs when it runs. */
+function importsOf(file) {
+  const source = readFileSync(join(folder, file), 'utf8');
+  const { module, errors } = parseSync(file, source);
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
+  const isOnlyTypes = (entries) => entries.length > 0 && entries.every(({ isType }) => isType);
+  const requested = [
+    ...module.staticImports
+      .filter(({ entries }) => !isOnlyTypes(entries))
+      .map((one) => one.moduleRequest.value),
+    ...module.staticExports
+      .flatMap(({ entries }) => entries)
+      .filter(({ moduleRequest, isType }) => moduleRequest && !isType)
+      .map((one) => one.moduleRequest.value),
+    // What is no literal cannot be followed.
+    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) => source.slice(start + 1, end - 1)),
+  ];
+  return requested
+    .filter((specifier) => specifier.startsWith('.') && specifier.endsWith('.ts'))
+    .map((specifier) => normalize(join(dirname(file), specifier)));
+}
