@@ -29,11 +29,11 @@ import {
 export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
 
 /** What an upcaster takes and gives: version N in, version N + 1 out. */
-export interface Said {
+export interface RecordContents {
   readonly data: unknown;
   readonly sealed: unknown;
 }
-export type Upcaster = (said: Said) => Said;
+export type Upcaster = (contents: RecordContents) => RecordContents;
 
 export class Catalogue {
   readonly #definitions = new Map<string, EventDefinition>();
@@ -69,9 +69,9 @@ export class Catalogue {
   }
 
   /** Brings what a record of an older version says to the latest version. */
-  upcast(type: string, version: number, said: Said): Said {
-    if (this.#latest.get(type)?.version === version) return said;
-    let current = said;
+  upcast(type: string, version: number, contents: RecordContents): RecordContents {
+    if (this.#latest.get(type)?.version === version) return contents;
+    let current = contents;
     for (let v = version; ; v++) {
       const upcaster = this.#upcasters.get(`${type}@${v}`);
       if (!upcaster) return current;

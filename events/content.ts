@@ -14,7 +14,7 @@ export const NO_SECTIONS = Buffer.from('{}');
  * The sections of a study's record that the content discloses, as canonical JSON.
  * @param sealed all of them, as they are stored
  */
-export function disclosedSections(sealed: Uint8Array, content: Content): Uint8Array {
+export function includedSections(sealed: Uint8Array, content: Content): Uint8Array {
   if (content === 'full') return sealed;
   if (content === 'blinded') return NO_SECTIONS;
   const { allocation } = JSON.parse(Buffer.from(sealed).toString('utf8')) as { allocation?: unknown };

@@ -36,7 +36,7 @@ export interface EventDefinition<
   readonly parseData: Parse;
   readonly parseSealed: Parse;
   /** Of a sealed part that has been cut down to some of its sections. */
-  readonly parseDisclosed: Parse;
+  readonly parsePartial: Parse;
   /** Carries the types of the sections; never read. */
   readonly shapes?: { readonly required: S; readonly optional: O };
 }
@@ -89,6 +89,6 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
     sections,
     parseData: compiled(parts.data),
     parseSealed: compiled(sealed),
-    parseDisclosed: compiled(sealed.partial()),
+    parsePartial: compiled(sealed.partial()),
   };
 }

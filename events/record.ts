@@ -45,10 +45,10 @@ export interface Header {
 export type LogEvent<F extends { readonly type: string } = Fact> = Header & F;
 
 /** A fact some of whose sections may be withheld, as in a bundle that does not disclose them. */
-type Disclosed<F> = F extends { readonly sections: infer S }
+type WithPartOfSections<F> = F extends { readonly sections: infer S }
   ? Omit<F, 'sections'> & { readonly sections: Partial<S> }
   : never;
-export type DisclosedEvent = LogEvent<Disclosed<Fact>>;
+export type PartialEvent = LogEvent<WithPartOfSections<Fact>>;
 
 /** The bytes of one record as every store keeps them. */
 export interface RecordBytes {
@@ -180,14 +180,14 @@ export function decodeRecord(stored: PlacedRecord, events: Catalogue = knownEven
 /**
  * As `decodeRecord`, of a record whose sealed part has been cut down to some of its sections. Of the others only the
  * seals are there, and nothing is known of what they seal.
- * @param isDisclosed by name of a section: those that are, and that the record seals, must be there, and no others
+ * @param isIncluded by name of a section: those that are, and that the record seals, must be there, and no others
  * @throws RecordError as `decodeRecord`
  */
-export function decodeDisclosed(
+export function decodePartialRecord(
   stored: PlacedRecord,
-  isDisclosed: (section: string) => boolean,
-): DisclosedEvent {
-  return examine(stored, knownEvents, isDisclosed);
+  isIncluded: (section: string) => boolean,
+): PartialEvent {
+  return examine(stored, knownEvents, isIncluded);
 }
 
 /** Checks what `decodeRecord` checks, and throws what it throws, in a third of the time. */
@@ -209,11 +209,11 @@ const REPLACEMENT = '\ufffd';
 
 let patterns: RecordPatterns | undefined;
 
-/** @param isDisclosed undefined: every section is */
+/** @param isIncluded undefined: every section is */
 function examine(
   stored: PlacedRecord,
   events: Catalogue,
-  isDisclosed?: (section: string) => boolean,
+  isIncluded?: (section: string) => boolean,
 ): LogEvent {
   const where = `${stored.stream}/${stored.revision}`;
   const fail = (fault: RecordFault, why: string): never => {
@@ -245,11 +245,11 @@ function examine(
 
   const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
   const sealed = parseJson(sealedText) ?? fail('malformed', 'the sealed part is not JSON');
-  const seals = isDisclosed ? disclosedSeals(definition, record.seals, isDisclosed, fail) : record.seals;
+  const seals = isIncluded ? includedSeals(definition, record.seals, isIncluded, fail) : record.seals;
   checkSeals(seals, sealed as Record<string, unknown>, sealedText, fail);
   const data = definition.parseData(record.data);
   if (!data.success) return fail('malformed', `data has no valid ${paths(data.error)}`);
-  const sections = isDisclosed ? definition.parseDisclosed(sealed) : definition.parseSealed(sealed);
+  const sections = isIncluded ? definition.parsePartial(sealed) : definition.parseSealed(sealed);
   if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
 
   return eventOf(record, sealed, events);
@@ -267,17 +267,17 @@ function eventOf(record: z.infer<typeof RecordSchema>, sealed: unknown, events: 
 }
 
 /** Those of the disclosed sections. That all are there is told by the sections themselves where none is withheld. */
-function disclosedSeals(
+function includedSeals(
   { sections }: EventDefinition,
   seals: Readonly<Record<string, string>>,
-  isDisclosed: (section: string) => boolean,
+  isIncluded: (section: string) => boolean,
   fail: (fault: RecordFault, why: string) => never,
 ): Readonly<Record<string, string>> {
   const missing = sections.find(({ name, isOptional }) => !isOptional && seals[name] === undefined);
   const unknown = Object.keys(seals).find((name) => !sections.some((section) => section.name === name));
   const wrong = missing?.name ?? unknown;
   if (wrong !== undefined) fail('malformed', `the record has no valid seals.${wrong}`);
-  return Object.fromEntries(Object.entries(seals).filter(([name]) => isDisclosed(name)));
+  return Object.fromEntries(Object.entries(seals).filter(([name]) => isIncluded(name)));
 }
 
 function checkSeals(

@@ -9,7 +9,7 @@
  */
 import { streamKind } from '../events/catalogue.ts';
 import type { MoveFact } from '../events/move.ts';
-import type { DisclosedEvent, LogEvent } from '../events/record.ts';
+import type { LogEvent, PartialEvent } from '../events/record.ts';
 
 export type Movement =
   | {
@@ -38,7 +38,7 @@ export interface OutOfPlace {
 
 type MoveEvent = Extract<LogEvent, { type: MoveFact['type'] }>;
 
-export function isMoveEvent<E extends DisclosedEvent>(
+export function isMoveEvent<E extends PartialEvent>(
   event: E,
 ): event is Extract<E, { type: MoveFact['type'] }> {
   const { type } = event;
@@ -46,7 +46,7 @@ export function isMoveEvent<E extends DisclosedEvent>(
 }
 
 /** What is wrong with an event behind those that gave `before`; undefined when it may stand there. */
-export function outOfPlace(before: Movement, event: DisclosedEvent): OutOfPlace | undefined {
+export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | undefined {
   const { type } = event;
   if (before.status === 'dead')
     return outOf(
@@ -81,7 +81,7 @@ export function outOfPlace(before: Movement, event: DisclosedEvent): OutOfPlace 
 }
 
 /** After an event that is in its place. */
-export function movementAfter(before: Movement, event: DisclosedEvent): Movement {
+export function movementAfter(before: Movement, event: PartialEvent): Movement {
   if (before.status === 'dead' || !isMoveEvent(event)) return before;
   return afterMove(before.ended, event as MoveEvent);
 }

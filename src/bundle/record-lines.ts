@@ -7,7 +7,7 @@
  * nor a line feed can stand in it. Of a withheld record only the leaf hash is there, which keeps the tree whole.
  */
 
-import { type Content, disclosedSections, NO_SECTIONS } from '../../events/content.ts';
+import { type Content, includedSections, NO_SECTIONS } from '../../events/content.ts';
 import type { RecordBytes } from '../../events/record.ts';
 
 const TAB = Buffer.from('\t');
@@ -15,7 +15,7 @@ const LINE_FEED = Buffer.from('\n');
 
 /** A record of a study. */
 export function studyLine(stored: RecordBytes, content: Content): Buffer {
-  return line(stored, disclosedSections(stored.sealed, content));
+  return line(stored, includedSections(stored.sealed, content));
 }
 
 /** A record of the streams `log` and `access`: a credential is nobody's business. */

@@ -15,7 +15,7 @@ export type RegisteredStudy = {
 export type StudyInFile = { readonly configuration: StudyConfiguration; readonly seed: bigint | undefined };
 
 /** One setting that differs. A side that does not have it is absent. Of seeds, only the circumstance is told. */
-export type Difference = {
+export type ConfigurationDifference = {
   /** As the file calls it: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
   readonly what: string;
   readonly registered?: string;
@@ -23,7 +23,10 @@ export type Difference = {
 };
 
 /** The settings in which the two differ, in a fixed order; none for a study that may go on. The name is not compared. */
-export function configurationDifferences(registered: RegisteredStudy, file: StudyInFile): Difference[] {
+export function configurationDifferences(
+  registered: RegisteredStudy,
+  file: StudyInFile,
+): ConfigurationDifference[] {
   const was = registered.configuration;
   const is = file.configuration;
   return [
@@ -46,7 +49,7 @@ export function configurationDifferences(registered: RegisteredStudy, file: Stud
  * `withhold` is for logs, which hold no treatment; a seed is shown in neither way.
  */
 export function describeDifferences(
-  differences: readonly Difference[],
+  differences: readonly ConfigurationDifference[],
   options: { secrets: 'show' | 'withhold' },
 ): string[] {
   if (differences.length === 0) return [];
@@ -62,13 +65,13 @@ export function describeDifferences(
   ];
 }
 
-function describe({ what, registered, file }: Difference): string {
+function describe({ what, registered, file }: ConfigurationDifference): string {
   return `${what} differs (registered: ${registered ?? 'none'}; file: ${file ?? 'none'})`;
 }
 
 type Factors = StudyConfiguration['factors'];
 
-function factorDifferences(was: Factors, is: Factors): Difference[] {
+function factorDifferences(was: Factors, is: Factors): ConfigurationDifference[] {
   const levelsWere = new Map(was.map(({ name, levels }) => [name, list(levels)]));
   const levelsAre = new Map(is.map(({ name, levels }) => [name, list(levels)]));
   const names = [...new Set([...levelsWere.keys(), ...levelsAre.keys()])];
@@ -80,7 +83,7 @@ function factorDifferences(was: Factors, is: Factors): Difference[] {
   ];
 }
 
-function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined): Difference[] {
+function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined): ConfigurationDifference[] {
   if (inFile === undefined) {
     return registered.seedSource === 'drawn'
       ? []
@@ -92,7 +95,11 @@ function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined
     : [{ what: 'starting_seed', registered: 'given in the file', file: 'another one' }];
 }
 
-function differ(what: string, registered: string | undefined, file: string | undefined): Difference[] {
+function differ(
+  what: string,
+  registered: string | undefined,
+  file: string | undefined,
+): ConfigurationDifference[] {
   if (registered === file) return [];
   return [{ what, ...(registered !== undefined && { registered }), ...(file !== undefined && { file }) }];
 }

@@ -171,13 +171,13 @@ class TreeReader {
   /** A shared value, not a copy: no chain of aliases can blow up, and one to its own ancestor ends at the next check. */
   #resolve(alias: Alias): Tree {
     const line = this.#lineOf(alias, 1);
-    const nothing: Tree = { kind: 'text', text: `*${alias.source}`, plain: true, line };
+    const unresolved: Tree = { kind: 'text', text: `*${alias.source}`, plain: true, line };
     this.#aliases += 1;
     if (this.#aliases > MAX_ALIASES) {
       if (this.#aliases === MAX_ALIASES + 1) {
         this.#refuse(line, `more than ${MAX_ALIASES} aliases (*)`, 'write the values out');
       }
-      return nothing;
+      return unresolved;
     }
     const target = this.#anchors.get(alias.source);
     if (target) return target;
@@ -186,7 +186,7 @@ class TreeReader {
       'an alias (*) stands for nothing above',
       'mark the value with & first, or put a name that begins with * in quotes',
     );
-    return nothing;
+    return unresolved;
   }
 
   #anchor<T extends Tree>(node: Node & { anchor?: string }, tree: T): T {

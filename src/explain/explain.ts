@@ -53,7 +53,7 @@ export interface Explanation {
   readonly bgStateBefore: BgState;
   readonly bgStateAfter: BgState;
   /** Where the record says something else; empty when it agrees in everything. */
-  readonly differences: readonly Difference[];
+  readonly differences: readonly Disagreement[];
 }
 
 export interface ExplainedUrn extends Level, Urn {
@@ -62,7 +62,7 @@ export interface ExplainedUrn extends Level, Urn {
 }
 
 /** One thing that the record says otherwise. The values are JSON text. */
-export interface Difference {
+export interface Disagreement {
   /** A member of the event's sections or data, as docs/event-log.md names them. */
   readonly field: string;
   readonly recorded: string;
@@ -125,7 +125,7 @@ function worked(before: RegisteredState, levels: readonly string[], event: Rando
   }
 }
 
-function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>): Difference[] {
+function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>): Disagreement[] {
   const { allocation, draw } = event.sections;
   const recorded: Readonly<Record<string, unknown>> = {
     levels: event.data.levels,

@@ -14,9 +14,9 @@ import { DomainError } from '../base/errors.ts';
 import { BrokenStream, type EventStore } from '../store/event-store.ts';
 import { openCheckpoint, parseOrigin } from './checkpoint.ts';
 import { parseCheckpointFile } from './checkpoint-file.ts';
+import { recoveryCovering, type SignedState } from './covering-recovery.ts';
 import type { LogIdentity } from './identity.ts';
 import type { Ledger, SignedCheckpoint } from './ledger.ts';
-import { lossOf, type SignedState } from './loss.ts';
 import { parseVerifierKey } from './verifier-key.ts';
 
 /** In the data folder, beside the signing key. */
@@ -67,7 +67,7 @@ export class LastCheckpoints {
   ): Rollback[] {
     return this.#before.flatMap((signed) => {
       const { stream, size, root } = signed;
-      if (!isFolded(stream) || lossOf(recoveries, signed)) return [];
+      if (!isFolded(stream) || recoveryCovering(recoveries, signed)) return [];
       const tree = ledger.tree(stream);
       if (tree.size >= size && Buffer.compare(tree.root(size), root) === 0) return [];
       return [{ signed, present: tree.size }];
@@ -85,7 +85,7 @@ export class LastCheckpoints {
   ): Promise<Rollback[]> {
     const found: Rollback[] = [];
     for (const signed of this.#before) {
-      if (isFolded(signed.stream) || lossOf(recoveries, signed)) continue;
+      if (isFolded(signed.stream) || recoveryCovering(recoveries, signed)) continue;
       if (!(await holds(store, signed.stream, signed.size - 1))) found.push({ signed, present: undefined });
     }
     return found;

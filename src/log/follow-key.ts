@@ -11,7 +11,7 @@ const RETRY_MS = 500;
 
 export interface FollowedKey {
   /** Why the key that signs now is not here, if so. */
-  loss(): DomainError | undefined;
+  missing(): DomainError | undefined;
   stop(): void;
 }
 
@@ -25,7 +25,7 @@ export function followSigningKey(
   keyring: Keyring,
   onLost: (error: DomainError) => void = () => undefined,
 ): FollowedKey {
-  let loss: DomainError | undefined;
+  let missing: DomainError | undefined;
   let retry: NodeJS.Timeout | undefined;
   const follow = () => {
     clearTimeout(retry);
@@ -33,10 +33,10 @@ export function followSigningKey(
     try {
       identity.rotateTo(presentKey(keyring, publicKeys), publicKeys);
       // Of two rotations in a row, the key of the first was gone before this process heard of it.
-      loss = undefined;
+      missing = undefined;
     } catch (error) {
-      if (!loss) onLost(error as DomainError);
-      loss = error as DomainError;
+      if (!missing) onLost(error as DomainError);
+      missing = error as DomainError;
       // An instance that keeps the key in a file of its own is brought it by hand.
       retry = setTimeout(follow, RETRY_MS).unref();
     }
@@ -47,7 +47,7 @@ export function followSigningKey(
     if (type === 'SigningKeyRotated') follow();
   });
   return {
-    loss: () => loss,
+    missing: () => missing,
     stop: () => {
       stopListening();
       clearTimeout(retry);

@@ -11,9 +11,9 @@ import type { Actor } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
+import { recoveryCovering, type SignedState } from '../ledger/covering-recovery.ts';
 import { isLater } from '../ledger/last-checkpoints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { lossOf, type SignedState } from '../ledger/loss.ts';
 import { LOG_STREAM, type LogWriter } from './log-writer.ts';
 
 /** What a recovery would declare. */
@@ -37,7 +37,7 @@ export function findLoss(runner: Runner, ledger: Ledger, signed: readonly Signed
   for (const state of signed) {
     const before = newest.get(state.stream);
     if (!before || isLater(state, before)) newest.set(state.stream, state);
-    if (lossOf(history.recoveries, state)) continue;
+    if (recoveryCovering(history.recoveries, state)) continue;
     const tree = ledger.tree(state.stream);
     if (tree.size < state.size) lacking.add(state.stream);
     else if (Buffer.compare(tree.root(state.size), state.root) !== 0)

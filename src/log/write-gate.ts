@@ -9,8 +9,8 @@
 import { logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
+import { recoveryCovering } from '../ledger/covering-recovery.ts';
 import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/last-checkpoints.ts';
-import { lossOf } from '../ledger/loss.ts';
 import { LOG_STREAM } from './log-writer.ts';
 import { movedError } from './moved.ts';
 
@@ -20,7 +20,7 @@ export type Act = 'write' | 'sign' | 'recover';
 export interface WriteGateParts {
   readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
   /** Why there is no key to sign with, if so: no write could be given a receipt. */
-  readonly keyLoss?: () => DomainError | undefined;
+  readonly missingKey?: () => DomainError | undefined;
 }
 
 /** Without these two, nobody knows who may do what, nor whether the log goes on here. */
@@ -28,21 +28,21 @@ const NEEDED_BY_ALL = [LOG_STREAM, 'access'] as const;
 
 export class WriteGate {
   readonly #runner: WriteGateParts['runner'];
-  readonly #keyLoss: () => DomainError | undefined;
+  readonly #missingKey: () => DomainError | undefined;
   #compared: 'all' | Set<string> = new Set();
   #rollbacks: readonly Rollback[] = [];
   #storeLoss: DomainError | undefined;
   readonly #endangered = new Map<string, DomainError>();
 
-  constructor({ runner, keyLoss = () => undefined }: WriteGateParts) {
+  constructor({ runner, missingKey = () => undefined }: WriteGateParts) {
     this.#runner = runner;
-    this.#keyLoss = keyLoss;
+    this.#missingKey = missingKey;
   }
 
   /** Why it may not be done; undefined when it may. */
   refusal(stream: string, act: Act): DomainError | undefined {
     return (
-      this.#keyLoss() ??
+      this.#missingKey() ??
       this.rollback(act) ??
       (act === 'sign' ? this.#deadCopy(stream) : this.#unwritable(stream)) ??
       this.#notCompared(stream)
@@ -54,7 +54,7 @@ export class WriteGate {
     if (this.#storeLoss) return this.#storeLoss;
     if (this.#rollbacks.length === 0 || act === 'recover') return undefined;
     const { recoveries } = this.#runner.state(logHistory, LOG_STREAM);
-    const [first, ...others] = this.#rollbacks.filter(({ signed }) => !lossOf(recoveries, signed));
+    const [first, ...others] = this.#rollbacks.filter(({ signed }) => !recoveryCovering(recoveries, signed));
     return first && rollbackError(first, others.length);
   }
 

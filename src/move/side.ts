@@ -14,7 +14,7 @@ import type { Hash } from '../ledger/merkle-hash.ts';
 import { MerkleTree } from '../ledger/merkle-tree.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
-import { foldedAs } from '../write/folded-stream.ts';
+import { foldedStreamWith } from '../write/folded-stream.ts';
 import { Writer, type WriterTools } from '../write/writer.ts';
 import { type MoveCommand, type MoveOutcome, moveDecider } from './decide.ts';
 import { CopyError } from './move-error.ts';
@@ -99,7 +99,7 @@ export class Side {
   }
 
   #writer(stream: string): Writer<Movement, MoveCommand, MoveFact, MoveOutcome> {
-    const folded = foldedAs(this.#runner, stream, {
+    const folded = foldedStreamWith(this.#runner, stream, {
       state: () => this.#runner.movement(stream),
       refusal: () => this.#runner.halted(stream),
     });

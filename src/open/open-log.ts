@@ -10,10 +10,10 @@ import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import { studyConfig } from '../../projections/study-config.ts';
 import { Keys } from '../access/keys.ts';
 import { DomainError } from '../base/errors.ts';
+import type { SignedState } from '../ledger/covering-recovery.ts';
 import { type Beginning, type LogIdentity, openIdentity } from '../ledger/identity.ts';
 import { LastCheckpoints, type Rollback } from '../ledger/last-checkpoints.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import type { SignedState } from '../ledger/loss.ts';
 import { followSigningKey } from '../log/follow-key.ts';
 import { LOG_STREAM, logWriter } from '../log/log-writer.ts';
 import { declareLoss, findLoss, type Loss } from '../log/recovery.ts';
@@ -127,7 +127,7 @@ async function openIn(
     },
   });
   const history = () => runner.state(logHistory, LOG_STREAM);
-  const gate: WriteGate = new WriteGate({ runner, keyLoss: () => key.loss() });
+  const gate: WriteGate = new WriteGate({ runner, missingKey: () => key.missing() });
   const ledger = new Ledger(
     identity,
     () => lastRecovery(history()),

@@ -4,8 +4,8 @@ import type { Projection } from '../../projections/projection.ts';
 import type { Decider } from '../write/decider.ts';
 
 /** What is folded of the stream: nothing. Whoever wants to know it reads it from the store. */
-export const nothing: Projection<null> = {
-  name: 'nothing',
+export const noState: Projection<null> = {
+  name: 'noState',
   stream: 'operations',
   initial: () => null,
   apply: (state) => state,
@@ -13,6 +13,6 @@ export const nothing: Projection<null> = {
 
 export const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
   decide: (_, fact) => ({ fact, outcome: null }),
-  evolve: nothing.apply,
+  evolve: noState.apply,
   fork: (state) => state,
 };

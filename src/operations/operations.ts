@@ -3,7 +3,7 @@ import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer } from '../write/writer.ts';
-import { nothing, operationsDecider } from './decide.ts';
+import { noState, operationsDecider } from './decide.ts';
 
 export const OPERATIONS = 'operations';
 
@@ -11,7 +11,7 @@ export class Operations {
   readonly #writer: Writer<null, OperationsFact, OperationsFact, null>;
 
   constructor(parts: LogParts) {
-    const folded = foldedStream(parts, nothing, OPERATIONS);
+    const folded = foldedStream(parts, noState, OPERATIONS);
     this.#writer = new Writer({ ...parts, stream: OPERATIONS, decider: operationsDecider, folded });
   }
 

@@ -40,8 +40,8 @@ export interface Disclosed {
 }
 
 type Happening =
-  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly said: Refused }
-  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly said: Disclosed };
+  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly details: Refused }
+  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly details: Disclosed };
 
 export interface RecorderParts {
   readonly operations: Pick<Operations, 'record'>;
@@ -74,8 +74,8 @@ export class Recorder {
   readonly #parts: RecorderParts;
   readonly #clock: Clock;
   readonly #run: { runId: string; version: string; nodeVersion: string };
-  readonly #repetitions = new Repetitions<Happening>(({ said }) =>
-    said === SEVERAL ? SEVERAL_WINDOW_MS : WINDOW_MS,
+  readonly #repetitions = new Repetitions<Happening>(({ details }) =>
+    details === SEVERAL ? SEVERAL_WINDOW_MS : WINDOW_MS,
   );
   readonly #budgets = {
     EvidenceDisclosed: new Budget(EVENTS_AN_HOUR.EvidenceDisclosed),
@@ -103,11 +103,11 @@ export class Recorder {
   }
 
   /** Of a key that is known; `actor` names the revision of `access` at which it was looked up. */
-  refused(actor: KeyActor, said: Refused): void {
+  refused(actor: KeyActor, details: Refused): void {
     if (this.#isStopped) return;
-    const apart = this.#note({ type: 'RequestRefused', actor, said });
+    const apart = this.#note({ type: 'RequestRefused', actor, details });
     const { is, occurred } =
-      apart.is === 'unpaid' ? this.#note({ type: 'RequestRefused', actor, said: SEVERAL }) : apart;
+      apart.is === 'unpaid' ? this.#note({ type: 'RequestRefused', actor, details: SEVERAL }) : apart;
     if (is === 'first') this.#write(occurred);
   }
 
@@ -115,8 +115,8 @@ export class Recorder {
    * To be awaited before the answer is sent.
    * @throws BudgetError when the key has used up its budget, DomainError when it cannot be recorded: it must not be made
    */
-  async disclosed(actor: KeyActor, said: Disclosed): Promise<void> {
-    const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, said });
+  async disclosed(actor: KeyActor, details: Disclosed): Promise<void> {
+    const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, details });
     const { kind } = occurred;
     const budget = this.#budgets.EvidenceDisclosed;
     if (is === 'unpaid') throw tooMany(budget.renewsIn(actor.keyId, ms));
@@ -140,8 +140,8 @@ export class Recorder {
    * As `disclosed`, outside the budget: each is an event of its own. It is for what must not be withheld from who may
    * see it, such as the answer to an allocation that has just been made.
    */
-  disclosedAlways(actor: KeyActor, said: Disclosed): Promise<void> {
-    const what = { type: 'EvidenceDisclosed', actor, said } as const;
+  disclosedAlways(actor: KeyActor, details: Disclosed): Promise<void> {
+    const what = { type: 'EvidenceDisclosed', actor, details } as const;
     return this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
   }
 
@@ -182,10 +182,10 @@ export class Recorder {
   }
 
   #note(what: Happening): { is: Noted; occurred: Occurred<Happening>; ms: number } {
-    const { actor, said, type } = what;
+    const { actor, details, type } = what;
     const ms = this.#clock.ms();
     const occurred = { kind: kindOf(what), what, tally: once(this.#clock.at()) };
-    const pay = () => said === SEVERAL || this.#budgets[type].spend(actor.keyId, ms);
+    const pay = () => details === SEVERAL || this.#budgets[type].spend(actor.keyId, ms);
     return { is: this.#repetitions.note(occurred, ms, pay), occurred, ms };
   }
 
@@ -225,14 +225,14 @@ export class Recorder {
 }
 
 /** Happenings of one kind are counted together. */
-function kindOf({ type, actor, said }: Happening): string {
-  return JSON.stringify([type, actor.keyId, Object.entries(said).sort()]);
+function kindOf({ type, actor, details }: Happening): string {
+  return JSON.stringify([type, actor.keyId, Object.entries(details).sort()]);
 }
 
 function factOf({ what, tally }: Occurred<Happening>): OperationsFact {
   return what.type === 'RequestRefused'
-    ? { type: 'RequestRefused', data: { ...what.said, ...tally }, sections: {} }
-    : { type: 'EvidenceDisclosed', data: { ...what.said, ...tally }, sections: {} };
+    ? { type: 'RequestRefused', data: { ...what.details, ...tally }, sections: {} }
+    : { type: 'EvidenceDisclosed', data: { ...what.details, ...tally }, sections: {} };
 }
 
 function tooMany(renewsInMs: number): BudgetError {

@@ -5,7 +5,7 @@
  */
 import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../events/catalogue.ts';
-import { type Content, disclosedSections, NO_SECTIONS } from '../../events/content.ts';
+import { type Content, includedSections, NO_SECTIONS } from '../../events/content.ts';
 import type { RecordBytes } from '../../events/record.ts';
 import type { SignedCheckpoint } from '../ledger/ledger.ts';
 
@@ -66,7 +66,7 @@ export function checkpointMessage(signed: SignedCheckpoint, log: string, at: str
 /** A record alone; where sections may be disclosed, `{"record":<record>,"sealed":<sections>}`, which is canonical, too. */
 function dataOf({ record, sealed }: RecordBytes, stream: string, content: Content): Buffer {
   if (content === 'blinded') return Buffer.from(record);
-  const sections = streamKind(stream) === 'study' ? disclosedSections(sealed, content) : NO_SECTIONS;
+  const sections = streamKind(stream) === 'study' ? includedSections(sealed, content) : NO_SECTIONS;
   return Buffer.concat([RECORD, record, SEALED, sections, END]);
 }
 

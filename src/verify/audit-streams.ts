@@ -3,14 +3,14 @@
  * stream no event is kept; see replay-study.ts for what is.
  */
 import { streamKind } from '../../events/catalogue.ts';
-import type { DisclosedEvent } from '../../events/record.ts';
+import type { PartialEvent } from '../../events/record.ts';
 import type { Recovery } from '../../projections/log.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { BrokenStream } from '../store/event-store.ts';
 import { type Decode, decode } from './decoding.ts';
-import type { Reading } from './disclosure.ts';
 import type { Evidence } from './evidence.ts';
 import type { ClaimedIdentity } from './log-identity.ts';
+import type { Reading } from './reading.ts';
 import { KeyHistory } from './replay/key-history.ts';
 import type { Replay } from './replay/replay.ts';
 import { AccessReplay } from './replay/replay-access.ts';
@@ -18,7 +18,7 @@ import { EnrolmentReplay } from './replay/replay-enrolment.ts';
 import { LogReplay } from './replay/replay-log.ts';
 import { OperationsReplay } from './replay/replay-operations.ts';
 import { StudyReplay } from './replay/replay-study.ts';
-import { type Recovered, StudyForm } from './replay/study-form.ts';
+import { type Recovered, StudyChecks } from './replay/study-checks.ts';
 import type { StreamReport } from './report.ts';
 import { Sealing } from './sealing.ts';
 import type { RecordSource } from './source.ts';
@@ -83,15 +83,17 @@ class Audits {
     const { undrawn } = this.#plan.reading;
     const warnings = new Warnings();
     const recovered = recoveredPlaces(stream, this.#plan.identity?.recoveries ?? []);
-    const form = new StudyForm(this.#history, warnings, recovered);
-    const finished = async <E extends DisclosedEvent>(
+    const checks = new StudyChecks(this.#history, warnings, recovered);
+    const finished = async <E extends PartialEvent>(
       decode: Decode<E>,
       replay: Replay<E> & { readonly participants: number },
     ) => {
       const audit = await this.#audit(stream, warnings, decode, replay);
-      return audit.finish({ study: form.name, participants: replay.participants });
+      return audit.finish({ study: checks.name, participants: replay.participants });
     };
-    return undrawn ? finished(undrawn, new EnrolmentReplay(form)) : finished(decode, new StudyReplay(form));
+    return undrawn
+      ? finished(undrawn, new EnrolmentReplay(checks))
+      : finished(decode, new StudyReplay(checks));
   }
 
   async #other(stream: string): Promise<StreamReport> {
@@ -102,7 +104,7 @@ class Audits {
     return (await this.#audit(stream, warnings, this.#plan.reading.others, replay)).finish({});
   }
 
-  async #audit<E extends DisclosedEvent>(
+  async #audit<E extends PartialEvent>(
     stream: string,
     warnings: Warnings,
     decode: Decode<E>,

@@ -2,19 +2,19 @@
 import { hash } from 'node:crypto';
 import {
   canonicalJson,
-  type DisclosedEvent,
-  decodeDisclosed,
+  decodePartialRecord,
   decodeRecord,
   type LogEvent,
   leafHash,
+  type PartialEvent,
   RecordError,
   readCheckedRecord,
 } from '../../events/record.ts';
-import { problem } from './replay/differences.ts';
-import type { EventName, Problem } from './report.ts';
+import { mismatch } from './replay/differences.ts';
+import type { EventName, Mismatch } from './report.ts';
 import type { SourceRecord } from './source.ts';
 
-export type Decoded<E extends DisclosedEvent = LogEvent> =
+export type Decoded<E extends PartialEvent = LogEvent> =
   | {
       readonly event: E;
       readonly leaf: Uint8Array;
@@ -22,9 +22,9 @@ export type Decoded<E extends DisclosedEvent = LogEvent> =
       readonly withheldSeals?: Readonly<Record<string, string>>;
     }
   /** `leaf` is that of the bytes as they are. */
-  | { readonly problem: Problem; readonly leaf: Uint8Array };
+  | { readonly mismatch: Mismatch; readonly leaf: Uint8Array };
 
-export type Decode<E extends DisclosedEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
+export type Decode<E extends PartialEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
 
 export function decode(stored: SourceRecord): Decoded {
   if (stored.isChecked) return { event: readCheckedRecord(stored), leaf: stored.leaf };
@@ -32,23 +32,23 @@ export function decode(stored: SourceRecord): Decoded {
     return { event: decodeRecord(stored), leaf: stored.leaf };
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
-    return { problem: diagnosis(stored, error), leaf: leafHash(stored.record) };
+    return { mismatch: diagnosis(stored, error), leaf: leafHash(stored.record) };
   }
 }
 
 /** Of a source that holds some sections of its records and withholds the others. */
-export function decodePart(
+export function decodePartial(
   stored: SourceRecord,
-  isDisclosed: (section: string) => boolean,
-): Decoded<DisclosedEvent> {
+  isIncluded: (section: string) => boolean,
+): Decoded<PartialEvent> {
   try {
-    const event = decodeDisclosed(stored, isDisclosed);
+    const event = decodePartialRecord(stored, isIncluded);
     const seals = Object.entries(membersOf(stored.record)['seals'] as Readonly<Record<string, string>>);
-    const withheldSeals = Object.fromEntries(seals.filter(([name]) => !isDisclosed(name)));
+    const withheldSeals = Object.fromEntries(seals.filter(([name]) => !isIncluded(name)));
     return { event, leaf: stored.leaf, withheldSeals };
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
-    return { problem: diagnosis(stored, error, isDisclosed), leaf: leafHash(stored.record) };
+    return { mismatch: diagnosis(stored, error, isIncluded), leaf: leafHash(stored.record) };
   }
 }
 
@@ -67,42 +67,47 @@ export function nameOf({ record, revision }: SourceRecord): EventName {
 function diagnosis(
   stored: SourceRecord,
   error: RecordError,
-  isDisclosed: (section: string) => boolean = () => true,
-): Problem {
+  isIncluded: (section: string) => boolean = () => true,
+): Mismatch {
   const why = error.message.slice(error.message.indexOf(': ') + 2);
   const record = membersOf(stored.record);
   switch (error.fault) {
     case 'leaf-mismatch':
-      return problem('leaf', hex(stored.leaf), hex(leafHash(stored.record)), why);
+      return mismatch('leaf', hex(stored.leaf), hex(leafHash(stored.record)), why);
     case 'seal-mismatch':
-      return sealDiagnosis(record['seals'], membersOf(stored.sealed), isDisclosed, why);
+      return sealDiagnosis(record['seals'], membersOf(stored.sealed), isIncluded, why);
     case 'misplaced':
-      return problem(
+      return mismatch(
         'revision',
         `${stored.stream}/${stored.revision}`,
         `${record['stream']}/${record['revision']}: ${record['type']}`,
         why,
       );
     case 'unknown-type':
-      return problem('type', 'an event that this build knows', `${record['type']}@${record['version']}`, why);
+      return mismatch(
+        'type',
+        'an event that this build knows',
+        `${record['type']}@${record['version']}`,
+        why,
+      );
     case 'malformed':
-      return problem(fieldOf(why), 'a record as the format prescribes it', undefined, why);
+      return mismatch(fieldOf(why), 'a record as the format prescribes it', undefined, why);
   }
 }
 
 function sealDiagnosis(
   all: unknown,
   sealed: Readonly<Record<string, unknown>>,
-  isDisclosed: (section: string) => boolean,
+  isIncluded: (section: string) => boolean,
   why: string,
-): Problem {
-  const seals = Object.entries(isObject(all) ? all : {}).filter(([name]) => isDisclosed(name));
+): Mismatch {
+  const seals = Object.entries(isObject(all) ? all : {}).filter(([name]) => isIncluded(name));
   for (const [name, seal] of seals) {
     const section = sealed[name];
     const found = section === undefined ? undefined : sealOf(section);
-    if (found !== seal) return problem(`seals.${name}`, seal, found, why);
+    if (found !== seal) return mismatch(`seals.${name}`, seal, found, why);
   }
-  return problem(
+  return mismatch(
     'seals',
     seals.map(([name]) => name),
     Object.keys(sealed),

@@ -5,7 +5,7 @@ const TOLERANCE_MS = 5000;
 const VERSION_AT = 14;
 
 /** @returns what is remarkable about the two, or undefined */
-export function timeProblem(id: string, at: string): string | undefined {
+export function timeRemark(id: string, at: string): string | undefined {
   if (id[VERSION_AT] !== '7') return `its id is no UUID of version 7, which would tell when it was made`;
   const made = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
   if (Math.abs(Date.parse(at) - made) <= TOLERANCE_MS) return undefined;

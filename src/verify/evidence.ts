@@ -2,7 +2,7 @@
 import type { Recovery } from '../../projections/log.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
-import { lossOf } from '../ledger/loss.ts';
+import { recoveryCovering } from '../ledger/covering-recovery.ts';
 import type { Hash } from '../ledger/merkle-hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
@@ -63,7 +63,7 @@ export function sortEvidence(
       }
       const { stream, recovery } = place;
       const wanted = use(stream);
-      const loss = lossOf(recoveries, { stream, recovery, size, root });
+      const loss = recoveryCovering(recoveries, { stream, recovery, size, root });
       if (wanted === 'not-asked-for') leaveOut(wanted);
       else if (recovery > lastRecovery) leaveOut('other-recovery');
       else if (loss && wanted === 'no-such-stream') leaveOut('declared-loss');

@@ -11,7 +11,7 @@ import { isMoveEvent } from '../../projections/movement.ts';
 import { isEndorsed, keyOfLog } from '../ledger/endorsement.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { decode } from './decoding.ts';
-import type { Reading } from './disclosure.ts';
+import type { Reading } from './reading.ts';
 import type { RecordSource } from './source.ts';
 import { moveName } from './stream-audit.ts';
 

@@ -3,7 +3,7 @@
 import type { Content } from '../../events/content.ts';
 
 /** Why a record is not what it should be. */
-export interface Problem {
+export interface Mismatch {
   /** Path in the record or its sealed sections, such as `allocation.treatment`, `seals.draw` or `revision`. */
   readonly field: string;
   readonly expected: string;
@@ -20,7 +20,7 @@ export interface EventName {
 }
 
 /** The first record of a stream that cannot stand there as it does. */
-export interface Divergence extends EventName, Problem {
+export interface Divergence extends EventName, Mismatch {
   /** Further fields of the same event that differ. */
   readonly alsoDiffer: readonly string[];
 }

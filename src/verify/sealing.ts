@@ -5,9 +5,9 @@
  * Of a section that is there its salt is compared with all before it, of one that is withheld its seal: 32 to 64 bytes of
  * memory for each.
  */
-import { problem } from './replay/differences.ts';
+import { mismatch } from './replay/differences.ts';
 import { DigestSet } from './replay/digest-set.ts';
-import type { Problem } from './report.ts';
+import type { Mismatch } from './report.ts';
 
 export class Sealing {
   readonly #salts = new DigestSet('hex');
@@ -18,14 +18,14 @@ export class Sealing {
    * @param sections by name: those that are there
    * @param withheld by name: the seals of the others
    */
-  problem(
+  mismatch(
     sections: Readonly<Record<string, object | undefined>>,
     withheld: Readonly<Record<string, string>> = {},
-  ): Problem | undefined {
+  ): Mismatch | undefined {
     for (const name in sections) {
       const salt = (sections[name] as { readonly salt?: string } | undefined)?.salt;
       if (salt !== undefined && !isNew(this.#salts, salt))
-        return problem(
+        return mismatch(
           `${name}.salt`,
           'a salt of its own',
           salt,
@@ -35,7 +35,7 @@ export class Sealing {
     for (const name in withheld) {
       const seal = withheld[name] ?? '';
       if (!isNew(this.#seals, seal))
-        return problem(
+        return mismatch(
           `seals.${name}`,
           'a seal of its own',
           seal,

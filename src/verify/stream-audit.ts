@@ -1,6 +1,6 @@
 /** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
 import type { MoveFact } from '../../events/move.ts';
-import type { DisclosedEvent } from '../../events/record.ts';
+import type { PartialEvent } from '../../events/record.ts';
 import {
   isMoveEvent,
   type Movement,
@@ -9,12 +9,12 @@ import {
   outOfPlace,
 } from '../../projections/movement.ts';
 import { type Decode, nameOf } from './decoding.ts';
-import { timeProblem } from './event-time.ts';
+import { timeRemark } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';
-import { problem } from './replay/differences.ts';
+import { mismatch } from './replay/differences.ts';
 import { DigestSet } from './replay/digest-set.ts';
 import type { Replay } from './replay/replay.ts';
-import type { Divergence, LostCheckpoint, Problem, StreamReport } from './report.ts';
+import type { Divergence, LostCheckpoint, Mismatch, StreamReport } from './report.ts';
 import type { Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
@@ -23,7 +23,7 @@ import type { Warnings } from './warnings.ts';
 /** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
 const CLOCKS_DIFFER_MS = 1000;
 
-export class StreamAudit<E extends DisclosedEvent> {
+export class StreamAudit<E extends PartialEvent> {
   readonly #stream: string;
   readonly #logId: string | undefined;
   readonly #decode: Decode<E>;
@@ -99,9 +99,9 @@ export class StreamAudit<E extends DisclosedEvent> {
     const decoded = this.#decode(stored);
     this.#tree.append(decoded.leaf);
     if (this.#divergence) return;
-    const problems =
-      'problem' in decoded ? [decoded.problem] : this.#judge(decoded.event, decoded.withheldSeals);
-    if (problems.length > 0) this.#diverge(stored, problems);
+    const mismatches =
+      'mismatch' in decoded ? [decoded.mismatch] : this.#judge(decoded.event, decoded.withheldSeals);
+    if (mismatches.length > 0) this.#diverge(stored, mismatches);
     else this.#passed++;
   }
 
@@ -111,14 +111,14 @@ export class StreamAudit<E extends DisclosedEvent> {
     this.#divergence ??= {
       revision: this.#records,
       alsoDiffer: [],
-      ...problem('revision', this.#records, undefined, why),
+      ...mismatch('revision', this.#records, undefined, why),
     };
   }
 
   /** @param more what is known of the stream besides */
   finish(more: { readonly study?: string | undefined; readonly participants?: number }): StreamReport {
     if (this.#records === 0) {
-      const none = problem('revision', 0, undefined, 'the stream has no record');
+      const none = mismatch('revision', 0, undefined, 'the stream has no record');
       this.#divergence ??= { revision: 0, alsoDiffer: [], ...none };
     }
     const evidence = { ...this.#tree.finish(this.#records), lost: this.#lost };
@@ -144,22 +144,22 @@ export class StreamAudit<E extends DisclosedEvent> {
     };
   }
 
-  #judge(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Problem[] {
+  #judge(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Mismatch[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
-      return [problem('log', this.#logId, event.log, 'the record belongs to another log')];
+      return [mismatch('log', this.#logId, event.log, 'the record belongs to another log')];
     if (this.#ids.has(event.id))
-      return [problem('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
+      return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
     this.#ids.add(event.id);
-    let problems: readonly Problem[];
+    let mismatches: readonly Mismatch[];
     try {
-      problems = this.#judgeMove(event) ?? this.#replay.take(event);
+      mismatches = this.#judgeMove(event) ?? this.#replay.take(event);
     } catch (error) {
       // A decider refuses what it was never meant to see: a state that no generator has, an urn without end.
       const why = `it cannot be decided again: ${(error as Error).message}`;
-      return [problem('data', 'what can be decided again', event.type, why)];
+      return [mismatch('data', 'what can be decided again', event.type, why)];
     }
-    if (problems.length > 0) return problems;
-    const unsalted = this.#sealing.problem(event.sections, withheldSeals);
+    if (mismatches.length > 0) return mismatches;
+    const unsalted = this.#sealing.mismatch(event.sections, withheldSeals);
     if (unsalted) return [unsalted];
     this.#replay.passed?.(event);
     this.#watchClock(event);
@@ -167,15 +167,15 @@ export class StreamAudit<E extends DisclosedEvent> {
   }
 
   /** Undefined: the move of the log is not what this event is about, and it may stand here. */
-  #judgeMove(event: E): readonly Problem[] | undefined {
+  #judgeMove(event: E): readonly Mismatch[] | undefined {
     const wrong = outOfPlace(this.#movement, event);
-    if (wrong) return [problem(wrong.field, wrong.expected, wrong.found, wrong.why)];
+    if (wrong) return [mismatch(wrong.field, wrong.expected, wrong.found, wrong.why)];
     if (!isMoveEvent(event)) return undefined;
     const { actor, type, data } = event;
     if (!('cli' in actor))
-      return [problem('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
+      return [mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
     if (this.#moves && !this.#moves.has(moveName(event)))
-      return [problem('data.move', `a move of which log has ${type}`, data.move, 'log says nothing of it')];
+      return [mismatch('data.move', `a move of which log has ${type}`, data.move, 'log says nothing of it')];
     this.#movement = movementAfter(this.#movement, event);
     return [];
   }
@@ -192,8 +192,8 @@ export class StreamAudit<E extends DisclosedEvent> {
     );
   }
 
-  #watchClock({ id, at, revision }: DisclosedEvent): void {
-    const otherTime = timeProblem(id, at);
+  #watchClock({ id, at, revision }: PartialEvent): void {
+    const otherTime = timeRemark(id, at);
     if (otherTime !== undefined) this.#warnings.add('id-of-another-time', otherTime, revision);
     const before = this.#lastAt;
     this.#lastAt = at;
@@ -202,24 +202,24 @@ export class StreamAudit<E extends DisclosedEvent> {
       this.#warnings.add('clock-stepped-back', `the clock stepped back from ${before} to ${at}`, revision);
   }
 
-  #diverge(stored: SourceRecord, problems: readonly Problem[]): void {
-    const [first, ...others] = problems;
+  #diverge(stored: SourceRecord, mismatches: readonly Mismatch[]): void {
+    const [first, ...others] = mismatches;
     if (this.#divergence || !first) return;
     this.#divergence = { ...nameOf(stored), ...first, alsoDiffer: others.map(({ field }) => field) };
   }
 }
 
 /** Each stream is moved as `log` is, which is so first. */
-export function moveName({ type, data }: Extract<DisclosedEvent, MoveFact>): string {
+export function moveName({ type, data }: Extract<PartialEvent, MoveFact>): string {
   return `${type} ${data.move}`;
 }
 
-function gap(expected: number, found: number): Problem {
+function gap(expected: number, found: number): Mismatch {
   if (!Number.isSafeInteger(found) || found < 0)
-    return problem('revision', expected, found, 'no record can have this revision');
+    return mismatch('revision', expected, found, 'no record can have this revision');
   if (found < expected)
-    return problem('revision', expected, found, 'a record stands there twice, or was put in');
+    return mismatch('revision', expected, found, 'a record stands there twice, or was put in');
   const missing =
     found - 1 === expected ? `revision ${expected} is` : `revisions ${expected} to ${found - 1} are`;
-  return problem('revision', expected, found, `${missing} missing`);
+  return mismatch('revision', expected, found, `${missing} missing`);
 }

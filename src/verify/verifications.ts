@@ -97,7 +97,7 @@ export class Verifications {
     } catch (error) {
       if (stopping.signal.aborted) throw stopped();
       if (asker.aborted) throw new DomainError('unavailable', 'nobody waits for the verification any more');
-      throw told(error);
+      throw asDomainError(error);
     } finally {
       this.#underWay = undefined;
     }
@@ -115,7 +115,7 @@ function stopped(): DomainError {
   return new DomainError('unavailable', 'the service is shutting down');
 }
 
-function told(error: unknown): unknown {
+function asDomainError(error: unknown): unknown {
   // The service has folded the study, and the log lacks it.
   if (error instanceof UnknownStudyError)
     return new DomainError('halted', 'the records of this study are no longer in the log', error);

@@ -22,12 +22,12 @@ export async function verifyBundle({ file, ...verification }: BundleVerification
   const files = await BundleFiles.open(file);
   try {
     const source = new BundleSource(files);
-    const cameAlong = (await source.checkpoints()).map((one) => ({ ...one, from: 'bundle' as const }));
+    const bundled = (await source.checkpoints()).map((one) => ({ ...one, from: 'bundle' as const }));
     const report = await verifyLog({
       ...verification,
       source,
       // What was kept counts as kept, also when it came along as well.
-      checkpoints: [...verification.checkpoints, ...cameAlong],
+      checkpoints: [...verification.checkpoints, ...bundled],
     });
     const problems = await source.problems();
     const notReplayed = NOT_REPLAYED[source.content];

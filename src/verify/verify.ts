@@ -6,9 +6,9 @@ import { v5 } from 'uuid';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { auditStreams } from './audit-streams.ts';
-import { readingOf } from './disclosure.ts';
 import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './evidence.ts';
 import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';
+import { readingOf } from './reading.ts';
 import type { Report, StreamReport } from './report.ts';
 import type { RecordSource } from './source.ts';
 

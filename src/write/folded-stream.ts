@@ -24,14 +24,14 @@ export function foldedStream<State>(
   stream: string,
   act: Act = 'write',
 ): FoldedStream<State> {
-  return foldedAs(runner, stream, {
+  return foldedStreamWith(runner, stream, {
     state: () => runner.state(projection, stream),
     refusal: () => gate.refusal(stream, act),
   });
 }
 
 /** As `foldedStream`, for a writer that decides against something else, or may write where no other may. */
-export function foldedAs<State>(
+export function foldedStreamWith<State>(
   runner: Runner,
   stream: string,
   { state, refusal }: { state(): State; refusal(): Error | undefined },

@@ -1,12 +1,12 @@
 /** Where two facts differ, field by field. */
 import type { Fact } from '../../../events/catalogue.ts';
 import type { LogEvent } from '../../../events/record.ts';
-import type { Problem } from '../report.ts';
+import type { Mismatch } from '../report.ts';
 
 /** Longest value quoted, in characters. */
 const QUOTED = 300;
 
-export interface Difference {
+export interface FieldDifference {
   readonly field: string;
   readonly expected: unknown;
   readonly found: unknown;
@@ -16,9 +16,9 @@ export interface Difference {
  * What the event says otherwise than the fact that was decided, in the order of `data` and then of the sections'
  * names. Salts, which nothing decides, are left out.
  */
-export function factDifferences(decided: Fact, event: LogEvent): Difference[] {
+export function factDifferences(decided: Fact, event: LogEvent): FieldDifference[] {
   if (isSameFact(decided, event)) return [];
-  const found: Difference[] = [];
+  const found: FieldDifference[] = [];
   if (decided.type !== event.type) return [{ field: 'type', expected: decided.type, found: event.type }];
   collect(decided.data, event.data, 'data', found);
   const expectedSections: Readonly<Record<string, object | undefined>> = decided.sections;
@@ -70,7 +70,7 @@ function collect(
   expected: unknown,
   found: unknown,
   field: string,
-  into: Difference[],
+  into: FieldDifference[],
   isSection = false,
 ): void {
   if (expected === found) return;
@@ -94,7 +94,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function problem(field: string, expected: unknown, found: unknown, why: string): Problem {
+export function mismatch(field: string, expected: unknown, found: unknown, why: string): Mismatch {
   return { field, expected: quote(expected), found: quote(found), why };
 }
 

@@ -6,9 +6,9 @@
  */
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
-import type { Problem } from '../report.ts';
+import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
-import { problem } from './differences.ts';
+import { mismatch } from './differences.ts';
 
 /** How much later than its revocation a key may have been used, in ms, before it is remarked upon. */
 const REVOKED_TOLERANCE_MS = 1000;
@@ -60,7 +60,7 @@ export class KeyHistory {
   }
 
   /** @returns why the actor could not randomize this participant, or undefined */
-  judge(event: Header, use: KeyUse, warnings: Warnings): Problem | undefined {
+  judge(event: Header, use: KeyUse, warnings: Warnings): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
     if (this.#isDoubtful(actor, event, warnings)) return undefined;
@@ -68,14 +68,14 @@ export class KeyHistory {
     if (unknown) return unknown;
     this.#remarkOnAge(event, actor, warnings);
     const key = this.state.byId.get(actor.keyId);
-    return key && (limitProblem(key, use) ?? this.#lateness(key, event, warnings));
+    return key && (limitMismatch(key, use) ?? this.#lateness(key, event, warnings));
   }
 
   /**
    * @param as whether any key that was ever issued will do, or only one that is valid and has the scope `audit`
    * @returns why the actor could not ask, or undefined
    */
-  judgeKnown(event: Header, as: 'any' | 'audit', warnings: Warnings): Problem | undefined {
+  judgeKnown(event: Header, as: 'any' | 'audit', warnings: Warnings): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
@@ -83,7 +83,7 @@ export class KeyHistory {
     if (unknown || as === 'any') return unknown;
     const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
     if (scopes.includes('audit')) return undefined;
-    return problem('actor.keyId', 'a key with the scope audit', scopes, 'the key may not see this');
+    return mismatch('actor.keyId', 'a key with the scope audit', scopes, 'the key may not see this');
   }
 
   /** Whether the stream `access` diverges before the revision that the actor names. */
@@ -98,9 +98,9 @@ export class KeyHistory {
   }
 
   /** @param standing at the revision of `access` that the actor names */
-  #judgeActor({ keyId, user, accessRevision }: KeyActor, standing: 'issued' | 'valid'): Problem | undefined {
+  #judgeActor({ keyId, user, accessRevision }: KeyActor, standing: 'issued' | 'valid'): Mismatch | undefined {
     if (accessRevision >= this.records)
-      return problem(
+      return mismatch(
         'actor.accessRevision',
         `at most ${this.records - 1}`,
         accessRevision,
@@ -109,7 +109,7 @@ export class KeyHistory {
     const key = this.state.byId.get(keyId);
     const lifetime = this.#lifetimes.get(keyId);
     if (!key || !lifetime)
-      return problem(
+      return mismatch(
         'actor.keyId',
         'a key of the stream access',
         keyId,
@@ -119,21 +119,21 @@ export class KeyHistory {
       );
     const { issuedRevision, revokedRevision } = lifetime;
     if (issuedRevision > accessRevision)
-      return problem(
+      return mismatch(
         'actor.accessRevision',
         `at least ${issuedRevision}`,
         accessRevision,
         'the key was issued later',
       );
     if (standing === 'valid' && revokedRevision !== undefined && revokedRevision <= accessRevision)
-      return problem(
+      return mismatch(
         'actor.accessRevision',
         `below ${revokedRevision}`,
         accessRevision,
         'the key was revoked by then',
       );
     if (key.user !== user)
-      return problem('actor.user', key.user, user, 'the key was issued to somebody else');
+      return mismatch('actor.user', key.user, user, 'the key was issued to somebody else');
     return undefined;
   }
 
@@ -148,7 +148,7 @@ export class KeyHistory {
     );
   }
 
-  #lateness(key: ApiKey, { at, revision }: Header, warnings: Warnings): Problem | undefined {
+  #lateness(key: ApiKey, { at, revision }: Header, warnings: Warnings): Mismatch | undefined {
     const { revoked, expiresAt } = key;
     if (revoked && at > revoked.at && msBetween(revoked.at, at) > REVOKED_TOLERANCE_MS)
       warnings.add(
@@ -158,7 +158,7 @@ export class KeyHistory {
       );
     if (expiresAt === undefined || at < expiresAt) return undefined;
     if (msBetween(expiresAt, at) > REQUEST_MS)
-      return problem('at', `before ${expiresAt}`, at, 'the key had expired');
+      return mismatch('at', `before ${expiresAt}`, at, 'the key had expired');
     warnings.add(
       'expired-key-used',
       `key ${key.keyId} expired at ${expiresAt}, and an event of ${at} names it: its request can have waited so long`,
@@ -169,15 +169,15 @@ export class KeyHistory {
 }
 
 /** Limits of a key never change. */
-function limitProblem({ scopes, studies, where }: ApiKey, { study, levels }: KeyUse): Problem | undefined {
+function limitMismatch({ scopes, studies, where }: ApiKey, { study, levels }: KeyUse): Mismatch | undefined {
   if (!scopes.includes('randomize'))
-    return problem('actor.keyId', 'a key with the scope randomize', scopes, 'the key may not randomize');
+    return mismatch('actor.keyId', 'a key with the scope randomize', scopes, 'the key may not randomize');
   if (studies && !studies.includes(study))
-    return problem('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
+    return mismatch('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
   for (const limit of where ?? []) {
     const level = levels.find(({ factor }) => factor === limit.factor)?.level;
     if (level === undefined || !limit.levels.includes(level))
-      return problem(
+      return mismatch(
         'actor.keyId',
         `a key for ${limit.factor} = ${level}`,
         limit.levels,

@@ -1,9 +1,9 @@
 import type { LogEvent } from '../../../events/record.ts';
 import { type AccessCommand, accessDecider } from '../../access/decide.ts';
-import type { Problem } from '../report.ts';
-import { factDifferences, problem } from './differences.ts';
+import type { Mismatch } from '../report.ts';
+import { factDifferences, mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
-import { asProblems, type Replay } from './replay.ts';
+import { asMismatches, type Replay } from './replay.ts';
 
 /** The stream `access`: each key issued and revoked is decided again, and kept in the history. */
 export class AccessReplay implements Replay {
@@ -13,16 +13,16 @@ export class AccessReplay implements Replay {
     this.#history = history;
   }
 
-  take(event: LogEvent): readonly Problem[] {
+  take(event: LogEvent): readonly Mismatch[] {
     if (!('cli' in event.actor))
-      return [problem('actor', 'a person at the command line', event.actor.keyId, 'no key can do this')];
+      return [mismatch('actor', 'a person at the command line', event.actor.keyId, 'no key can do this')];
     const { fact, outcome } = accessDecider.decide(this.#history.state, commandOf(event));
     if (!fact) {
       const why = outcome.type === 'refused' ? outcome.why : REFUSED[outcome.type];
-      return [problem('data.keyId', undefined, event.type, `it would not have been decided: ${why}`)];
+      return [mismatch('data.keyId', undefined, event.type, `it would not have been decided: ${why}`)];
     }
     const differences = factDifferences(fact, event);
-    if (differences.length > 0) return asProblems(differences, 'deciding it again gives something else');
+    if (differences.length > 0) return asMismatches(differences, 'deciding it again gives something else');
     this.#history.take(event);
     return [];
   }

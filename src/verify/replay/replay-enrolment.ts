@@ -2,46 +2,46 @@
  * The stream of a study whose draws are withheld. Nothing can be decided again then; but the order of the events can be
  * checked, each id, its levels, the actors, and where it is told, that a treatment is one of the study's.
  */
-import type { DisclosedEvent } from '../../../events/record.ts';
+import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
-import type { Problem } from '../report.ts';
-import { problem } from './differences.ts';
+import type { Mismatch } from '../report.ts';
+import { mismatch } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
 import type { Replay } from './replay.ts';
-import { type DisclosedStudyEvent, type StudyForm, undecided } from './study-form.ts';
+import { type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
 
-export class EnrolmentReplay implements Replay<DisclosedEvent> {
-  readonly #form: StudyForm;
+export class EnrolmentReplay implements Replay<PartialEvent> {
+  readonly #checks: StudyChecks;
   readonly #ids = new DigestSet();
   #status: 'unregistered' | 'open' | 'paused' = 'unregistered';
   #treatments: readonly string[] = [];
   #recovery = 0;
   participants = 0;
 
-  constructor(form: StudyForm) {
-    this.#form = form;
+  constructor(checks: StudyChecks) {
+    this.#checks = checks;
   }
 
-  take(given: DisclosedEvent): readonly Problem[] {
-    const event = given as DisclosedStudyEvent;
+  take(given: PartialEvent): readonly Mismatch[] {
+    const event = given as PartialStudyEvent;
     const outcome = this.#refusal(event);
     const found =
-      this.#form.problem(event) ??
+      this.#checks.mismatch(event) ??
       (outcome && undecided(event.type, outcome)) ??
-      this.#treatmentProblem(event) ??
-      this.#form.actorProblem(event);
+      this.#treatmentMismatch(event) ??
+      this.#checks.actorMismatch(event);
     if (found) return [found];
-    this.#form.take(event, (id) => this.#ids.has(id));
+    this.#checks.take(event, (id) => this.#ids.has(id));
     this.#evolve(event);
     return [];
   }
 
-  passed({ type }: DisclosedEvent): void {
+  passed({ type }: PartialEvent): void {
     if (type === 'ParticipantRandomized') this.participants++;
   }
 
   /** What the decider answers instead of this event, as far as it does not depend on what is withheld. */
-  #refusal(event: DisclosedStudyEvent): StudyOutcome['type'] | undefined {
+  #refusal(event: PartialStudyEvent): StudyOutcome['type'] | undefined {
     const status = this.#status;
     if (event.type === 'StudyRegistered') return status === 'unregistered' ? undefined : 'already-registered';
     if (status === 'unregistered') return 'not-registered';
@@ -58,14 +58,14 @@ export class EnrolmentReplay implements Replay<DisclosedEvent> {
     }
   }
 
-  #treatmentProblem(event: DisclosedStudyEvent): Problem | undefined {
+  #treatmentMismatch(event: PartialStudyEvent): Mismatch | undefined {
     if (event.type !== 'ParticipantRandomized' || !event.sections.allocation) return undefined;
     const { treatment } = event.sections.allocation;
     if (this.#treatments.includes(treatment)) return undefined;
-    return problem('allocation.treatment', this.#treatments, treatment, 'no treatment of this study');
+    return mismatch('allocation.treatment', this.#treatments, treatment, 'no treatment of this study');
   }
 
-  #evolve(event: DisclosedStudyEvent): void {
+  #evolve(event: PartialStudyEvent): void {
     switch (event.type) {
       case 'StudyRegistered':
         this.#status = 'open';

@@ -3,8 +3,8 @@ import type { LogEvent } from '../../../events/record.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../../projections/log.ts';
 import { isEndorsed, keyOfLog } from '../../ledger/endorsement.ts';
 import type { VerifierKey } from '../../ledger/verifier-key.ts';
-import type { Problem } from '../report.ts';
-import { problem } from './differences.ts';
+import type { Mismatch } from '../report.ts';
+import { mismatch } from './differences.ts';
 import type { Replay } from './replay.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
@@ -26,31 +26,31 @@ export class LogReplay implements Replay {
     this.#keys = keys;
   }
 
-  take(event: LogEvent): readonly Problem[] {
-    const found = this.#problem(event);
+  take(event: LogEvent): readonly Mismatch[] {
+    const found = this.#mismatch(event);
     if (found) return [found];
     this.#history = logHistory.apply(this.#history, event);
     return [];
   }
 
-  #problem(event: LogEvent): Problem | undefined {
+  #mismatch(event: LogEvent): Mismatch | undefined {
     if (event.type === 'LogCreated') return this.#begin(event);
     if (!this.#created || !this.#signer)
-      return problem('type', 'LogCreated', event.type, 'the log does not begin with it');
+      return mismatch('type', 'LogCreated', event.type, 'the log does not begin with it');
     if (!('cli' in event.actor))
-      return problem('actor', 'a person at the command line', event.actor.keyId, 'no key can do this');
-    if (event.type === 'LogRecovered') return recoveryProblem(event, lastRecovery(this.#history));
+      return mismatch('actor', 'a person at the command line', event.actor.keyId, 'no key can do this');
+    if (event.type === 'LogRecovered') return recoveryMismatch(event, lastRecovery(this.#history));
     if (event.type === 'SigningKeyRotated') return this.#rotate(event, this.#created, this.#signer);
     throw new Error(`${event.type} does not belong into the stream log`);
   }
 
-  #begin({ revision, log, type, data }: Of<'LogCreated'>): Problem | undefined {
-    if (revision > 0) return problem('type', undefined, type, 'a log is created once');
+  #begin({ revision, log, type, data }: Of<'LogCreated'>): Mismatch | undefined {
+    if (revision > 0) return mismatch('type', undefined, type, 'a log is created once');
     const { logId, logName, publicKey } = data;
-    if (log !== logId) return problem('data.logId', log, logId, 'the record and its data name two logs');
+    if (log !== logId) return mismatch('data.logId', log, logId, 'the record and its data name two logs');
     this.#signer = keyOfLog(publicKey, logName);
     if (!this.#signer)
-      return problem(
+      return mismatch(
         'data.publicKey',
         `a verifier key named ${logName}`,
         publicKey,
@@ -61,7 +61,7 @@ export class LogReplay implements Replay {
     if (this.#trusted.length === 0 || this.#trusted.some(({ text }) => keys.some((key) => key.text === text)))
       return undefined;
     const expected = this.#trusted.map(({ text }) => text).join(' or ');
-    return problem(
+    return mismatch(
       'data.publicKey',
       expected,
       publicKey,
@@ -73,20 +73,20 @@ export class LogReplay implements Replay {
     { data }: Of<'SigningKeyRotated'>,
     { logName, logId }: Of<'LogCreated'>['data'],
     signer: VerifierKey,
-  ): Problem | undefined {
+  ): Mismatch | undefined {
     const { publicKey, endorsement } = data;
     const next = keyOfLog(publicKey, logName);
     if (!next)
-      return problem(
+      return mismatch(
         'data.publicKey',
         `a verifier key named ${logName}`,
         publicKey,
         'no such key can sign for this log',
       );
     if (this.#history.publicKeys.includes(publicKey))
-      return problem('data.publicKey', 'a new key', publicKey, 'this key has signed before');
+      return mismatch('data.publicKey', 'a new key', publicKey, 'this key has signed before');
     if (!isEndorsed(endorsement, { logName, logId, publicKey }, signer))
-      return problem(
+      return mismatch(
         'data.endorsement',
         `a note signed by ${signer.text}`,
         endorsement,
@@ -97,13 +97,13 @@ export class LogReplay implements Replay {
   }
 }
 
-function recoveryProblem(
+function recoveryMismatch(
   { revision, data, sections }: Of<'LogRecovered'>,
   last: number,
-): Problem | undefined {
+): Mismatch | undefined {
   const { recovery, streams } = data;
   if (recovery <= last)
-    return problem(
+    return mismatch(
       'data.recovery',
       `above ${last}`,
       recovery,
@@ -112,12 +112,12 @@ function recoveryProblem(
   const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
   const all = [...streams, ...sections.studies.streams];
   if (streams.some(isStudy) || !sections.studies.streams.every(isStudy))
-    return problem('data.streams', 'no study', streams, 'the studies belong into the sealed section');
+    return mismatch('data.streams', 'no study', streams, 'the studies belong into the sealed section');
   if (new Set(all.map(({ stream }) => stream)).size < all.length)
-    return problem('data.streams', 'each stream once', streams, 'a stream stands there twice');
+    return mismatch('data.streams', 'each stream once', streams, 'a stream stands there twice');
   for (const { stream, signed } of all)
     if (signed && signed.recovery >= recovery)
-      return problem(
+      return mismatch(
         'data.recovery',
         `above ${signed.recovery}`,
         recovery,
@@ -125,7 +125,7 @@ function recoveryProblem(
       );
   const kept = streams.find(({ stream }) => stream === 'log')?.kept;
   if (kept !== revision)
-    return problem(
+    return mismatch(
       'data.streams',
       `log, kept ${revision}`,
       kept,

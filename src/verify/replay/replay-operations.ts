@@ -1,7 +1,7 @@
 import type { LogEvent } from '../../../events/record.ts';
-import type { Problem } from '../report.ts';
+import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
-import { problem } from './differences.ts';
+import { mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';
 
@@ -20,22 +20,22 @@ export class OperationsReplay implements Replay {
     this.#warnings = warnings;
   }
 
-  take(event: LogEvent): readonly Problem[] {
+  take(event: LogEvent): readonly Mismatch[] {
     const found = this.#judge(event);
     return found ? [found] : [];
   }
 
-  #judge(event: LogEvent): Problem | undefined {
+  #judge(event: LogEvent): Mismatch | undefined {
     const { actor } = event;
     switch (event.type) {
       case 'ServiceStarted':
       case 'ServiceStopped':
         if ('keyId' in actor)
-          return problem('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+          return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
         return this.#judgeRun(event.type, event.data.runId);
       case 'RequestRefused':
         if ('cli' in actor)
-          return problem('actor', 'a key', actor.user, 'nobody is refused at the command line');
+          return mismatch('actor', 'a key', actor.user, 'nobody is refused at the command line');
         return this.#history.judgeKnown(event, 'any', this.#warnings);
       case 'EvidenceDisclosed':
         return this.#history.judgeKnown(event, 'audit', this.#warnings) ?? this.#judgeStudy(event);
@@ -44,20 +44,25 @@ export class OperationsReplay implements Replay {
     }
   }
 
-  #judgeRun(type: 'ServiceStarted' | 'ServiceStopped', runId: string): Problem | undefined {
+  #judgeRun(type: 'ServiceStarted' | 'ServiceStopped', runId: string): Mismatch | undefined {
     if (type === 'ServiceStopped') {
       if (this.#running.delete(runId)) return undefined;
-      return problem('data.runId', 'a run that was started', runId, 'this run was not started, or has ended');
+      return mismatch(
+        'data.runId',
+        'a run that was started',
+        runId,
+        'this run was not started, or has ended',
+      );
     }
     if (this.#running.has(runId))
-      return problem('data.runId', undefined, runId, 'this run was started before');
+      return mismatch('data.runId', undefined, runId, 'this run was started before');
     this.#running.add(runId);
     return undefined;
   }
 
-  #judgeStudy({ actor, data }: Extract<LogEvent, { type: 'EvidenceDisclosed' }>): Problem | undefined {
+  #judgeStudy({ actor, data }: Extract<LogEvent, { type: 'EvidenceDisclosed' }>): Mismatch | undefined {
     const limits = 'keyId' in actor ? this.#history.state.byId.get(actor.keyId)?.studies : undefined;
     if (!limits || limits.includes(data.study)) return undefined;
-    return problem('actor.keyId', `a key for ${data.study}`, limits, 'the key is limited to other studies');
+    return mismatch('actor.keyId', `a key for ${data.study}`, limits, 'the key is limited to other studies');
   }
 }

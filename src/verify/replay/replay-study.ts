@@ -10,11 +10,11 @@ import type { StudyCommand } from '../../study/commands.ts';
 import { decide } from '../../study/decide.ts';
 import { ForkableMap } from '../../study/forkable-map.ts';
 import { type Enrolled, evolve, type StudyState } from '../../study/state.ts';
-import type { Problem } from '../report.ts';
-import { type Difference, factDifferences } from './differences.ts';
+import type { Mismatch } from '../report.ts';
+import { type FieldDifference, factDifferences } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
-import { asProblems, mostTelling, type Replay } from './replay.ts';
-import { type StudyForm, undecided } from './study-form.ts';
+import { asMismatches, mostTelling, type Replay } from './replay.ts';
+import { type StudyChecks, undecided } from './study-checks.ts';
 
 type StudyEvent = Extract<
   LogEvent,
@@ -36,22 +36,22 @@ const TELLING = [
 ];
 
 export class StudyReplay implements Replay {
-  readonly #form: StudyForm;
+  readonly #checks: StudyChecks;
   #state: StudyState = { status: 'unregistered' };
   participants = 0;
 
-  constructor(form: StudyForm) {
-    this.#form = form;
+  constructor(checks: StudyChecks) {
+    this.#checks = checks;
   }
 
-  take(given: LogEvent): readonly Problem[] {
+  take(given: LogEvent): readonly Mismatch[] {
     const event = given as StudyEvent;
-    const problems = this.#problems(event);
-    if (problems.length > 0) return problems;
+    const mismatches = this.#mismatches(event);
+    if (mismatches.length > 0) return mismatches;
     const next = evolve(this.#state, event);
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
-    this.#state = isBegun ? { ...next, enrolled: new Known(), requests: new Known() } : next;
-    this.#form.take(event, (id) => this.#isEnrolled(id));
+    this.#state = isBegun ? { ...next, enrolled: new KeysOnly(), requests: new KeysOnly() } : next;
+    this.#checks.take(event, (id) => this.#isEnrolled(id));
     return [];
   }
 
@@ -63,14 +63,14 @@ export class StudyReplay implements Replay {
     return this.#state.status !== 'unregistered' && this.#state.enrolled.get(id) !== undefined;
   }
 
-  #problems(event: StudyEvent): readonly Problem[] {
-    const cannotBe = this.#form.problem(event);
+  #mismatches(event: StudyEvent): readonly Mismatch[] {
+    const cannotBe = this.#checks.mismatch(event);
     if (cannotBe) return [cannotBe];
     const { fact, outcome } = decide(this.#state, commandOf(event));
     if (!fact) return [undecided(event.type, outcome.type)];
     const differences = factDifferences(fact, event);
-    if (differences.length > 0) return differenceProblems(differences);
-    const notTheirs = this.#form.actorProblem(event);
+    if (differences.length > 0) return differenceMismatches(differences);
+    const notTheirs = this.#checks.actorMismatch(event);
     return notTheirs ? [notTheirs] : [];
   }
 }
@@ -99,10 +99,10 @@ function commandOf(event: StudyEvent): StudyCommand {
   }
 }
 
-function differenceProblems(differences: readonly Difference[]): Problem[] {
+function differenceMismatches(differences: readonly FieldDifference[]): Mismatch[] {
   const sorted = mostTelling(differences, TELLING);
   const first = sorted[0]?.field ?? '';
-  return asProblems(
+  return asMismatches(
     sorted,
     first.startsWith('draw.bgStateBefore')
       ? 'it does not begin with the state that the event before left: an event was changed, removed or put in before it, or this one was'
@@ -113,7 +113,7 @@ function differenceProblems(differences: readonly Difference[]): Problem[] {
 const SOMEBODY: Enrolled = { participantId: '', levels: [] };
 
 /** Which participants, or requests, there were; not what they were, which a replay has no use for. */
-class Known extends ForkableMap<string, Enrolled> {
+class KeysOnly extends ForkableMap<string, Enrolled> {
   readonly #keys = new DigestSet();
 
   override get(key: string): Enrolled | undefined {

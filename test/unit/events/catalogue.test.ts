@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Catalogue, catalogue, type Said, streamKind, type Upcaster } from '../../../events/catalogue.ts';
+import {
+  Catalogue,
+  catalogue,
+  type RecordContents,
+  streamKind,
+  type Upcaster,
+} from '../../../events/catalogue.ts';
 import { defineEvent, type EventDefinition } from '../../../events/define.ts';
 import { canonicalJson, decodeRecord, leafHash, type RecordBytes } from '../../../events/record.ts';
 import { NURSE } from '../../support/facts.ts';
@@ -108,5 +114,5 @@ function record(version: number, data: object): RecordBytes & { stream: string; 
 }
 
 function said(upcast: (data: Record<string, unknown>) => object): Upcaster {
-  return ({ data, sealed }: Said) => ({ data: upcast(data as Record<string, unknown>), sealed });
+  return ({ data, sealed }: RecordContents) => ({ data: upcast(data as Record<string, unknown>), sealed });
 }

@@ -18,7 +18,7 @@ function scene() {
     recoveries: [] as Recovery[],
     movement: OPEN,
     halted: new Set<string>(),
-    keyLoss: undefined as DomainError | undefined,
+    missingKey: undefined as DomainError | undefined,
   };
   const gate = new WriteGate({
     runner: {
@@ -26,7 +26,7 @@ function scene() {
       movement: () => log.movement,
       halted: (stream) => (log.halted.has(stream) ? new Error('unreadable') : undefined),
     },
-    keyLoss: () => log.keyLoss,
+    missingKey: () => log.missingKey,
   });
   const codes = (stream = STUDY) =>
     (['write', 'sign', 'recover'] as const).map((act) => gate.refusal(stream, act)?.code);
@@ -136,7 +136,7 @@ describe('the write gate', () => {
   it('lets nothing through without the signing key', () => {
     const { log, gate, codes } = scene();
     gate.compared('all', []);
-    log.keyLoss = new DomainError('identity', 'the key is not here');
+    log.missingKey = new DomainError('identity', 'the key is not here');
     expect(codes()).toEqual(ALL('identity'));
   });
 });

@@ -3,21 +3,21 @@
  * when the request came in, who acted, where a recovery must stand, and what is worth a remark.
  */
 import { v5 } from 'uuid';
-import { canonicalJson, type DisclosedEvent } from '../../../events/record.ts';
+import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { lookAlikeForm } from '../../base/text.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
-import type { Problem } from '../report.ts';
+import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
-import { problem } from './differences.ts';
+import { mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 
-type Of<T extends DisclosedEvent['type']> = Extract<DisclosedEvent, { type: T }>;
+type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 /** Of a section that is withheld nothing is said. */
-export type DisclosedStudyEvent = Of<
+export type PartialStudyEvent = Of<
   'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered'
 >;
 
@@ -37,11 +37,11 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
 };
 
 /** Of an event that would not have been decided. */
-export function undecided(type: DisclosedStudyEvent['type'], outcome: StudyOutcome['type']): Problem {
-  return problem('type', undefined, type, UNDECIDED[outcome] ?? 'it would not have been decided');
+export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome['type']): Mismatch {
+  return mismatch('type', undefined, type, UNDECIDED[outcome] ?? 'it would not have been decided');
 }
 
-export class StudyForm {
+export class StudyChecks {
   readonly #keys: KeyHistory;
   readonly #warnings: Warnings;
   readonly #recoveredAt: ReadonlyMap<number, Recovered>;
@@ -64,25 +64,25 @@ export class StudyForm {
   }
 
   /** What is wrong with an event whatever was decided. */
-  problem(event: DisclosedStudyEvent): Problem | undefined {
+  mismatch(event: PartialStudyEvent): Mismatch | undefined {
     if (event.type === 'StudyRegistered') {
       this.#name ??= event.data.configuration.name;
-      return registrationProblem(event);
+      return registrationMismatch(event);
     }
-    const recovered = recoveryProblem(event, this.#recoveredAt.get(event.revision));
+    const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered || event.type !== 'ParticipantRandomized') return recovered;
-    return this.#participantProblem(event.data);
+    return this.#participantMismatch(event.data);
   }
 
-  actorProblem(event: DisclosedStudyEvent): Problem | undefined {
+  actorMismatch(event: PartialStudyEvent): Mismatch | undefined {
     const { actor } = event;
     const isRandomized = event.type === 'ParticipantRandomized';
     if ('cli' in actor)
       return isRandomized
-        ? problem('actor', 'an API key', actor, 'nobody randomizes from the command line')
+        ? mismatch('actor', 'an API key', actor, 'nobody randomizes from the command line')
         : undefined;
     if (!isRandomized)
-      return problem('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+      return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
     return this.#keys.judge(event, { study: this.name ?? '', levels: event.data.levels }, this.#warnings);
   }
 
@@ -90,7 +90,7 @@ export class StudyForm {
    * Takes in an event in which nothing is wrong, and remarks on it.
    * @param isKnown whether there was a participant of that id
    */
-  take(event: DisclosedStudyEvent, isKnown: (id: string) => boolean): void {
+  take(event: PartialStudyEvent, isKnown: (id: string) => boolean): void {
     if (event.type === 'StudyRegistered') this.#begin(event);
     if (event.type === 'ParticipantRandomized') this.#compareId(event);
     if (event.type === 'StudyRecovered') this.#tellOfRecovery(event);
@@ -111,17 +111,17 @@ export class StudyForm {
       );
   }
 
-  #participantProblem({ participantId, levels }: Of<'ParticipantRandomized'>['data']): Problem | undefined {
+  #participantMismatch({ participantId, levels }: Of<'ParticipantRandomized'>['data']): Mismatch | undefined {
     const factors = this.#factors;
     if (!factors) return undefined;
     if (levels.length !== factors.length)
-      return problem('data.levels', `${factors.length} levels`, levels.length, 'one of each factor');
+      return mismatch('data.levels', `${factors.length} levels`, levels.length, 'one of each factor');
     for (const [i, { factor, level }] of levels.entries()) {
       const known = factors[i];
       if (factor !== known?.name)
-        return problem(`data.levels[${i}].factor`, known?.name, factor, 'not as the configuration has it');
+        return mismatch(`data.levels[${i}].factor`, known?.name, factor, 'not as the configuration has it');
       if (!known.levels.has(level))
-        return problem(
+        return mismatch(
           `data.levels[${i}].level`,
           [...known.levels],
           level,
@@ -130,9 +130,9 @@ export class StudyForm {
     }
     const [unfit] = problemsOfId(participantId);
     if (unfit !== undefined)
-      return problem('data.participantId', 'an id that the service takes', participantId, unfit);
+      return mismatch('data.participantId', 'an id that the service takes', participantId, unfit);
     if (this.#idPattern?.isLinear && !this.#idPattern.matches(participantId))
-      return problem('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
+      return mismatch('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
     return undefined;
   }
 
@@ -187,13 +187,13 @@ export class StudyForm {
 }
 
 /** Where a recovery of the log says so, and nowhere else, the generator begins anew, as it says. */
-function recoveryProblem(
-  event: Exclude<DisclosedStudyEvent, Of<'StudyRegistered'>>,
+function recoveryMismatch(
+  event: Exclude<PartialStudyEvent, Of<'StudyRegistered'>>,
   expected: Recovered | undefined,
-): Problem | undefined {
+): Mismatch | undefined {
   if (event.type !== 'StudyRecovered')
     return expected
-      ? problem(
+      ? mismatch(
           'type',
           'StudyRecovered',
           event.type,
@@ -201,7 +201,7 @@ function recoveryProblem(
         )
       : undefined;
   if (!expected)
-    return problem(
+    return mismatch(
       'type',
       undefined,
       event.type,
@@ -209,29 +209,30 @@ function recoveryProblem(
     );
   const { data, sections } = event;
   if (canonicalJson(data) !== canonicalJson(expected))
-    return problem('data', expected, data, 'not what the recovery of the log says of this study');
+    return mismatch('data', expected, data, 'not what the recovery of the log says of this study');
   if (sections.generator && !has128Bits(sections.generator))
-    return problem('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
+    return mismatch('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
   return undefined;
 }
 
 /** A study's name makes its id, and its id its stream; what is listed twice could be read in two ways. */
-function registrationProblem({ data, log, stream, sections }: Of<'StudyRegistered'>): Problem | undefined {
+function registrationMismatch({ data, log, stream, sections }: Of<'StudyRegistered'>): Mismatch | undefined {
   const { studyId, configuration, seedSource } = data;
   const expected = v5(configuration.name, log);
-  if (studyId !== expected) return problem('data.studyId', expected, studyId, "not that of the study's name");
+  if (studyId !== expected)
+    return mismatch('data.studyId', expected, studyId, "not that of the study's name");
   if (stream !== `study-${expected}`)
-    return problem('stream', `study-${expected}`, stream, "not that of the study's name");
+    return mismatch('stream', `study-${expected}`, stream, "not that of the study's name");
   if (seedSource === 'drawn' && sections.generator && !has128Bits(sections.generator))
-    return problem('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
-  return configurationProblem(configuration);
+    return mismatch('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
+  return configurationMismatch(configuration);
 }
 
 function has128Bits({ seed }: { readonly seed: string }): boolean {
   return BigInt(seed) >> 128n === 0n;
 }
 
-function configurationProblem({ treatments, factors }: StudyConfiguration): Problem | undefined {
+function configurationMismatch({ treatments, factors }: StudyConfiguration): Mismatch | undefined {
   const where = 'data.configuration';
   const lists: [string, readonly string[]][] = [
     [`${where}.treatments`, treatments],
@@ -240,6 +241,6 @@ function configurationProblem({ treatments, factors }: StudyConfiguration): Prob
   ];
   for (const [field, names] of lists)
     if (new Set(names).size < names.length)
-      return problem(field, 'names that differ', names, 'a name stands there twice');
+      return mismatch(field, 'names that differ', names, 'a name stands there twice');
   return undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SignedSize } from '../../../events/log.ts';
 import type { Recovery } from '../../../projections/log.ts';
-import { lossOf } from '../../../src/ledger/loss.ts';
+import { recoveryCovering } from '../../../src/ledger/covering-recovery.ts';
 
 const root = (n: number) => Buffer.alloc(32, n);
 const base64 = (n: number) => root(n).toString('base64');
@@ -17,7 +17,7 @@ const state = (recovered: number, size: number, stream = 'study-a') => ({
   root: root(size),
 });
 const said = (recoveries: readonly Recovery[], ...of: Parameters<typeof state>) => {
-  const loss = lossOf(recoveries, state(...of));
+  const loss = recoveryCovering(recoveries, state(...of));
   return loss && [loss.recovery.recovery, loss.of.kept, loss.isDeclared];
 };
 

@@ -10,7 +10,7 @@ export interface SignedState {
   readonly root: Uint8Array;
 }
 
-export interface Loss {
+export interface CoveringRecovery {
   readonly recovery: Recovery;
   /** What the recovery says of the stream. */
   readonly of: RecoveredStream;
@@ -22,7 +22,10 @@ export interface Loss {
  * The first recovery after which the signed state cannot be found any more; undefined when no recovery touched it, so
  * that the records must be there as they were signed.
  */
-export function lossOf(recoveries: readonly Recovery[], state: SignedState): Loss | undefined {
+export function recoveryCovering(
+  recoveries: readonly Recovery[],
+  state: SignedState,
+): CoveringRecovery | undefined {
   for (const recovery of recoveries) {
     const of = recovery.streams.get(state.stream);
     if (recovery.recovery <= state.recovery || !of || state.size <= of.kept) continue;

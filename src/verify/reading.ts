@@ -4,25 +4,25 @@
  */
 
 import type { Content } from '../../events/content.ts';
-import type { DisclosedEvent, LogEvent } from '../../events/record.ts';
-import { type Decode, type Decoded, decode, decodePart } from './decoding.ts';
+import type { LogEvent, PartialEvent } from '../../events/record.ts';
+import { type Decode, type Decoded, decode, decodePartial } from './decoding.ts';
 
 /** How the records of a source are read. */
 export interface Reading {
   /** Those of all streams but the studies'. */
   readonly others: Decode;
   /** Those of studies whose draws are withheld, so that they cannot be decided again; undefined: with all sections. */
-  readonly undrawn: Decode<DisclosedEvent> | undefined;
+  readonly undrawn: Decode<PartialEvent> | undefined;
   /** Whether what the log's recoveries say of studies is withheld. */
   readonly hidesRecoveredStudies: boolean;
 }
 
-const nothing = () => false;
+const includesNone = () => false;
 
-const STUDY: Readonly<Record<Content, Decode<DisclosedEvent> | undefined>> = {
+const STUDY: Readonly<Record<Content, Decode<PartialEvent> | undefined>> = {
   full: undefined,
-  open: (stored) => decodePart(stored, (section) => section === 'allocation'),
-  blinded: (stored) => decodePart(stored, nothing),
+  open: (stored) => decodePartial(stored, (section) => section === 'allocation'),
+  blinded: (stored) => decodePartial(stored, includesNone),
 };
 
 /** @param content of a bundle; undefined: the source has all that the log has */
@@ -33,12 +33,12 @@ export function readingOf(content: Content | undefined): Reading {
 
 /** Of `log` and `access`, of whose sections every bundle withholds all. */
 const decodeOther: Decode = (stored): Decoded => {
-  const decoded = decodePart(stored, nothing);
+  const decoded = decodePartial(stored, includesNone);
   return 'event' in decoded ? { ...decoded, event: withStandIns(decoded.event) } : decoded;
 };
 
 /** What is replayed does not depend on what is withheld, so that something else can stand in its place. */
-function withStandIns(event: DisclosedEvent): LogEvent {
+function withStandIns(event: PartialEvent): LogEvent {
   switch (event.type) {
     case 'ApiKeyIssued':
       // No credential is issued twice. Whether this one was cannot be told; the id of the event is as unique.
