@@ -1,6 +1,5 @@
 /** How an event is defined: its type, version, stream, and the schema of what it says in the clear and under seal. */
 import { z } from 'zod';
-import { compiled } from './compiled.ts';
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study' | 'operations';
@@ -80,6 +79,7 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
       sections.map(({ name, schema, isOptional }) => [name, isOptional ? schema.optional() : schema]),
     ),
   );
+  const partial = sealed.partial();
   return {
     type,
     version,
@@ -87,8 +87,8 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
     data: parts.data,
     sealed,
     sections,
-    parseData: compiled(parts.data),
-    parseSealed: compiled(sealed),
-    parsePartial: compiled(sealed.partial()),
+    parseData: (value) => parts.data.safeParse(value),
+    parseSealed: (value) => sealed.safeParse(value),
+    parsePartial: (value) => partial.safeParse(value),
   };
 }

@@ -69,6 +69,14 @@ export class RecordPatterns {
     return true;
   }
 
+  /** Whether both texts are of a form that the catalogue describes. Where they stand and their seals are not checked. */
+  describe(record: string, sealed: string): boolean {
+    if (record.length > LONGEST || sealed.length > LONGEST) return false;
+    const pattern = this.#patternFor(record);
+    if (!pattern) return false;
+    return pattern.record.test(record) && pattern.sealed.test(sealed);
+  }
+
   #patternFor(record: string): RecordPattern | undefined {
     const definition = this.#definitions.get(record.slice(record.lastIndexOf(',"type":')));
     if (!definition) return undefined;

@@ -5,7 +5,7 @@
  */
 
 import { streamKind } from '../events/catalogue.ts';
-import { decodeRecord, type LogEvent, type RecordBytes, readCheckedRecord } from '../events/record.ts';
+import { decodeRecord, type LogEvent, type RecordBytes } from '../events/record.ts';
 import type {
   EventStore,
   Position,
@@ -79,15 +79,11 @@ export class Runner {
   /**
    * Folds all that stands in the log; called again, what has come since.
    * @param onProgress gets the number of records folded so far
-   * @param isChecked whether the record at a position was checked already, and need only be read
    */
-  async rebuild(
-    onProgress?: (records: number) => void,
-    isChecked: (position: Position) => boolean = () => false,
-  ): Promise<void> {
+  async rebuild(onProgress?: (records: number) => void): Promise<void> {
     let records = 0;
     for await (const page of this.#store.readAll(this.#position, this.#watch)) {
-      this.#takeNext(page, isChecked);
+      this.#takeNext(page);
       records += page.length;
       onProgress?.(records);
       await this.#hooks.onPage?.(page);
@@ -210,19 +206,14 @@ export class Runner {
   }
 
   /** Records of the whole log, in its order: `follow` goes on behind them. One stream's tail is not such an order. */
-  #takeNext(records: readonly StoredRecord[], isChecked?: (position: Position) => boolean): void {
-    this.#takeStored(records, isChecked);
+  #takeNext(records: readonly StoredRecord[]): void {
+    this.#takeStored(records);
     this.#position = records.at(-1)?.position ?? this.#position;
   }
 
-  #takeStored(
-    records: readonly StoredRecord[],
-    isChecked: (position: Position) => boolean = () => false,
-  ): void {
+  #takeStored(records: readonly StoredRecord[]): void {
     for (const stored of records)
-      this.#take(stored.stream, stored.revision, stored.leaf, () =>
-        isChecked(stored.position) ? readCheckedRecord(stored) : decodeRecord(stored),
-      );
+      this.#take(stored.stream, stored.revision, stored.leaf, () => decodeRecord(stored));
   }
 
   #take(name: string, revision: number, leaf: Uint8Array, decode: () => LogEvent): void {

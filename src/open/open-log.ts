@@ -1,6 +1,5 @@
-/** The composition root: puts the parts of an open log together. */
+/** Opens a log: puts its parts together. */
 import { existsSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
 import { balance } from '../../projections/balance.ts';
@@ -12,15 +11,18 @@ import { Keys } from '../access/keys.ts';
 import { DomainError } from '../base/errors.ts';
 import type { SignedState } from '../ledger/covering-recovery.ts';
 import { type Beginning, type LogIdentity, openIdentity } from '../ledger/identity.ts';
-import { LastCheckpoints, type Rollback } from '../ledger/last-checkpoints.ts';
+import type { Keyring } from '../ledger/keyring.ts';
+import { LastCheckpoints } from '../ledger/last-checkpoints.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { Comparison } from '../log/comparison.ts';
 import { followSigningKey } from '../log/follow-key.ts';
+import { followReopening } from '../log/follow-reopening.ts';
 import { LOG_STREAM, logWriter } from '../log/log-writer.ts';
 import { declareLoss, findLoss, type Loss } from '../log/recovery.ts';
 import { rotateSigningKey } from '../log/rotation.ts';
 import { WriteGate } from '../log/write-gate.ts';
 import { Operations } from '../operations/operations.ts';
-import { type EventStore, StoreError } from '../store/event-store.ts';
+import type { EventStore } from '../store/event-store.ts';
 import { studyState } from '../study/state.ts';
 import { Studies } from '../study/studies.ts';
 import type { Verify } from '../verify/verifications.ts';
@@ -94,7 +96,7 @@ export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHoo
 }
 
 async function openIn(
-  { store, verify, keyring, startChecks, lastCheckpointsFile }: OpenStore,
+  { store, verify, keyring, lastCheckpointsFile }: OpenStore,
   settings: LogSettings,
   actor: Actor,
   hooks: LogHooks,
@@ -105,13 +107,55 @@ async function openIn(
     expectNone: () => refuseNewLog(lastCheckpointsFile),
     refused: settings.mustExist ? new NoLogError(settings) : undefined,
   });
-  const { logId } = identity;
   const lastCheckpoints =
     lastCheckpointsFile === undefined ? undefined : new LastCheckpoints(lastCheckpointsFile, identity);
+  const { runner, ledger, gate, key } = await guardedLog(store, identity, keyring, hooks);
 
+  const parts = { store, logId: identity.logId, runner, gate, tools, hooks };
+  const keys = new Keys(parts);
+  const studies = new Studies(parts);
+  const operations = new Operations(parts);
+  const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints });
+  const stopFollowing = followReopening(
+    runner,
+    async () => {
+      // A log that was being moved here could not be compared before all of it had arrived.
+      if (!gate.isCompared) await comparison.rebuild();
+      hooks.onReopened?.();
+    },
+    hooks.onStoreError,
+  );
+  return {
+    ...{ store, identity, runner, ledger, gate, keys, studies, operations, verify, lastCheckpoints },
+    rebuild: (onProgress) => comparison.rebuild(onProgress),
+    read: (stream) => comparison.read(stream),
+    findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
+    async recover(loss, reason, recoverer) {
+      await declareLoss(logWriter(parts, 'recover'), loss, reason, recoverer);
+      const still = gate.refusal(LOG_STREAM, 'write');
+      if (still) throw still;
+      const renewed = await studies.renewGenerators(recoverer);
+      await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
+      return renewed;
+    },
+    rotateSigningKey: (reason, rotator) =>
+      rotateSigningKey(logWriter(parts), identity, keyring, reason, rotator),
+    async close() {
+      stopFollowing();
+      await studies.drain();
+      await operations.drain();
+      key.stop();
+      runner.stop();
+      await store.close();
+    },
+  };
+}
+
+/** What folds the log, what signs for it, and the gate that both go through. */
+async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
   // The decider first: what it refuses, no read model takes in.
   const projections = [logHistory, studyState, access, studyConfig, participants, balance];
-  const runner = new Runner(store, logId, projections, {
+  const runner = new Runner(store, identity.logId, projections, {
     ...hooks,
     onFolded: (stream, leaf) => {
       ledger.append(stream, leaf);
@@ -126,111 +170,17 @@ async function openIn(
       hooks.onRolledBack?.(why);
     },
   });
-  const history = () => runner.state(logHistory, LOG_STREAM);
   const gate: WriteGate = new WriteGate({ runner, missingKey: () => key.missing() });
   const ledger = new Ledger(
     identity,
-    () => lastRecovery(history()),
+    () => lastRecovery(runner.state(logHistory, LOG_STREAM)),
     (stream) => gate.refusal(stream, 'sign'),
   );
-  // What the log says of itself is needed to understand each other stream.
+  // What the log says of itself is needed to understand every other stream.
   await runner.catchUp(LOG_STREAM);
   const key = followSigningKey(runner, identity, keyring, hooks.onKeyLost);
-
-  const parts = { store, logId, runner, gate, tools, hooks };
-  const keys = new Keys(parts);
-  const studies = new Studies(parts);
-  const operations = new Operations(parts);
-
-  /** What is missing must stay missing: of a cluster, a new leader knows less for a moment. */
-  const settled = async (find: () => Promise<Rollback[]>, readOn: () => Promise<void>) => {
-    const until = performance.now() + (store.settlesWithinMs ?? 0);
-    for (;;) {
-      const found = await find();
-      if (found.length === 0 || performance.now() >= until) return found;
-      await delay(RETRY_MS);
-      await readOn();
-    }
-  };
-  const rebuild = async (onProgress?: (records: number) => void) => {
-    const checks = startChecks?.();
-    try {
-      await runner.rebuild(onProgress, (position) => checks?.cover(position) ?? false);
-    } finally {
-      await checks?.stop();
-    }
-    const isSound = (stream: string) => !runner.halted(stream);
-    const missing = async () => lastCheckpoints?.rollbacks(ledger, history().recoveries, isSound) ?? [];
-    gate.compared('all', await settled(missing, () => runner.rebuild()));
-  };
-  const read = async (stream: string) => {
-    await runner.catchUp(stream);
-    const { recoveries } = history();
-    const isRead = (name: string) => name === LOG_STREAM || name === stream;
-    const isSound = (name: string) => isRead(name) && !runner.halted(name);
-    const missing = async () => [
-      ...(lastCheckpoints?.rollbacks(ledger, recoveries, isSound) ?? []),
-      ...((await lastCheckpoints?.shortened(store, recoveries, isRead)) ?? []),
-    ];
-    gate.compared([LOG_STREAM, stream], await settled(missing, () => runner.catchUp(stream)));
-  };
-  const recover = async (loss: Loss, reason: string, recoverer: Actor) => {
-    await declareLoss(logWriter(parts, 'recover'), loss, reason, recoverer);
-    const still = gate.refusal(LOG_STREAM, 'write');
-    if (still) throw still;
-    const renewed = await studies.renewGenerators(recoverer);
-    await lastCheckpoints?.keep(ledger.streams().map((name) => ledger.checkpoint(name)));
-    return renewed;
-  };
-  /** A log that was being copied here could not be compared before all of it had arrived. */
-  const goOn = async () => {
-    try {
-      if (!gate.isCompared) await rebuild();
-      hooks.onReopened?.();
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      hooks.onStoreError?.(error);
-      retry = setTimeout(goOn, RETRY_MS).unref();
-    }
-  };
-  let retry: NodeJS.Timeout | undefined;
-  runner.listen(LOG_STREAM, ({ type }) => {
-    if (REOPENING.has(type)) setImmediate(goOn);
-  });
-  const close = async () => {
-    clearTimeout(retry);
-    await studies.drain();
-    await operations.drain();
-    key.stop();
-    runner.stop();
-    await store.close();
-  };
-  return {
-    store,
-    identity,
-    runner,
-    ledger,
-    gate,
-    keys,
-    studies,
-    operations,
-    rebuild,
-    read,
-    verify,
-    lastCheckpoints,
-    recover,
-    close,
-    findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
-    rotateSigningKey: (reason, rotator) =>
-      rotateSigningKey(logWriter(parts), identity, keyring, reason, rotator),
-  };
+  return { runner, ledger, gate, key };
 }
-
-/** How long after a failure of the store, or when records are missing, it is read again, in ms. */
-const RETRY_MS = 1000;
-
-/** After these a log that took nothing may take participants again. */
-const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
 
 /** Of a store that was emptied, or is another one, its data folder still knows. */
 function refuseNewLog(lastCheckpointsFile: string | undefined): void {

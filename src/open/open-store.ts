@@ -1,5 +1,5 @@
 /** Which store a log is in, and what belongs to it outside the store: its key, what it signed last. The only file that knows every adapter. */
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DomainError } from '../base/errors.ts';
@@ -7,7 +7,6 @@ import { type Keyring, keyringInFile, keyringInMemory } from '../ledger/keyring.
 import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { MemoryStore } from '../store/memory.ts';
-import { BackwardChecks } from '../store/sqlite/checks.ts';
 import { type OpenSource, openRecordedSource } from '../store/sqlite/recorded-source.ts';
 import { isInUse } from '../store/sqlite/schema.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
@@ -29,14 +28,9 @@ export interface OpenStore {
   readonly store: EventStore;
   readonly verify: Verify;
   readonly keyring: Keyring;
-  /** Undefined where it is not worth it. */
-  readonly startChecks?: () => BackwardChecks | undefined;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpointsFile?: string;
 }
-
-/** From this size of the database on, a second thread is worth its start: about 5,000 participants. */
-const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
 /**
  * @throws StoreError; DomainError `identity` for a store that this build does not have, and when the log's database is lost;
@@ -56,9 +50,8 @@ export async function openStore(settings: StoreSettings): Promise<OpenStore> {
     return { store, verify: verifyInStore(store), keyring, lastCheckpointsFile };
   }
   const { file } = location;
-  const startChecks = () => (bytesOf(file) < LONG_LOG_BYTES ? undefined : new BackwardChecks(file));
   const store = new SqliteStore(file);
-  return { store, verify: verifyDatabase(file), keyring, startChecks, lastCheckpointsFile };
+  return { store, verify: verifyDatabase(file), keyring, lastCheckpointsFile };
 }
 
 /**
@@ -147,12 +140,4 @@ export function hasSigningKey(settings: StoreSettings): boolean {
 async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {
   const { EventStoreDbStore } = await import('../store/eventstoredb/store.ts');
   return new EventStoreDbStore(url, prefixOf(settings));
-}
-
-/** Of a database and its write-ahead log. */
-function bytesOf(file: string): number {
-  return [file, `${file}-wal`].reduce(
-    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  );
 }

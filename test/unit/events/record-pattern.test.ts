@@ -59,13 +59,14 @@ function withSection(good: Placed, name: string, text: string): Placed {
 
 const INSERTED = [' ', '0', '-', '.0', 'e1', ',', '"', '\\', '\\u0061', '\n', '\u0001', '\u2028', '\ufffd'];
 
-/** The text with something put in, taken away or escaped, at every place. */
+/** The text with something put in at every place, and with every character taken away or escaped by turns. */
 function* changes(text: string): Generator<string> {
   for (let i = 0; i <= text.length; i++) {
-    for (let k = 0; k < 3; k++)
-      yield text.slice(0, i) + INSERTED[(3 * i + k) % INSERTED.length] + text.slice(i);
-    yield text.slice(0, i) + text.slice(i + 1);
-    yield `${text.slice(0, i)}\\u00${text.charCodeAt(i).toString(16).padStart(2, '0')}${text.slice(i + 1)}`;
+    const [before, after] = [text.slice(0, i), text.slice(i + 1)];
+    yield before + INSERTED[i % INSERTED.length] + text.slice(i);
+    yield i % 2 === 0
+      ? before + after
+      : `${before}\\u00${text.charCodeAt(i).toString(16).padStart(2, '0')}${after}`;
   }
 }
 

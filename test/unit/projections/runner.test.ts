@@ -132,19 +132,6 @@ describe('a runner', () => {
     expect(runner.lagSeconds()).toBeGreaterThanOrEqual(0);
   });
 
-  it('only reads what was checked before it rebuilds, and checks the rest', async () => {
-    const store = await written({ [STREAM]: 3 });
-    // Nothing but a check tells these from sound ones.
-    const damaged = (revision: number) => ({ ...stored(paused, revision), leaf: Buffer.alloc(32) });
-    await store.append(STREAM, 2, [damaged(3), stored(resumed, 4), damaged(5)]);
-    const runner = newRunner(store);
-    const asked: Position[] = [];
-    await runner.rebuild(undefined, (position) => asked.push(position) > 0 && position <= '4');
-    expect(asked).toEqual(['0', '1', '2', '3', '4', '5']);
-    expect(runner.revision(STREAM)).toBe(4);
-    expect(runner.halted(STREAM)?.message).toContain(`${STREAM}/5: the record does not match the leaf hash`);
-  });
-
   it('keeps a state of its own for each study', async () => {
     const runner = await rebuilt(await written({ [STREAM]: 3, [OTHER_STUDY]: 2 }));
     expect(runner.state(participants, STREAM).inOrder).toHaveLength(2);
