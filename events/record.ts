@@ -245,7 +245,7 @@ function examine(
       `${type}@${version} is unknown to this build (hint: a newer version wrote it; run that one)`,
     );
   if (!mayStandIn(definition.stream, streamKind(stored.stream)))
-    fail('misplaced', `${type} does not belong into this stream`);
+    fail('misplaced', `${type} does not belong in this stream`);
 
   const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
   const sealed = parseJson(sealedText) ?? fail('malformed', 'the sealed part is not JSON');

@@ -1,4 +1,4 @@
-/** The decider of the log's own stream: it is recovered, or gets another signing key. */
+/** The decider of the stream `log`: recoveries, and rotations of the signing key. */
 import type { LogFact, RecoveredStream } from '../../events/log.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../projections/log.ts';
 import type { Decider, Decision } from '../write/decider.ts';
@@ -7,14 +7,14 @@ export interface DeclareRecovery {
   readonly type: 'recover';
   readonly reason: string;
   readonly recovery: number;
-  /** All streams. */
+  /** All streams of the log. */
   readonly streams: readonly RecoveredStream[];
 }
 
 export interface RotateKey {
   readonly type: 'rotate';
   readonly reason: string;
-  /** Verifier key of the one that signs now, and has endorsed the new one. */
+  /** Verifier key of the current key, which has endorsed the new one. */
   readonly from: string;
   readonly to: string;
   readonly endorsement: string;
@@ -23,7 +23,7 @@ export interface RotateKey {
 export type LogCommand = DeclareRecovery | RotateKey;
 
 export interface LogOutcome {
-  /** `overtaken`: the log went on meanwhile, and what the command was made for no longer holds. */
+  /** `overtaken`: the log has changed in the meantime, and the command no longer applies. */
   readonly type: 'recovered' | 'rotated' | 'overtaken';
 }
 

@@ -1,4 +1,4 @@
-/** Follows the rotations of the signing key that other processes make. */
+/** Follows rotations of the signing key by other processes. */
 import { logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
 import type { DomainError } from '../base/errors.ts';
@@ -6,18 +6,18 @@ import { type LogIdentity, presentKey } from '../ledger/identity.ts';
 import type { Keyring } from '../ledger/keyring.ts';
 import { LOG_STREAM } from './log-writer.ts';
 
-/** How often a key that is missing is looked for again, in ms. */
+/** How long until a missing key is looked for again, in ms. */
 const RETRY_MS = 500;
 
 export interface FollowedKey {
-  /** Why the key that signs now is not here, if so. */
+  /** Why this process does not have the current key; undefined when it has. */
   missing(): DomainError | undefined;
   stop(): void;
 }
 
 /**
- * @param runner with `log` folded
- * @param onLost is told once, each time that the key is lost
+ * @param runner must have folded `log`
+ * @param onLost called once each time the key goes missing
  */
 export function followSigningKey(
   runner: Runner,
@@ -32,16 +32,16 @@ export function followSigningKey(
     const { publicKeys } = runner.state(logHistory, LOG_STREAM);
     try {
       identity.rotateTo(presentKey(keyring, publicKeys), publicKeys);
-      // Of two rotations in a row, the key of the first was gone before this process heard of it.
+      // This also covers two rotations in a row, where the first key was gone before this process heard of it.
       missing = undefined;
     } catch (error) {
       if (!missing) onLost(error as DomainError);
       missing = error as DomainError;
-      // An instance that keeps the key in a file of its own is brought it by hand.
+      // An instance with its own key file gets the new key by hand.
       retry = setTimeout(follow, RETRY_MS).unref();
     }
   };
-  // Rotated since the identity was read.
+  // The key may have been rotated since the identity was read.
   if (runner.state(logHistory, LOG_STREAM).publicKeys.length > identity.publicKeys.length) follow();
   const stopListening = runner.listen(LOG_STREAM, ({ type }) => {
     if (type === 'SigningKeyRotated') follow();

@@ -10,7 +10,7 @@ export const LOG_STREAM = 'log';
 
 export type LogWriter = Writer<LogHistory, LogCommand, LogFact, LogOutcome>;
 
-/** @param act `recover` for the declaration of a loss, which only a log that lacks records needs */
+/** @param act `recover` to declare a loss, which is needed only when the log lacks records */
 export function logWriter(parts: LogParts, act: Act = 'write'): LogWriter {
   const folded = foldedStream(parts, logHistory, LOG_STREAM, act);
   return new Writer({ ...parts, stream: LOG_STREAM, decider: logDecider, folded });

@@ -1,7 +1,7 @@
 import type { Movement } from '../../projections/movement.ts';
 import { DomainError } from '../base/errors.ts';
 
-/** Why nothing may be written to a stream that was moved to another store; undefined while it is open. */
+/** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */
 export function movedError(movement: Movement): DomainError | undefined {
   switch (movement.status) {
     case 'open':

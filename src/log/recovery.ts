@@ -1,10 +1,10 @@
 /**
- * Recovering a log that was restored from a backup. What the backup lacks cannot be had back, so the loss is declared:
- * LogRecovered names, per stream, what is there and what is known to have been signed. Then each study's generator begins
- * anew with fresh entropy, because the old one would draw the lost allocations again.
+ * Recovers a log that was restored from a backup. Records that the backup lacks are gone for good, so the loss is
+ * declared: LogRecovered says, per stream, how many records there are and how many are known to have been signed. Then
+ * each study's generator is restarted with fresh entropy, because the old one would draw the lost allocations again.
  *
- * Every study gets it, not only those that are known to have lost something: what was signed last is noted about once a
- * second, so any study can have lost more than is known.
+ * This applies to every study, not only to those known to have lost records: the newest checkpoints are saved about once
+ * a second, so any study can have lost more than is known.
  */
 import type { RecoveredStream } from '../../events/log.ts';
 import type { Actor } from '../../events/record.ts';
@@ -19,16 +19,16 @@ import { LOG_STREAM, type LogWriter } from './log-writer.ts';
 /** What a recovery would declare. */
 export interface Loss {
   readonly recovery: number;
-  /** Each stream that the log has, or that is known to have been signed. */
+  /** Every stream that the log has or is known to have signed. */
   readonly streams: readonly RecoveredStream[];
-  /** Of these, the streams that are known to lack records. */
+  /** Those that are known to lack records. */
   readonly lost: readonly RecoveredStream[];
 }
 
 /**
- * Compares a log, all of which is folded, with what is known to have been signed of it.
- * @throws DomainError `halted` for a stream that cannot be read, `rolled-back` for one that holds other records than
- *   those that were signed: nothing was lost there, something was changed
+ * Compares a log with what it is known to have signed. The whole log must be folded.
+ * @throws DomainError `halted` for a stream that cannot be read; `rolled-back` for a stream whose records are not the
+ *   signed ones: nothing was lost there, something was changed
  */
 export function findLoss(runner: Runner, ledger: Ledger, signed: readonly SignedState[]): Loss {
   const history = runner.state(logHistory, LOG_STREAM);
@@ -43,7 +43,7 @@ export function findLoss(runner: Runner, ledger: Ledger, signed: readonly Signed
     else if (Buffer.compare(tree.root(state.size), state.root) !== 0)
       throw new DomainError(
         'rolled-back',
-        `${state.stream} holds other records than the ${state.size} that the log signed: this is no loss of the newest records, and cannot be declared as one (hint: restore a backup that was made before the records were changed, and find the first change with urn verify --checkpoint)`,
+        `${state.stream} holds other records than the ${state.size} that the log signed: this is not a loss of the newest records and cannot be declared as one (hint: restore a backup that was made before the records were changed, and find the first change with urn verify --checkpoint)`,
       );
   }
   const names = [...new Set([...runner.streams(), ...newest.keys()])].sort();
@@ -52,11 +52,11 @@ export function findLoss(runner: Runner, ledger: Ledger, signed: readonly Signed
     if (halted)
       throw new DomainError(
         'halted',
-        `${stream} cannot be read completely: ${halted.message} (hint: restore a backup in which it can; a loss is declared of a log that is sound)`,
+        `${stream} cannot be read completely: ${halted.message} (hint: restore a backup in which it can; a loss can be declared only for a sound log)`,
       );
     return recovered(stream, ledger.tree(stream).size, newest.get(stream));
   });
-  // Not all at once: there can be more receipts than a call may have arguments.
+  // Not with Math.max: there can be more receipts than a call may have arguments.
   const last = signed.reduce((most, { recovery }) => Math.max(most, recovery), lastRecovery(history));
   return {
     recovery: last + 1,
@@ -72,8 +72,8 @@ function recovered(stream: string, kept: number, signed: SignedState | undefined
 }
 
 /**
- * Declares it in the log.
- * @throws DomainError `unavailable`; `rolled-back` when somebody else recovered the log meanwhile
+ * Declares a loss in the log.
+ * @throws DomainError `unavailable`; `rolled-back` when somebody else recovered the log in the meantime
  */
 export async function declareLoss(
   writer: LogWriter,

@@ -1,6 +1,6 @@
 /**
- * Rotating the signing key. The new key lies beside the old one before the log names it, and takes its place after:
- * wherever a crash comes in between, the one that the log names is there.
+ * Rotates the signing key. The new key is saved beside the old one before the log names it, and replaces it afterwards.
+ * Whenever a crash comes, the key that the log names is there.
  */
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
@@ -10,8 +10,8 @@ import type { Keyring } from '../ledger/keyring.ts';
 import type { LogWriter } from './log-writer.ts';
 
 /**
- * @returns the verifier key of the new one
- * @throws DomainError `identity` when somebody else rotated the key meanwhile
+ * @returns the new verifier key
+ * @throws DomainError `identity` when somebody else rotated the key in the meantime
  */
 export async function rotateSigningKey(
   writer: LogWriter,
@@ -33,7 +33,7 @@ export async function rotateSigningKey(
       'identity',
       'the signing key was rotated by somebody else just now (hint: urn signing-key show)',
     );
-  // Only this one takes its place: another process can have begun the next rotation already.
+  // Replaces the old key with this one only: another process may have begun the next rotation already.
   keys.load(next.publicKey);
   return next.publicKey;
 }

@@ -1,10 +1,10 @@
 /**
- * Whether this process may write to a stream, or sign a checkpoint of it. Every writer asks before each batch, and the
- * ledger before each signature; nothing else decides.
+ * Decides whether this process may write to a stream or sign a checkpoint of it. Every writer asks before each batch,
+ * and the ledger before each signature. Nothing else decides.
  *
- * The gate is closed until what the log signed last was compared with what is in the store. What a comparison finds
- * missing keeps it closed until a recovery has declared the loss. Records that the store loses while this process runs
- * keep it closed for as long as the process lives: what it has folded is no longer what the store holds.
+ * The gate is closed until the store has been compared with what the log signed last. If records are missing, it stays
+ * closed until a recovery has declared the loss. If the store loses records while this process runs, it stays closed for
+ * the life of the process, because what the process has folded is no longer what the store holds.
  */
 import { logHistory } from '../../projections/log.ts';
 import type { Runner } from '../../projections/runner.ts';
@@ -14,16 +14,16 @@ import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/las
 import { LOG_STREAM } from './log-writer.ts';
 import { movedError } from './moved.ts';
 
-/** `recover` is to declare a loss, which a log that lacks records must allow. */
+/** `recover` declares a loss, which must be allowed in a log that lacks records. */
 export type Act = 'write' | 'sign' | 'recover';
 
 export interface WriteGateParts {
   readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
-  /** Why there is no key to sign with, if so: no write could be given a receipt. */
+  /** Why there is no key to sign with, if there is none: no write could get a receipt. */
   readonly missingKey?: () => DomainError | undefined;
 }
 
-/** Without these two, nobody knows who may do what, nor whether the log goes on here. */
+/** Without these two streams, nobody knows who may do what, or whether the log continues here. */
 const NEEDED_BY_ALL = [LOG_STREAM, 'access'] as const;
 
 export class WriteGate {
@@ -39,7 +39,7 @@ export class WriteGate {
     this.#missingKey = missingKey;
   }
 
-  /** Why it may not be done; undefined when it may. */
+  /** Why the act is refused; undefined when it is allowed. */
   refusal(stream: string, act: Act): DomainError | undefined {
     return (
       this.#missingKey() ??
@@ -49,7 +49,7 @@ export class WriteGate {
     );
   }
 
-  /** Why the log is not what it was, if it lacks or has changed what it signed. */
+  /** In what way the log no longer holds what it signed; undefined when it does. */
   rollback(act: Act = 'write'): DomainError | undefined {
     if (this.#storeLoss) return this.#storeLoss;
     if (this.#rollbacks.length === 0 || act === 'recover') return undefined;
@@ -58,17 +58,17 @@ export class WriteGate {
     return first && rollbackError(first, others.length);
   }
 
-  /** What the store may yet do to this stream, if it is endangered. */
+  /** Why this stream is in danger of losing records in the store; undefined when it is not. */
   danger(stream: string): DomainError | undefined {
     return this.#endangered.get(stream);
   }
 
   /**
-   * The log, or some of its streams, was compared with what it signed last.
-   * @param found the streams that do not extend it
+   * Notes that the log, or some of its streams, has been compared with what it signed last.
+   * @param found the streams that do not extend what was signed
    */
   compared(streams: 'all' | readonly string[], found: readonly Rollback[]): void {
-    // While a log is being copied into this store, its other records have yet to arrive.
+    // While a log is being moved into this store, the rest of its records have yet to arrive.
     if (found.length > 0 && this.#runner.movement(LOG_STREAM).status !== 'open') return;
     const known = new Set(this.#rollbacks.map(({ signed }) => signed.stream));
     this.#rollbacks = [...this.#rollbacks, ...found.filter(({ signed }) => !known.has(signed.stream))];
@@ -81,12 +81,12 @@ export class WriteGate {
     return this.#compared === 'all';
   }
 
-  /** The store no longer holds what was read from it. @param why a sentence without its end */
+  /** The store no longer holds what was read from it. @param why a sentence without a full stop */
   storeLost(why: string): void {
     this.#storeLoss ??= new DomainError('rolled-back', `${why} (${HINT})`);
   }
 
-  /** The store may remove records of this stream; `undefined`: it no longer may. @param why with what to do */
+  /** The store may remove records of this stream. @param why with a hint; undefined when the danger has passed */
   endanger(stream: string, why: string | undefined): void {
     if (why === undefined) this.#endangered.delete(stream);
     else this.#endangered.set(stream, new DomainError('endangered', why));
@@ -100,14 +100,17 @@ export class WriteGate {
       if (runner.halted(needed))
         return new DomainError(
           'halted',
-          `the stream ${needed} cannot be read completely; see the log of the service`,
+          `the stream ${needed} cannot be read completely; see the messages of the service`,
         );
     if (runner.halted(stream))
-      return new DomainError('halted', 'this stream cannot be read completely; see the log of the service');
+      return new DomainError(
+        'halted',
+        'this stream cannot be read completely; see the messages of the service',
+      );
     return this.#endangered.get(stream);
   }
 
-  /** Where the source has LogReopened, a copy that was given up has CopyAborted: signed by one key, that would be a fork. */
+  /** CopyAborted takes the place that LogReopened has in the source: one key must not sign both, which would be a fork. */
   #deadCopy(stream: string): DomainError | undefined {
     const movement = this.#runner.movement(LOG_STREAM);
     return stream === LOG_STREAM && movement.status === 'dead' ? movedError(movement) : undefined;
@@ -122,9 +125,9 @@ export class WriteGate {
   }
 }
 
-const HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last stands in ${LAST_CHECKPOINTS}, see docs/operations.md`;
+const HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last is in ${LAST_CHECKPOINTS}, see docs/operations.md`;
 
 function rollbackError(first: Rollback, others: number): DomainError {
-  const more = others > 0 ? `, and so with ${others} more` : '';
+  const more = others > 0 ? `, and likewise ${others} more` : '';
   return new DomainError('rolled-back', `${describeRollback(first)}${more} (${HINT})`);
 }

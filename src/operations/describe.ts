@@ -40,7 +40,7 @@ function what(event: LogEvent): string {
     case 'LogArrived':
       return `brought the log here from ${event.data.from}`;
     default:
-      throw new Error(`${event.type} does not belong into the stream ${OPERATIONS}`);
+      throw new Error(`${event.type} does not belong in the stream ${OPERATIONS}`);
   }
 }
 

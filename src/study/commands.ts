@@ -1,4 +1,4 @@
-/** What can be asked of a study. Everything here has been checked for form; `decide` judges it against the state. */
+/** The commands of a study. Their form has been checked already; `decide` judges them against the study's state. */
 import type { SignedSize } from '../../events/log.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 
@@ -15,10 +15,10 @@ export interface Randomize {
   readonly participantId: string;
   /** One level per factor, in the order of the configuration. */
   readonly levels: readonly string[];
-  /** The user who asks: idempotency keys of different users never meet. */
+  /** The user who asks. Different users can use the same idempotency key without a clash. */
   readonly user: string;
   readonly idempotencyKey?: string | undefined;
-  /** Set when this process takes no new participants of the study, because its studies file says something else. */
+  /** Set when this process enrols nobody in the study because its studies file differs from the registration. */
   readonly suspended?: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface Resume {
   readonly reason: string;
 }
 
-/** The log was restored from a backup: the generator goes on with fresh entropy. */
+/** The log was restored from a backup: the generator continues with fresh entropy. */
 export interface Recover {
   readonly type: 'recover';
   readonly recovery: number;
@@ -48,11 +48,11 @@ export type StudyOutcome =
   | { readonly type: 'recovered' | 'already-recovered' }
   | { readonly type: 'paused' | 'already-paused' | 'resumed' | 'not-paused' }
   | { readonly type: 'randomized'; readonly participantId: string }
-  /** The same request under the same idempotency key: answered again. */
+  /** The same request with the same idempotency key gets the same answer. */
   | { readonly type: 'repeated'; readonly participantId: string }
   /** The idempotency key belongs to another request. */
   | { readonly type: 'idempotency-key-reused' }
-  /** The id is taken. Empty `differingFactors`: by a participant of the same levels. */
+  /** The id is taken. `differingFactors` is empty when that participant has the same levels. */
   | {
       readonly type: 'duplicate';
       readonly participantId: string;

@@ -43,8 +43,8 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
 }
 
 /**
- * The order matters: what was answered before is answered again whatever the study's state is now, and only a new
- * participant needs an open study.
+ * The order matters: a repeated request gets the same answer whatever the study's state is now. Only a new participant
+ * needs an open study.
  */
 function randomize(state: RegisteredState, command: Randomize): StudyDecision {
   const { participantId, levels, idempotencyKey } = command;

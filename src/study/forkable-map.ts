@@ -1,6 +1,6 @@
 /**
  * A map that can be forked in constant time: a fork reads through to its parent and keeps its own writes. The parent
- * must not be written while a fork of it is in use.
+ * must not change while a fork of it is in use.
  */
 export class ForkableMap<K, V> {
   readonly #own = new Map<K, V>();

@@ -1,4 +1,7 @@
-/** The pattern that whole ids of a study must match (ECMAScript, flag `u`). docs/operations.md tells which new studies may have. */
+/**
+ * The pattern (ECMAScript, flag `u`) that each participant id of a study must match as a whole. docs/operations.md says
+ * which patterns a new study may have.
+ */
 import { createContext, Script } from 'node:vm';
 import { RE2JS } from 're2js';
 import { linearPatternProblem, MAX_PATTERN_LENGTH } from './linear-pattern.ts';
@@ -8,11 +11,11 @@ type Matches = (id: string) => boolean | undefined;
 export class IdPattern {
   readonly text: string;
   /**
-   * Whether it means the same in RE2, which then runs it in time that is proportional to the id. The others were
-   * registered before that was asked for.
+   * Whether the pattern means the same in RE2, which then matches it in time proportional to the length of the id. Only
+   * studies registered before this was required have other patterns.
    */
   readonly isLinear: boolean;
-  /** Undefined when it cannot be told, or not in time; of a linear one it always can. */
+  /** Returns undefined when there is no verdict, or none in time. A linear pattern always has one. */
   readonly matches: Matches;
 
   constructor(text: string) {
@@ -27,9 +30,9 @@ function matchesLinearly(text: string): Matches {
   return (id) => compiled.matches(id);
 }
 
-/** Of one comparison. Some patterns take longer than anybody can wait, of ids of twenty characters even. */
+/** For one comparison. Some patterns take longer than anybody can wait, even for ids of twenty characters. */
 const TIMEOUT_MS = 50;
-/** A machine that is busy may let 50 ms pass without a step of the comparison. */
+/** On a busy machine, 50 ms may pass without any progress of the comparison. */
 const TRIES = 10;
 
 function matchesInTime(text: string): Matches {
@@ -53,7 +56,7 @@ function matchesInTime(text: string): Matches {
   };
 }
 
-/** Undefined for what is no pattern, at least of the engine that this program runs on. */
+/** Returns undefined if the engine that this program runs on does not accept the pattern. */
 function regExpOf(text: string): RegExp | undefined {
   try {
     return new RegExp(`^(?:${text})$`, 'u');

@@ -1,6 +1,6 @@
 /**
- * Which patterns mean the same in ECMAScript (flag `u`) and in RE2. An engine that takes time in proportion to the id can
- * run them, and whoever judges an id later, with whatever engine, comes to the same verdict.
+ * The patterns that mean the same in ECMAScript (flag `u`) and in RE2. RE2 matches them in time proportional to the
+ * length of the id, and anyone who checks an id later, with either engine, gets the same verdict.
  *
  *     pattern    = branch *( "|" branch )
  *     branch     = *( "^" / "$" / atom [ quantifier ] )
@@ -10,23 +10,23 @@
  *     class      = "[" [ "^" ] [ "-" ] *( member [ "-" member ] ) [ "-" ] "]"    ; not empty
  *     member     = any character but [ ] \ - / escape / "\-"    ; no \d \D \w \W at the end of a range
  *
- * A literal is a character that means nothing else. Left out is what the two read differently (`.` and `\s`, which know
- * other line ends and spaces; a bracket that stands alone), what only one of them has (looking ahead and behind,
- * backreferences, `\u`, `\A`, `[[:alpha:]]`), what depends on the version of Unicode (`\p`, ignoring case), and what no id
- * needs (word boundaries, control characters).
+ * A literal is a character without another meaning. The grammar leaves out everything that the two engines read
+ * differently (`.` and `\s`, which know different line ends and spaces; a lone bracket), that only one of them has
+ * (lookahead and lookbehind, backreferences, `\u`, `\A`, `[[:alpha:]]`), that depends on the version of Unicode (`\p`,
+ * ignoring case), or that no id needs (word boundaries, control characters).
  */
 
-/** Why a pattern is not one of them, and what to write instead. */
+/** Why a pattern is not in this grammar, and what to write instead. */
 export interface PatternProblem {
   readonly reason: string;
   readonly hint: string;
 }
 
-/** In UTF-16 code units. Nested thousands of times, a pattern ends the process when it is first used. */
+/** In UTF-16 code units. A pattern nested thousands of times would crash the process when it is first used. */
 export const MAX_PATTERN_LENGTH = 1_000;
 /**
- * Characters, classes, groups and branches, repetitions written out: each may cost time for each character of an id.
- * RE2 itself takes repetitions of up to 1,000.
+ * Characters, classes, groups and branches, with repetitions written out: each may cost time for every character of an
+ * id. RE2 itself accepts up to 1,000 repetitions.
  */
 const MAX_SIZE = 500;
 
@@ -36,7 +36,7 @@ const CLASS_ESCAPES = new Set([...ESCAPES, '-']);
 const SHORTHANDS = new Set('dDwW');
 const COUNT = /^\{(0|[1-9]\d{0,3})(?:,(0|[1-9]\d{0,3})?)?\}/;
 
-/** What keeps a pattern from being one of them; undefined for one that is. */
+/** Why a pattern is not in this grammar; undefined if it is. */
 export function linearPatternProblem(pattern: string): PatternProblem | undefined {
   try {
     if (pattern.length > MAX_PATTERN_LENGTH)
@@ -63,7 +63,7 @@ function refuse(reason: string, hint: string): never {
   throw new Refusal({ reason, hint });
 }
 
-/** Each method reads a part of the grammar, and returns its size where that matters. */
+/** Each method reads one part of the grammar and returns its size where that matters. */
 class Reader {
   readonly #characters: readonly string[];
   #at = 0;
@@ -131,7 +131,7 @@ class Reader {
     this.#at++;
   }
 
-  /** What stands behind a backslash. @returns whether it is one character, rather than a shorthand for many */
+  /** Reads what follows a backslash. @returns whether it is a single character, not a shorthand for many */
   #escape(escapes: ReadonlySet<string>): boolean {
     const character = this.#next ?? '';
     if (!escapes.has(character) && !SHORTHANDS.has(character))
@@ -163,7 +163,7 @@ class Reader {
     this.#at++;
   }
 
-  /** @returns its code point; undefined for a shorthand */
+  /** @returns the member's code point; undefined for a shorthand */
   #member(): number | undefined {
     if (this.#next === undefined) refuse('has brackets that are not closed', 'close them with ]');
     if (this.#take('\\')) {
@@ -175,7 +175,7 @@ class Reader {
     return this.#characters[this.#at++]?.codePointAt(0);
   }
 
-  /** @returns how often its atom is written out: at least once */
+  /** @returns how many times the atom counts when it is written out: at least once */
   #quantifier(): number {
     const times = this.#times();
     if (times !== undefined) this.#take('?');

@@ -1,9 +1,9 @@
-/** What a participant's id may be, whatever it is called in a request, an event or a filter. */
+/** The rules for participant ids, wherever they occur: in a request, an event or a filter. */
 
-/** Ids have 1 to 128 code points, no control characters, and no white space at either end. */
+/** An id has 1 to 128 code points, no control characters, and no white space at either end. */
 export function* problemsOfId(id: string): Iterable<string> {
   if (id === '') yield 'id is empty';
-  // A code point has at most two units.
+  // A code point has at most two UTF-16 units, so a short string needs no count.
   if (id.length > 128 && [...id].length > 128) yield 'id has more than 128 characters';
   if (/\p{Cc}/u.test(id)) yield 'id contains a control character';
   if (/^\s|\s$/u.test(id)) yield 'id begins or ends with white space';

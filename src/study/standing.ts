@@ -1,17 +1,17 @@
-/** Whether a study takes participants in this process, and if not, why: one answer for commands, readiness and metrics. */
+/** Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer. */
 
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import type { DomainError, DomainErrorCode } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogParts } from '../write/folded-stream.ts';
 
-/** Each study is in exactly one of them. */
+/** Each study is in exactly one of these states. */
 export const STANDINGS = [
   'open',
   'paused', // by a StudyPaused in the log
-  'suspended', // here: its file differs from what was registered, or the service lacks the signing key
-  'rolled-back', // the log does not extend what it has signed, or the study still waits for its recovery
-  'moved', // the log goes on in another store
+  'suspended', // in this process: the studies file differs from the registration, or the signing key is missing
+  'rolled-back', // the log does not extend what it has signed, or the study is waiting for its recovery
+  'moved', // the log continues in another store
   'halted', // the stream cannot be read completely
   'endangered', // the store may remove records of the stream
 ] as const;
@@ -20,7 +20,7 @@ export interface Standing {
   readonly state: (typeof STANDINGS)[number];
   /** Why it takes no participants. */
   readonly reason: string | undefined;
-  /** Where the log says so: an instant, as events have it. */
+  /** Since when, if the log says so. In the format of `at`. */
   readonly since: string | undefined;
 }
 
@@ -29,7 +29,7 @@ const STATE_OF: Readonly<Record<DomainErrorCode, Standing['state']>> = {
   moved: 'moved',
   halted: 'halted',
   endangered: 'endangered',
-  // The log was not compared with what it signed last, or cannot be signed.
+  // The log has not been compared with what it signed last, or cannot be signed.
   identity: 'suspended',
   unavailable: 'suspended',
   overloaded: 'suspended',
@@ -37,7 +37,7 @@ const STATE_OF: Readonly<Record<DomainErrorCode, Standing['state']>> = {
 
 /**
  * @param refusal why nothing may be written to the stream
- * @param suspension why this process lets nobody enrol, besides
+ * @param suspension why this process has suspended the study
  */
 export function standingOf(
   runner: LogParts['runner'],
@@ -54,12 +54,12 @@ export function standingOf(
     return { state, reason: refusal.message, since };
   }
   const standing = openOrPaused(runner.state(studyConfig, stream)?.paused);
-  // A POST is told first that the study is paused.
+  // As in the decider: a pause takes precedence over a suspension.
   if (standing.state === 'paused' || suspension === undefined) return standing;
   return { state: 'suspended', reason: suspension, since: undefined };
 }
 
-/** What the log itself says of a study. */
+/** A study's state according to the log alone. */
 export function openOrPaused(paused: RegisteredStudy['paused']): Standing {
   return paused
     ? { state: 'paused', reason: paused.reason, since: paused.at }

@@ -1,4 +1,4 @@
-/** What a study's decisions depend on, folded from its events. */
+/** The state that a study's decisions depend on, folded from its events. */
 import type { LogEvent } from '../../events/record.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import type { Projection } from '../../projections/projection.ts';
@@ -13,15 +13,15 @@ export interface Enrolled {
 export interface RegisteredState {
   readonly status: 'open' | 'paused';
   readonly configuration: StudyConfiguration;
-  /** Per factor, the index of each level. */
+  /** The index of each level, per factor. */
   readonly levelIndexes: readonly ReadonlyMap<string, number>[];
   readonly counts: Counts;
   /** State of the generator after the last allocation. */
   readonly bgState: BgState;
-  /** Number of the log's recovery after which the generator was begun anew; 0: never. */
+  /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
   readonly recovery: number;
   readonly enrolled: ForkableMap<string, Enrolled>;
-  /** By `requestKey`: the participant that a request with an idempotency key made. */
+  /** By `requestKey`: the participant that a request with an idempotency key enrolled. */
   readonly requests: ForkableMap<string, Enrolled>;
 }
 
@@ -46,7 +46,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       requests: new ForkableMap(),
     };
   }
-  if (state.status === 'unregistered') throw new Error(`${event.type} stands before StudyRegistered`);
+  if (state.status === 'unregistered') throw new Error(`${event.type} comes before StudyRegistered`);
   switch (event.type) {
     case 'ParticipantRandomized':
       return enrol(state, event);
@@ -57,7 +57,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
     case 'StudyRecovered':
       return { ...state, bgState: event.sections.generator.bgState, recovery: event.data.recovery };
     default:
-      throw new Error(`${event.type} does not belong into a study's stream`);
+      throw new Error(`${event.type} does not belong in a study's stream`);
   }
 }
 
@@ -79,7 +79,7 @@ function enrol(
   return { ...state, bgState: event.sections.draw.bgStateAfter };
 }
 
-/** @throws RangeError when a level is not the configuration's */
+/** @throws RangeError when a level is not in the configuration */
 export function levelIndexes(state: RegisteredState, levels: readonly string[]): number[] {
   return levels.map((level, factor) => {
     const index = state.levelIndexes[factor]?.get(level);
@@ -88,7 +88,7 @@ export function levelIndexes(state: RegisteredState, levels: readonly string[]):
   });
 }
 
-/** A state to decide a batch against. It may be dropped; the original must not change while it is in use. */
+/** A state to decide a batch against. It may be dropped. The original must not change while the fork is in use. */
 export function fork(state: StudyState): StudyState {
   if (state.status === 'unregistered') return state;
   return {
@@ -99,7 +99,7 @@ export function fork(state: StudyState): StudyState {
   };
 }
 
-/** The decider's state is folded by the same runner as every read model. */
+/** The decider's state. The runner folds it like every read model. */
 export const studyState: Projection<StudyState> = {
   name: 'study-state',
   stream: 'study',

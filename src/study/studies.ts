@@ -1,4 +1,4 @@
-/** The studies of the running service: finding them by name, and the one writer of each. */
+/** The studies of the running service: finds them by name and holds the one writer of each. */
 import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { Actor } from '../../events/record.ts';
@@ -17,7 +17,7 @@ import { type StudyState, studyState } from './state.ts';
 export interface Study {
   readonly stream: string;
   readonly registered: RegisteredStudy;
-  /** Revision that `registered` and every projection of this study show. */
+  /** Revision up to which `registered` and every projection of this study are folded. */
   readonly revision: number;
 }
 
@@ -29,19 +29,19 @@ type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
 export class Studies {
   readonly #parts: LogParts;
   readonly #writers = new Map<string, StudyWriter>();
-  /** By name; only of studies that exist, because names that clients make up must not fill the memory. */
+  /** By name. Holds only studies that exist: names that clients make up must not fill the memory. */
   readonly #streams = new Map<string, string>();
-  /** Streams of studies that take no new participants here, because the studies file says something else. */
+  /** Streams of studies that this process has suspended because the studies file differs from the registration. */
   readonly #suspended = new Set<string>();
 
-  /** Registrations under way or failed, by stream. */
+  /** Registrations that are under way or have failed, by stream. */
   readonly #registering = new Map<string, Promise<unknown>>();
 
   constructor(parts: LogParts) {
     this.#parts = parts;
   }
 
-  /** The stream of the study of that name: a name can be registered only once, and any name makes a legal stream. */
+  /** The stream of the study with this name. A name can be registered only once; every name gives a valid stream. */
   streamOf(name: string): string {
     const known = this.#streams.get(name);
     if (known !== undefined) return known;
@@ -54,13 +54,13 @@ export class Studies {
     return this.#at(this.streamOf(name));
   }
 
-  /** Whether nothing in the log is of the study of that name. One that cannot be read is not new. */
+  /** Whether the log holds nothing of the study with this name. A study that cannot be read is not new. */
   isNew(name: string): boolean {
     const stream = this.streamOf(name);
     return !this.#at(stream) && !this.#parts.runner.halted(stream);
   }
 
-  /** All studies in the log, in the order of their registration. */
+  /** All studies in the log, in order of registration. */
   list(): Study[] {
     const { runner } = this.#parts;
     return runner
@@ -69,11 +69,10 @@ export class Studies {
   }
 
   /**
-   * Registers a study unless it is in the log already. Without a seed, 128 bits are drawn.
+   * Registers a study unless it is in the log already. Without a seed, draws one of 128 bits.
    *
-   * Then the tail of `log` is read, before anything else is written of the study: whoever moves the log to another store
-   * closes `log` first, and lists the streams to close behind it. Of a study that is missing in that list, somebody
-   * here would go on otherwise.
+   * It then reads the tail of `log`, before anything else is written to the study. A move to another store closes `log`
+   * first and then lists the streams to close. Without this read, a study missing from that list could go on here.
    * @throws DomainError as `submit`; StoreError
    */
   async register(
@@ -118,13 +117,13 @@ export class Studies {
     return standingOf(runner, stream, refusal, suspension);
   }
 
-  /** Of all studies in the log, also those of which nothing can be read. By stream. */
+  /** By stream, for all studies in the log, including those that cannot be read. */
   standings(): Map<string, Standing> {
     const streams = this.#parts.runner.streams().filter((stream) => stream.startsWith('study-'));
     return new Map(streams.map((stream) => [stream, this.standing(stream)]));
   }
 
-  /** @throws DomainError `overloaded`, `unavailable`, and what the write gate refuses */
+  /** @throws DomainError `overloaded`, `unavailable`, and the refusals of the write gate */
   submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
     const isFirst = command.type === 'register' || command.type === 'recover';
     const awaits = isFirst ? undefined : this.#awaitsRecovery(stream);
@@ -135,8 +134,8 @@ export class Studies {
   }
 
   /**
-   * Begins the generator anew of every study that a recovery of the log names, unless that was done. Only then can it
-   * take participants again.
+   * Restarts the generator of every study that a recovery of the log names, unless that has been done. Until then, the
+   * study takes no participants.
    * @returns the names of the studies
    * @throws DomainError `unavailable`
    */
@@ -145,7 +144,7 @@ export class Studies {
     for (const { stream, registered } of this.list()) {
       const recovery = this.#awaitedRecovery(stream);
       const code = this.#parts.gate.refusal(stream, 'write')?.code;
-      // It takes no participants by itself; the others must not wait for it.
+      // Such a study takes no participants anyway, and the others must not wait for it.
       if (!recovery || code === 'halted' || code === 'endangered') continue;
       const { kept = 0, signed } = recovery.streams.get(stream) ?? {};
       const command = {
@@ -167,12 +166,12 @@ export class Studies {
       awaited &&
       new DomainError(
         'rolled-back',
-        `recovery ${awaited.recovery} of the log was declared, but the generator of this study was not begun anew yet (hint: run urn recover again, or restart the service)`,
+        `recovery ${awaited.recovery} of the log was declared, but the generator of this study has not been restarted yet (hint: run urn recover again, or restart the service)`,
       )
     );
   }
 
-  /** The last recovery that names this study, if its generator was not begun anew since. */
+  /** The last recovery that names this study, if its generator has not been restarted since. */
   #awaitedRecovery(stream: string): Recovery | undefined {
     const { runner } = this.#parts;
     const { recoveries } = runner.state(logHistory, LOG_STREAM);

@@ -4,7 +4,7 @@ import type { Act, WriteGate } from '../log/write-gate.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { FoldedStream, WriterHooks, WriterTools } from './writer.ts';
 
-/** What the writers of one log share. */
+/** What all writers of a log share. */
 export interface LogParts {
   readonly store: EventStore;
   readonly logId: string;
@@ -15,8 +15,8 @@ export interface LogParts {
 }
 
 /**
- * The stream that a writer decides against, as the runner folds it.
- * @param act what the gate is asked for
+ * The folded stream that a writer decides against.
+ * @param act what the writer asks the gate's permission for
  */
 export function foldedStream<State>(
   { runner, gate }: Pick<LogParts, 'runner' | 'gate'>,
@@ -30,7 +30,7 @@ export function foldedStream<State>(
   });
 }
 
-/** As `foldedStream`, for a writer that decides against something else, or may write where no other may. */
+/** Like `foldedStream`, for a writer that decides against another state or that only its own rule can refuse. */
 export function foldedStreamWith<State>(
   runner: Runner,
   stream: string,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { WriterTools } from './writer.ts';
 
-/** Ids and salts are cut from a block of this many random bytes: one call to the operating system for 64 of them. */
+/** Ids and salts are cut from a block of this size, so that 64 of them cost one call to the operating system. */
 const BLOCK_BYTES = 1024;
 const RANDOM_BYTES = 16;
 

@@ -1,18 +1,18 @@
 /**
- * The one write path. A stream has one writer in a process; it works in rounds:
+ * The one write path. Each process has one writer per stream. The writer works in rounds:
  *
- *   1. take what waits in the queue, bounded in number and bytes;
- *   2. decide each command in turn against a tentative state (a fork of the folded one);
- *   3. append what was decided in one call, directly behind the revision that was folded;
- *   4. written: fold the new events, so that every reader sees them, then answer;
- *   5. conflict: another process was first. Fold its events and decide the same commands again;
- *   6. unclear (time-out, broken connection): send the identical records again. An append that timed out can still
- *      land later, so the ids of all attempts of a command are remembered, and an event found under any of them is
- *      that command's success.
+ *   1. Take commands from the queue, limited in number and bytes.
+ *   2. Decide each command in turn against a tentative state, which is a fork of the folded one.
+ *   3. Append all decided facts in one call, directly after the folded revision.
+ *   4. If they were written, fold the new events so that every reader sees them, and then answer.
+ *   5. On a conflict, another process was first. Fold its events and decide the same commands again.
+ *   6. If the outcome is unclear (time-out, broken connection), send the identical records again. An append that timed
+ *      out can still take effect later. The writer therefore remembers the ids of all attempts of a command: if an
+ *      event with any of these ids appears in the stream, the command has succeeded.
  *
- * So a stream's facts are strictly serial, one request at a time or ten thousand, in one process or ten: the exact
- * expected revision alone decides who was first. A crash at any point leaves either the whole batch or nothing, and
- * nobody was answered before the store had acknowledged.
+ * This makes the facts of a stream strictly serial, for any number of requests and processes: the exact expected
+ * revision alone decides who was first. A crash at any point leaves either the whole batch or nothing, and nobody gets
+ * an answer before the store has acknowledged the batch.
  */
 import type { Fact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
@@ -26,25 +26,25 @@ export interface FoldedStream<State> {
   readonly revision: number;
   /** `at` of the last event. */
   readonly lastAt: string | undefined;
-  /** Why nothing may be written to it now, if so. */
+  /** Why nothing may be written to the stream now; undefined when writing is allowed. */
   readonly refusal: Error | undefined;
   catchUp(): Promise<void>;
   accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
   listen(listener: (event: LogEvent) => void): () => void;
 }
 
-/** What differs from one process, and one test, to the next. */
+/** The clock, the ids and the randomness. Tests replace them. */
 export interface WriterTools {
   readonly now: () => Date;
   readonly newId: () => string;
   /** 128 random bits in lower-case hex. */
   readonly newSalt: () => string;
-  /** Waits so many ms; the jitter of retries. */
+  /** Waits for `ms`: the jittered delay between retries. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
 export interface WriterLimits {
-  /** Commands that may wait. More are refused as overload. */
+  /** The most commands that may wait. Any more are refused as overload. */
   readonly queue: number;
   readonly batchCommands: number;
   readonly batchBytes: number;
@@ -63,35 +63,34 @@ export const DEFAULT_LIMITS: WriterLimits = {
 };
 
 export interface WriterHooks {
-  /** The store acknowledged events of these types. */
+  /** The store has acknowledged events of these types. */
   onAppend?(seconds: number, types: readonly string[]): void;
   onConflict?(): void;
   onUnclear?(error: Error): void;
-  /** An event was written whose time is before that of the one before it: the clock was set back in between. */
+  /** An event was written with an earlier time than its predecessor: the clock was set back in between. */
   onClockSetBack?(stream: string, before: string, now: string): void;
 }
 
 export interface Written<Outcome> {
   readonly outcome: Outcome;
-  /** Revision of the fact that the command made, or that the decision was made at. */
+  /** Revision of the fact that the command produced. Without a fact, the revision that the decision is based on. */
   readonly revision: number;
 }
 
-/** So many commands are not divided. */
+/** Up to this many waiting commands go into one batch. */
 const SMALL_BATCH = 32;
 
-/** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
-const CLOCKS_DIFFER_MS = 1000;
+/** Tolerated difference, in ms, between the clocks of machines that write the same stream. */
+const CLOCK_TOLERANCE_MS = 1000;
 
-const TOO_LATE =
-  'the log was too slow, or other processes were faster for too long; send the same request again';
+const TOO_LATE = 'the log was too slow, or other processes were always faster; send the same request again';
 
 interface Item<Command, Outcome> {
   readonly command: Command;
   readonly actor: Actor;
-  /** In ms of the monotonic clock. */
+  /** Monotonic clock, in ms. */
   readonly deadline: number;
-  /** Outcome of each attempt, by the id of its event. */
+  /** The outcome of each attempt, by event id. */
   readonly attempts: Map<string, Outcome>;
   landed: Written<Outcome> | undefined;
   readonly resolve: (written: Written<Outcome>) => void;
@@ -102,7 +101,7 @@ interface Batch<Command, Outcome> {
   readonly expectedRevision: number;
   readonly events: LogEvent[];
   readonly records: RecordBytes[];
-  /** One for each command decided, in their order: to be called once the records are written. */
+  /** One for each decided command, in order. Called once the records are written. */
   readonly answers: { readonly item: Item<Command, Outcome>; readonly answer: () => void }[];
 }
 
@@ -116,7 +115,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   readonly #limits: WriterLimits;
   readonly #hooks: WriterHooks;
   #queue: Item<Command, Outcome>[] = [];
-  /** Commands not yet answered, by the ids of all events that were attempted for them. */
+  /** Unanswered commands, by the ids of all events attempted for them. */
   readonly #attempted = new Map<string, Item<Command, Outcome>>();
   #working: Promise<void> | undefined;
 
@@ -142,16 +141,16 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /**
-   * Decides a command, and answers once its fact is durable.
-   * @throws DomainError `overloaded` (not taken), `unavailable` (not known to be written), and what the write gate
-   *   refuses: `halted`, `rolled-back`, `moved`, `endangered`
+   * Decides a command and answers once its fact is durable.
+   * @throws DomainError `overloaded` (not accepted), `unavailable` (it is unknown whether it was written), and the
+   *   refusals of the write gate: `halted`, `rolled-back`, `moved`, `endangered`
    */
   submit(command: Command, actor: Actor): Promise<Written<Outcome>> {
     const { refusal } = this.#folded;
     if (refusal) return Promise.reject(refusal);
     if (this.#queue.length >= this.#limits.queue)
       return Promise.reject(
-        new DomainError('overloaded', 'too many requests wait for this study; try again shortly'),
+        new DomainError('overloaded', 'too many requests are waiting for this study; try again shortly'),
       );
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + this.#limits.deadlineMs;
@@ -160,13 +159,13 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     });
   }
 
-  /** Resolves when all that was submitted has been answered. */
+  /** Resolves when every submitted command has been answered. */
   async drain(): Promise<void> {
     while (this.#working) await this.#working;
   }
 
   async #work(): Promise<void> {
-    // What arrived in the same turn of the event loop goes into one batch.
+    // Commands that arrive in the same turn of the event loop go into one batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
       const items = this.#queue.splice(0, this.#batchSize());
@@ -185,20 +184,21 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /**
-   * About half of what waits. If everything were taken, everyone would wait for one flush and then ask again at once,
-   * and processor and disk would take turns; so one half is prepared and answered while the other is flushed.
+   * About half of the waiting commands. If a batch took all of them, every client would wait for the same flush and then
+   * ask again at the same time, and processor and disk would take turns. This way one half is prepared and answered
+   * while the other is flushed.
    */
   #batchSize(): number {
     const half = Math.max(SMALL_BATCH, Math.ceil(this.#queue.length / 2));
     return Math.min(half, this.#limits.batchCommands);
   }
 
-  /** Sees a batch through to its answers. Returns the commands that did not fit into it. */
+  /** Takes a batch all the way to its answers. Returns the commands that did not fit into it. */
   async #round(items: Item<Command, Outcome>[]): Promise<Item<Command, Outcome>[]> {
     for (let attempt = 0; ; attempt++) {
       items = this.#dropLate(items);
       if (items.length === 0) return [];
-      // By now a command may have waited, or another process been first with it.
+      // The gate may have closed while the commands waited or another process was first.
       const { refusal } = this.#folded;
       if (refusal) throw refusal;
       const batch = this.#decide(items);
@@ -206,7 +206,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       if (type === 'written') {
         this.#watchClock(batch.events);
         this.#folded.accept(batch.events, batch.records);
-        // A turn later, when the next batch is on its way: answering takes time that its flush can use.
+        // One turn later, when the next batch is on its way, so that answering overlaps with its flush.
         setImmediate(() => {
           for (const { item, answer } of batch.answers) this.#settle(item, answer);
         });
@@ -246,7 +246,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
           if (bytes > this.#limits.batchBytes && batch.records.length > 0) break;
           const { id, log, stream, at, actor } = header;
           const { type, data, sections } = fact;
-          // Member by member: spreading both takes longer than all the rest of this loop's own work.
+          // Member by member: spreading both would take longer than the rest of this loop.
           const event = { id, log, stream, revision, at, actor, type, data, sections } as LogEvent;
           state = this.#decider.evolve(state, event);
           batch.records.push(record);
@@ -256,14 +256,14 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         }
         batch.answers.push({ item, answer: () => item.resolve({ outcome, revision }) });
       } catch (error) {
-        // A command that cannot be decided or written down must not take those beside it with it.
+        // A command that cannot be decided or encoded must not fail the others in its batch.
         batch.answers.push({ item, answer: () => item.reject(error as Error) });
       }
     }
     return batch;
   }
 
-  /** Sends a batch until the store's answer is clear. The records stay the same, so sending twice is safe. */
+  /** Sends a batch until the store's answer is clear. The records stay the same, so sending them again is safe. */
   async #append(batch: Batch<Command, Outcome>): Promise<AppendResult> {
     const { expectedRevision, records, answers } = batch;
     const deadline = Math.min(...answers.map(({ item }) => item.deadline));
@@ -282,7 +282,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         if (!unclear && attempt === 0) throw unavailable(error);
         if (unclear) this.#hooks.onUnclear?.(error);
         if (!unclear || performance.now() >= deadline) {
-          // The next round must not decide on what may be an old end of the stream.
+          // The next round must not decide against an outdated end of the stream.
           await this.#folded.catchUp().catch(() => undefined);
           if (this.#folded.revision > expectedRevision) return { type: 'conflict' };
           throw unavailable(error);
@@ -306,7 +306,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     });
   }
 
-  /** Commands whose time is up are answered so, unless one of their attempts has landed. */
+  /** Refuses commands whose deadline has passed, unless one of their attempts has landed. */
   #dropLate(items: readonly Item<Command, Outcome>[]): Item<Command, Outcome>[] {
     const now = performance.now();
     return items.filter((item) => {
@@ -316,18 +316,18 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     });
   }
 
-  /** A clock that steps back harms nothing, since the revision is the order; but somebody should know. */
+  /** A clock that steps back does no harm, because revisions define the order, but somebody should know. */
   #watchClock(events: readonly LogEvent[]): void {
     let before = this.#folded.lastAt;
     for (const { at } of events) {
-      // Most are not; and these texts sort as the times do.
-      if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
+      // These texts sort like the times, so most events need no parsing.
+      if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCK_TOLERANCE_MS)
         this.#hooks.onClockSetBack?.(this.#stream, before, at);
       before = at;
     }
   }
 
-  /** An event under an id that a waiting command attempted: that attempt was written after all. */
+  /** An event with the id of an earlier attempt has appeared: that attempt was written after all. */
   #noteLanding(event: LogEvent): void {
     const item = this.#attempted.get(event.id);
     const outcome = item?.attempts.get(event.id);

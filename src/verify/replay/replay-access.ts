@@ -44,5 +44,5 @@ function commandOf(event: LogEvent): AccessCommand {
     return { type: 'issue', keyId, sha256: event.sections.credential.sha256, grant };
   }
   if (event.type === 'ApiKeyRevoked') return { type: 'revoke', ...event.data };
-  throw new Error(`${event.type} does not belong into the stream access`);
+  throw new Error(`${event.type} does not belong in the stream access`);
 }

@@ -41,7 +41,7 @@ export class LogReplay implements Replay {
       return mismatch('actor', 'a person at the command line', event.actor.keyId, 'no key can do this');
     if (event.type === 'LogRecovered') return recoveryMismatch(event, lastRecovery(this.#history));
     if (event.type === 'SigningKeyRotated') return this.#rotate(event, this.#created, this.#signer);
-    throw new Error(`${event.type} does not belong into the stream log`);
+    throw new Error(`${event.type} does not belong in the stream log`);
   }
 
   #begin({ revision, log, type, data }: Of<'LogCreated'>): Mismatch | undefined {

@@ -40,7 +40,7 @@ export class OperationsReplay implements Replay {
       case 'EvidenceDisclosed':
         return this.#history.judgeKnown(event, 'audit', this.#warnings) ?? this.#judgeStudy(event);
       default:
-        throw new Error(`${event.type} does not belong into the stream operations`);
+        throw new Error(`${event.type} does not belong in the stream operations`);
     }
   }
 

@@ -53,7 +53,7 @@ describe('a restored backup that is older than what was signed', () => {
     const refused = await randomize('c');
     expect(refused.status).toBe(503);
     expect(refused.message).toMatch(
-      /^Not done: the log is not the one that it was: it signed 5 records of study-[-0-9a-f]+, which now ends after 3(?:, and so with \d more)? \(hint: restore the newest copy/,
+      /^Not done: the log is not the one that it was: it signed 5 records of study-[-0-9a-f]+, which now ends after 3(?:, and likewise \d more)? \(hint: restore the newest copy/,
     );
     expect(refused.headers.get('urn-receipt')).toBeNull();
     expect(await list()).toEqual(['a', 'b']);

@@ -330,7 +330,7 @@ describe('a stream is halted, and no other, by', () => {
     const store = await written({ [STREAM]: 1 });
     await store.append('operations', -1, [stored(paused, 0, { stream: 'operations' })]);
     const runner = await rebuilt(store);
-    expect(runner.halted('operations')?.message).toContain('does not belong into this stream');
+    expect(runner.halted('operations')?.message).toContain('does not belong in this stream');
     expect(runner.revision(STREAM)).toBe(0);
   });
 

@@ -258,7 +258,7 @@ describe('when several answers would do, the order is', () => {
 describe('the fold', () => {
   it('refuses a study that begins with anything but its registration', () => {
     for (const fact of [paused, resumed, randomized()])
-      expect(() => fold([fact])).toThrow('stands before StudyRegistered');
+      expect(() => fold([fact])).toThrow('comes before StudyRegistered');
   });
 
   it('refuses a second registration', () => {
