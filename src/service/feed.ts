@@ -1,0 +1,46 @@
+/** The relay inside a service, if it has one. Whatever becomes of it, the service goes on: the feed lags. */
+import type { Registry } from 'prom-client';
+import type { Actor } from '../../events/record.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import type { Relay } from '../relay/relay.ts';
+import type { RelaySettings } from '../relay/settings.ts';
+import type { Logger } from './logger.ts';
+import { registerRelay } from './metrics.ts';
+
+export class Feed {
+  readonly #settings: RelaySettings | undefined;
+  readonly #logger: Logger;
+  #relay: Relay | undefined;
+
+  constructor(settings: RelaySettings | undefined, logger: Logger) {
+    this.#settings = settings;
+    this.#logger = logger;
+  }
+
+  async start(log: OpenLog, actor: Actor, metrics: Registry): Promise<void> {
+    if (!this.#settings) return;
+    // The Kafka client takes long to load, and most services do not need it.
+    const { makeRelay } = await import('../relay/start.ts');
+    const relay = await makeRelay(log, this.#settings, actor, this.#logger);
+    this.#relay = relay;
+    registerRelay(metrics, () => relay.status());
+    this.publish(log);
+  }
+
+  /** Publishes from now on, again after the log was reopened. */
+  publish(log: OpenLog): void {
+    this.#relay
+      ?.run(log.gate.refusal(LOG_STREAM, 'sign'))
+      .catch((error: Error) => this.#logger.error({ why: error.message }, 'the feed has stopped'));
+  }
+
+  /** A record of this stream was folded. */
+  noticed(stream: string): void {
+    this.#relay?.noticed(stream);
+  }
+
+  async stop(): Promise<void> {
+    await this.#relay?.stop();
+  }
+}
