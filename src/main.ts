@@ -1,4 +1,4 @@
-/** argv -> command. */
+/** The entry of the program: turns the arguments into a command and runs it. */
 import { Command } from 'commander';
 import { RecordError } from '../events/record.ts';
 import { DomainError } from './base/errors.ts';
@@ -9,9 +9,9 @@ import { VERSION } from './cli/version.ts';
 import { StudiesFileError } from './configuration/finding.ts';
 import { StoreError } from './store/event-store.ts';
 
-// Whatever is made from here on holds keys, seeds or treatments: for its owner alone.
+// Files made from here on hold keys, seeds or treatments: only their owner may read them.
 process.umask(0o077);
-// Libraries that it makes talkative print what passes through them: sealed sections, for example, and keys.
+// With DEBUG set, libraries print the data that passes through them, such as sealed sections and keys.
 delete process.env['DEBUG'];
 
 const program = new Command('urn')
@@ -30,7 +30,7 @@ Documentation:
   docs/                 in the project's folder: operations.md, auditing.md, verifying.md and others
   docs/studies-file.md  reference of the studies file; studies.yaml is an example`,
   )
-  // What was mistyped is repeated.
+  // Messages repeat what was typed, so it is made printable.
   .configureOutput({
     writeOut: (text) => process.stdout.write(printable(text)),
     writeErr: (text) => process.stderr.write(printable(text)),
@@ -38,7 +38,7 @@ Documentation:
   .exitOverride((exit) => {
     process.exit(exit.exitCode === 0 ? 0 : 2);
   });
-/** By name, in the order of the help. Each is loaded when it is asked for: its imports are most of its start. */
+/** By name, in the order of the help. Each is loaded only when needed: its imports take most of its start-up time. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import('./cli/init.ts')).initCommand(),
   serve: async () => (await import('./cli/serve.ts')).serveCommand(),
@@ -64,7 +64,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
 };
 const [, , asked = ''] = process.argv;
-// The help, and the hint after a name that is none, tell of them all.
+// The help, and the hint after an unknown name, list all of them.
 const wanted = Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS);
 for (const name of wanted) {
   const command = await COMMANDS[name]?.();
@@ -92,7 +92,7 @@ try {
     error instanceof StoreError ||
     error instanceof RecordError;
   const { message, code } = error as NodeJS.ErrnoException;
-  // An unknown type has a hint of its own.
+  // The message about an unknown type has its own hint.
   const damaged = error instanceof RecordError && error.fault !== 'unknown-type';
   if (damaged) note(`urn: ${message} (hint: keep the files as they are and restore a backup beside them)`);
   else if (known) note(`urn: ${message}`);

@@ -17,11 +17,11 @@ interface Options extends FileOptions {
 }
 
 const HELP = `
-A zip archive: records, signed checkpoints, the configuration, a report to read and print, and a verifier in Python.
-  full     every sealed section: each allocation can be drawn again (unblinding material)
-  open     the treatments, without the generator's states (unblinding material)
-  blinded  neither
-All three prove the same records. The service may run meanwhile. That a bundle was made is recorded (urn operations).`;
+A zip archive with the records, signed checkpoints, the configuration, a report to read and print, and a verifier in Python.
+  full     includes every sealed section, so each allocation can be drawn again (unblinding material)
+  open     includes the treatments but not the generator's states (unblinding material)
+  blinded  includes neither
+All three prove the same records. The service may keep running. Making a bundle is recorded (urn operations).`;
 
 const WARNINGS: Partial<Record<Content, string>> = {
   full: 'this bundle is UNBLINDING MATERIAL: it holds every treatment, and the seed and states from which every later assignment can be computed',
@@ -30,8 +30,10 @@ const WARNINGS: Partial<Record<Content, string>> = {
 
 export function bundleCommand(): Command {
   return fileCommand('bundle', '.zip')
-    .description('one file about a study to hand over, which can be verified without this software')
-    .addOption(repeatedOption('--checkpoint <file>', 'put the checkpoints in this file into it (repeatable)'))
+    .description('write one file about a study to hand over, which can be verified without this software')
+    .addOption(
+      repeatedOption('--checkpoint <file>', 'add the checkpoints in this file to the bundle (repeatable)'),
+    )
     .addHelpText('after', HELP)
     .action(run);
 }
@@ -54,14 +56,14 @@ async function tell(log: OpenLog, bundle: Bundle, file: string, options: FileOpt
   await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
   for (const rollback of bundle.rolledBack)
     note(
-      `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: put those that were kept into it with --checkpoint)`,
+      `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: add the ones you have kept with --checkpoint)`,
     );
   const warning = WARNINGS[content];
   if (warning !== undefined) note(`warning: ${warning}`);
   result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : described(file, content, bundle));
 }
 
-/** The notes of those that are of these streams: the sizes of others are nobody's business. */
+/** The notes of the checkpoints of these streams. The bundle must not reveal the sizes of other streams. */
 function ownCheckpoints(
   logName: string,
   streams: readonly string[],
@@ -71,7 +73,9 @@ function ownCheckpoints(
     streams.includes(parseOrigin(logName, claims.origin)?.stream ?? ''),
   );
   if (own.length < kept.length)
-    note(`${kept.length - own.length} of ${kept.length} checkpoints are of other streams and were left out`);
+    note(
+      `${kept.length - own.length} of ${kept.length} checkpoints belong to other streams and were left out`,
+    );
   return own.map((one) => one.note);
 }
 

@@ -1,9 +1,9 @@
-/** Files of checkpoints that are named on the command line. */
+/** Reads checkpoint files named on the command line. */
 import { readFileSync } from 'node:fs';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import { UsageError } from './options.ts';
 
-/** @throws UsageError for a file that cannot be read, or holds something else */
+/** @throws UsageError for a file that cannot be read or is not a checkpoint file */
 export function checkpointsIn(file: string): KeptCheckpoint[] {
   try {
     return parseCheckpointFile(readFileSync(file), file);

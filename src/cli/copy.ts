@@ -1,4 +1,4 @@
-/** urn copy: takes a log to another store, or gives that up. */
+/** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
 import { abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
@@ -30,15 +30,15 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-Takes all records to the other store as they are: ids, bytes, order and proofs stay. It copies while the service runs. Then
-it closes the log where it is (LogMoved: every service that uses it answers POST with 503 from then on), copies what is
-left, compares every record and every stream's root, and opens the log in the other store (LogArrived). Until then nothing
-is lost by ending it: the same command again goes on where it ended, and --abort gives the move up and opens the log
-again where it was.
+Copies all records to the other store unchanged: ids, bytes, order and proofs stay. It copies while the service runs. Then
+it closes the log where it is (LogMoved: every service that uses it answers POST with 503 from then on), copies the rest,
+compares every record and every stream's root, and opens the log in the other store (LogArrived). Until then nothing is
+lost if the command ends: run it again to continue, or run it with --abort to give up the move and reopen the log where
+it was.
 
 The signing key is not copied. Take it to the services of the other store, with the file last-checkpoints.
 
-Exit codes: 0 done, 1 the two stores do not hold the same, 2 not done for another reason.
+Exit codes: 0 done, 1 the two stores differ, 2 not done for another reason.
 
 Examples:
   urn copy --to sqlite:/srv/urn/urn.sqlite --dry-run
@@ -48,23 +48,25 @@ Examples:
 
 export function copyCommand(): Command {
   return logCommand('copy')
-    .description('move the log to another store, with its proofs; or give that up')
+    .description('move the log to another store, with its proofs, or give up a move')
     .addOption(
       option(
         '--from <url>',
         'the log to move: sqlite:<file> or esdb://… (default: that of --data and --store)',
       ),
     )
-    .addOption(option('--to <url>', 'where to: sqlite:<file> or esdb://…').makeOptionMandatory())
+    .addOption(
+      option('--to <url>', 'the store to move it to: sqlite:<file> or esdb://…').makeOptionMandatory(),
+    )
     .addOption(
       option(
         '--to-stream-prefix <prefix>',
-        'EventStoreDB: the prefix of the streams there (default: that of --stream-prefix)',
+        'EventStoreDB: prefix of the stream names there (default: that of --stream-prefix)',
       ),
     )
     .addOption(option('--reason <text>', 'recorded with the move'))
-    .addOption(option('--abort', 'give up a move that has not arrived, and open the log again where it was'))
-    .addOption(option('--dry-run', 'only read both stores, compare them, and tell what would be copied'))
+    .addOption(option('--abort', 'give up a move that has not arrived, and reopen the log where it was'))
+    .addOption(option('--dry-run', 'only read and compare both stores, and show what would be copied'))
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
@@ -80,8 +82,8 @@ async function run({
   json,
   ...options
 }: Options): Promise<void> {
-  if (reason?.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the move');
-  if (abort && dryRun) throw new UsageError('--abort and --dry-run do not go together');
+  if (reason?.trim() === '') throw new UsageError('--reason must not be empty: it is recorded with the move');
+  if (abort && dryRun) throw new UsageError('--abort and --dry-run cannot be combined');
   const settings = logSettings(options);
   const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
   const target = plainStore({
@@ -94,7 +96,7 @@ async function run({
   if (!source.exists) throw noLog();
   if (abort && !target.exists)
     throw new UsageError(
-      `there is no store ${target.id} (hint: a move that was begun nowhere needs no giving up)`,
+      `there is no store ${target.id} (hint: no move was begun there, so there is nothing to give up)`,
     );
   let isClosed = false;
   const opened: EventStore[] = [];
@@ -107,7 +109,7 @@ async function run({
     const here = await open(source);
     const logId = await logIdIn(here);
     if (logId === undefined) throw noLog();
-    // A dry run makes nothing.
+    // A dry run creates nothing.
     const there = dryRun && !target.exists ? emptyStore() : await open(target);
     const foreign = await logIdIn(there);
     if (foreign !== undefined && foreign !== logId)
@@ -126,9 +128,9 @@ async function run({
     if (abort) {
       const { move, reopened } = await abortMove(parts);
       if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
-      result(`move ${move} is given up: ${reopened.length} streams are open again in ${source.id}`);
+      result(`move ${move} was given up: ${reopened.length} streams are open again in ${source.id}`);
       note(
-        'the target holds what was copied, and can take no move any more (hint: remove it, or keep it as it is)',
+        'the target still holds what was copied, and no move can arrive there any more (hint: remove it, or keep it as it is)',
       );
       return;
     }
@@ -150,7 +152,7 @@ async function run({
   } catch (error) {
     if (isClosed)
       note(
-        'the log is closed in both stores, and no participants are taken (hint: run the same command again to finish the move, or with --abort to open the log again where it was)',
+        'the log is closed in both stores and takes no participants (hint: run the same command again to finish the move, or with --abort to reopen the log where it was)',
       );
     if (!(error instanceof CopyError)) throw error;
     note(`urn: ${error.message}`);
@@ -171,7 +173,7 @@ function tell(
     return result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
   if (move === undefined)
     return result(
-      `${copied} of ${records} records would be copied; what the target holds is as in the source`,
+      `${copied} of ${records} records would be copied; what the target already holds matches the source`,
     );
   result(
     table([['stream', 'records', 'root'], ...streams.map((s) => [s.stream, String(s.records), s.root])]),
@@ -179,14 +181,14 @@ function tell(
   note(
     [
       `move ${move} has arrived: ${records} records in ${streams.length} streams are the same in both stores, ${copied} were copied by this run.`,
-      `Neither store took anything for ${closedSeconds.toFixed(1)} s.`,
-      `What is left to do: take signing-key and last-checkpoints to the services of ${target.id}, and start them;`,
-      `stop those of ${source.id}, and keep it as it is; make a new backup.`,
+      `Neither store accepted anything for ${closedSeconds.toFixed(1)} s.`,
+      `What is left to do: take signing-key and last-checkpoints to the services of ${target.id} and start them;`,
+      `stop the services of ${source.id} and keep that store as it is; make a new backup.`,
     ].join('\n'),
   );
 }
 
-/** A log that lacks what it has signed must not be moved as if it were whole. Without its key nobody can tell. */
+/** A log that lacks records it has signed must not be moved as if it were complete. Only its own key can show that. */
 async function refuseRolledBack(options: LogOptions): Promise<void> {
   const shown = progress('records read');
   const log = await openExisting(options);
@@ -200,7 +202,7 @@ async function refuseRolledBack(options: LogOptions): Promise<void> {
   }
 }
 
-/** So that a backup of the source from before the move is recognized when it is served with this data folder. */
+/** Lets a service with this data folder recognize a backup of the source that was made before the move. */
 async function noteWhatIsSigned(options: LogOptions): Promise<void> {
   const log = await openExisting(options);
   try {

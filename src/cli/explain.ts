@@ -18,12 +18,14 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-It tells the arm and the states of the generator: not for blinded eyes. That it was asked for is recorded (urn operations).
-Exit code 1: the record is not what follows from the history before it.`;
+Shows the arm and the states of the generator, so it is not for blinded readers. The request is recorded (urn operations).
+Exit code 1: the record does not follow from the history before it.`;
 
 export function explainCommand(): Command {
   return logCommand('explain')
-    .description('why a participant got this arm: every step, worked out again and compared with the record')
+    .description(
+      'show why a participant got this arm: every step, worked out again and compared with the record',
+    )
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
     .addOption(option('--id <id>', 'id of the participant').makeOptionMandatory())
     .addOption(jsonOption())
@@ -38,11 +40,11 @@ async function run(options: Options): Promise<void> {
     await recordDisclosure(log, { what: 'explanation', study: options.study, participant: options.id });
     result(options.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
     if (explanation.differences.length === 0) return;
-    note(`urn: the record of ${options.id} is not what follows from the history before it`);
+    note(`urn: the record of ${options.id} does not follow from the history before it`);
     process.exitCode = 1;
   } catch (error) {
     if (!(error instanceof RecordError) || error.fault === 'unknown-type') throw error;
-    note(`urn: it cannot be explained: ${error.message}`);
+    note(`urn: the allocation cannot be explained: ${error.message}`);
     process.exitCode = 1;
   } finally {
     await log.close();

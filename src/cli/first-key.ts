@@ -23,7 +23,7 @@ export async function issueFirstKey({ log, address }: Service): Promise<void> {
     ...tryIt(log, address, apiKey),
     ...firstCheckpoints(log),
     `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
-    '                       (to be archived with the checkpoints, and given to auditors: urn verify --trust)',
+    '                       (archive it with the checkpoints, and give it to auditors: urn verify --trust)',
     'More keys:             npx urn keys add USER',
     'A key for an auditor:  npx urn keys add USER --scope read,audit',
     '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
@@ -31,7 +31,7 @@ export async function issueFirstKey({ log, address }: Service): Promise<void> {
   result(lines.join('\n'));
 }
 
-/** Of the studies that have no participant yet. */
+/** For the studies that have no participants yet. */
 function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
   return studies
     .list()
@@ -59,7 +59,7 @@ function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
     ['study', name],
     ['id', id(number)],
     ...factors.map((factor) => [factor.name, factor.levels[0] ?? '']),
-    // curl encodes what follows the "=" alone.
+    // curl encodes only what follows the "=".
   ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
   return [
     'Randomize a first participant:',

@@ -6,8 +6,8 @@ import { jsonOption, type LogOptions, logCommand, logSettings } from './options.
 import { note, result } from './output.ts';
 
 const HELP = `
-Makes the database and the signing key, and prints the log's verifier key, which auditors need (urn verify --trust). Where
-there is a log already, it stays as it is. urn serve and urn keys add begin a log, too; no other command does.
+Creates the database and the signing key, and prints the log's verifier key, which auditors need (urn verify --trust). An
+existing log stays as it is. urn serve and urn keys add begin a log too; no other command does.
 
 Example:
   urn init --data /srv/urn --log-name trial-unit`;
@@ -30,7 +30,7 @@ async function init({ json, ...options }: LogOptions & { json?: boolean }): Prom
     const verifierKey = publicKeys.at(-1);
     if (!isNew)
       note(
-        `there is a log in ${placeOf(logSettings(options))} already, named "${logName}"; nothing was written`,
+        `there is already a log in ${placeOf(logSettings(options))}, named "${logName}"; nothing was written`,
       );
     result(json ? JSON.stringify({ begun: isNew, logId, logName, verifierKey }, null, 2) : `${verifierKey}`);
   } finally {

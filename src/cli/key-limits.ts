@@ -1,4 +1,4 @@
-/** Whether what a key is limited to exists: with a key that is limited to something misspelt, nothing works. */
+/** Checks that what a key is limited to exists: a key that is limited to something misspelt is useless. */
 import type { LevelLimit } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Grant } from '../access/decide.ts';
@@ -9,20 +9,20 @@ type Limited = Pick<Grant, 'studies' | 'where'>;
 type Study = Pick<StudyConfiguration, 'name' | 'factors'>;
 
 export interface Compared {
-  /** Why nothing would work with the key. */
+  /** Why the key would be useless. */
   readonly problems: readonly string[];
-  /** What may be right all the same. */
+  /** What may be intended. */
   readonly warnings: readonly string[];
 }
 
-/** @param registered all studies that are registered: of those that are not yet, nothing can be said */
+/** @param registered all registered studies; limits to other studies cannot be checked yet */
 export function compareLimits({ studies, where }: Limited, registered: readonly Study[]): Compared {
   const names = registered.map(({ name }) => name);
   const unregistered = (studies ?? [])
     .filter((name) => !names.includes(name))
     .map(
       (name) =>
-        `no study ${quote(name)} is registered yet${didYouMean(name, names)}; the key is limited to that name all the same`,
+        `no study ${quote(name)} is registered yet${didYouMean(name, names)}; the key is limited to that name anyway`,
     );
   if (!where) return { problems: [], warnings: unregistered };
   const seen = registered.filter(({ name }) => studies?.includes(name) ?? true);
@@ -78,5 +78,5 @@ function listed(choices: readonly string[]): string {
   const different = [...new Set(choices)];
   const more = different.length - LISTED;
   const shown = different.slice(0, LISTED).map(quote).join(', ');
-  return ` (hint: there are ${shown}${more > 0 ? ` and ${more} more` : ''})`;
+  return ` (hint: choose from ${shown}${more > 0 ? ` and ${more} more` : ''})`;
 }

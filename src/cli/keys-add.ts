@@ -1,4 +1,4 @@
-/** urn keys add: issues a key, once what it is limited to was compared with what is registered. */
+/** urn keys add: issues a key after checking its limits against what is registered. */
 import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
@@ -34,8 +34,8 @@ Scopes (none implies another):
   read       configuration and participants, with treatments
   blinded    configuration and participants, without treatments
   randomize  randomize participants; alone, the arm is not shown
-  audit      generator states and seeds, explanations, balances, the past: whoever has it can predict, so give it to
-             someone who does not enrol
+  audit      generator states and seeds, explanations, balances, the past: its holder can predict the next arm, so
+             give it to someone who does not enrol
 
 Examples:
   urn keys add edc                                          full access of the contract: read,randomize
@@ -45,7 +45,7 @@ Examples:
 export function addCommand(): Command {
   return logCommand('add')
     .argument('<user>', 'who owns the key; recorded with every participant that it randomizes')
-    .description('issue an API key: the key, alone, on stdout, once')
+    .description('issue an API key and print it once; stdout holds nothing else')
     .addOption(
       option('--scope <scopes>', 'what the key may do, separated by commas').default('read,randomize'),
     )
@@ -53,17 +53,19 @@ export function addCommand(): Command {
     .addOption(
       repeatedOption(
         '--where <factor=level>',
-        'limit the key to a level; of one factor any, of several all (repeatable)',
+        'limit the key to a level (repeatable: any of the levels of one factor, and all factors named)',
       ),
     )
     .addOption(
       option(
         '--expires <date>',
-        'last day (UTC) or instant of the key, as 2027-06-30 or 2027-06-30T12:00:00Z',
+        'last day (UTC) or instant at which the key is valid, such as 2027-06-30 or 2027-06-30T12:00:00Z',
       ),
     )
-    .addOption(option('--allow-prediction', 'issue randomize together with audit all the same; recorded'))
-    .addOption(option('--force', 'issue a key that is limited to a factor or level that no study has'))
+    .addOption(option('--allow-prediction', 'allow randomize together with audit; this is recorded'))
+    .addOption(
+      option('--force', 'issue the key even if no study has the factor or level that it is limited to'),
+    )
     .addOption(jsonOption())
     .addHelpText('after', ADD_HELP)
     .action(add);
@@ -74,8 +76,8 @@ async function add(user: string, options: AddOptions): Promise<void> {
   const existing = await openExisting(options).catch((error) => {
     if (!(error instanceof NoLogError)) throw error;
   });
-  // What is refused begins no log.
-  if (!existing) refuseUnsuitable(grant, NOTHING, options.force);
+  // A refused key must not begin a log.
+  if (!existing) refuseUnsuitable(grant, EMPTY_LOG, options.force);
   const log = existing ?? (await openOrBegin(options));
   try {
     await readKeys(log);
@@ -91,15 +93,15 @@ async function add(user: string, options: AddOptions): Promise<void> {
   }
 }
 
-/** What a log has that a grant can name. */
+/** What a grant can refer to in a log. */
 interface Known {
   readonly users: readonly string[];
   readonly studies: readonly StudyConfiguration[];
 }
 
-const NOTHING: Known = { users: [], studies: [] };
+const EMPTY_LOG: Known = { users: [], studies: [] };
 
-/** @param log with its keys folded; all of it is read only for a grant that names studies or levels */
+/** @param log with its keys folded; the rest is read only for a grant that names studies or levels */
 async function known(log: OpenLog, { studies, where }: Grant): Promise<Known> {
   const users = log.keys.list().map(({ user }) => user);
   if (!studies && !where) return { users, studies: [] };
@@ -109,18 +111,18 @@ async function known(log: OpenLog, { studies, where }: Grant): Promise<Known> {
   return { users, studies: log.studies.list().map(({ registered }) => registered.configuration) };
 }
 
-/** @throws UsageError; what may be right is only warned about */
+/** @throws UsageError; for what may be intended it only prints a warning */
 function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false): void {
-  // A user who is recorded gets further keys, whatever the name.
+  // A user who already has a key may get more, whatever the name.
   const unfit = users.includes(grant.user) ? undefined : lookAlikeProblem(grant.user);
   if (unfit !== undefined) throw new UsageError(`the name of the user ${unfit}`);
   const { problems, warnings } = compareLimits(grant, studies);
   if (problems.length > 0 && !force)
-    throw new UsageError(`${problems.join('\n     ')}\n     (to issue the key all the same: --force)`);
+    throw new UsageError(`${problems.join('\n     ')}\n     (to issue the key anyway: --force)`);
   for (const warning of [...problems, ...warnings]) note(`warning: ${warning}`);
 }
 
-/** @throws UsageError for what cannot be granted, before a log is opened or made */
+/** @throws UsageError for what cannot be granted, before a log is opened or begun */
 function grantOf(user: string, { scope, study, where, expires, allowPrediction }: AddOptions): Grant {
   if (user.trim() === '' || /\p{Cc}/u.test(user))
     throw new UsageError('the user needs a name without control characters');
@@ -128,7 +130,7 @@ function grantOf(user: string, { scope, study, where, expires, allowPrediction }
   const scopes = [...new Set(scope.split(',').map((word) => word.trim()))].map((word) => {
     const parsed = Scope.safeParse(word);
     if (!parsed.success)
-      throw new UsageError(`"${word}" is not a scope (there are: ${Scope.options.join(', ')})`);
+      throw new UsageError(`"${word}" is not a scope (choose from ${Scope.options.join(', ')})`);
     return parsed.data;
   });
   const grant: Grant = {
@@ -144,7 +146,7 @@ function grantOf(user: string, { scope, study, where, expires, allowPrediction }
   return grant;
 }
 
-/** Split at the first "=": a level may contain one, a factor with one cannot be named here. */
+/** Splits at the first "=": a level may contain "=", but a factor whose name does cannot be given here. */
 function limits(where: readonly string[]): LevelLimit[] {
   const byFactor = new Map<string, string[]>();
   for (const limit of where) {

@@ -11,7 +11,7 @@ export function keysCommand(): Command[] {
   return [
     addCommand(),
     logCommand('list')
-      .description('one line a key, its id first')
+      .description('list the keys, one per line, id first')
       .addOption(jsonOption())
       .action((options: LogOptions & { json?: boolean }) =>
         withKeys(options, async ({ keys }) => list(keys.list(), options.json === true)),
@@ -61,15 +61,15 @@ function row({
 
 async function revoke(keyId: string, options: LogOptions & { reason?: string }): Promise<void> {
   if (options.reason?.trim() === '')
-    throw new UsageError('--reason needs a text: it is recorded with the event');
+    throw new UsageError('--reason must not be empty: it is recorded with the event');
   await withKeys(options, async ({ keys }) => {
     const outcome = await keys.revoke(keyId, options.reason, cliActor());
     // Not quoted: it may be the key itself.
     if (outcome === 'unknown-key')
       throw new UsageError(
-        'there is no key of that id (hint: the id, such as k0123456789ab, is what urn keys list shows first)',
+        'there is no key with that id (hint: urn keys list shows the id first, such as k0123456789ab)',
       );
-    note(outcome === 'revoked' ? `key ${keyId} is revoked` : `key ${keyId} was revoked before`);
+    note(outcome === 'revoked' ? `key ${keyId} is revoked` : `key ${keyId} was already revoked`);
   });
 }
 

@@ -1,11 +1,11 @@
-/** The log of a command that runs long: lines for people on a terminal, JSON for machines anywhere else. */
+/** The output of a long-running command: lines for people on a terminal, JSON for machines anywhere else. */
 import type { LogDescriptor } from 'pino';
 import { printable } from '../base/text.ts';
 import { endLog, type Logger, logDestination, makeLogger } from '../service/logger.ts';
 
 export interface LogOutput {
   readonly logger: Logger;
-  /** Writes a last line, and waits until it is out, but not for long. */
+  /** Writes a last line and waits until it is written, but not for long. */
   end(last: string): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export async function openLogOutput(level: string): Promise<LogOutput> {
 async function onTerminal(level: string): Promise<LogOutput> {
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({
-    // What a name holds must not be obeyed, and colours would not be told from it.
+    // A terminal must not obey what a name contains, and the codes for colours would be indistinguishable from that.
     colorize: false,
     translateTime: 'SYS:HH:MM:ss',
     hideObject: true,
@@ -29,7 +29,7 @@ async function onTerminal(level: string): Promise<LogOutput> {
   return { logger, end: async (last) => logger.info(last) };
 }
 
-/** Members that stand elsewhere in the line. */
+/** Members that are shown elsewhere in the line. */
 const ELSEWHERE = new Set(['level', 'time', 'msg']);
 
 function line(log: LogDescriptor): string {

@@ -7,9 +7,9 @@ import { UsageError } from './options.ts';
 export const METRICS_HOST = '127.0.0.1';
 
 /**
- * What serves /metrics there, once there is something to serve.
- * @param text `port` or `address:port`, an IPv6 address in brackets; undefined: the option is not given
- * @throws UsageError, later too, when the port cannot be had
+ * Parses the option into a function that serves /metrics.
+ * @param text `port` or `address:port`, an IPv6 address in brackets; undefined if the option is not given
+ * @throws UsageError; so does the function, if it cannot listen on the port
  */
 export function metricsPort(
   text: string | undefined,
@@ -19,16 +19,16 @@ export function metricsPort(
   const [, ipv6, other, port = ''] = /^(?:(?:\[([^\]]*)\]|([^:[\]]+)):)?(.*)$/.exec(text) ?? [];
   if (!/^\d+$/.test(port) || Number(port) > 65535 || (ipv6 !== undefined && isIP(ipv6) !== 6))
     throw new UsageError(
-      `--metrics-port ${text} is no port (hint: 9464, or with an address to listen on: 10.0.0.7:9464, [::1]:9464)`,
+      `--metrics-port ${text} is not a port (hint: 9464, or with an address to listen on: 10.0.0.7:9464, [::1]:9464)`,
     );
   return async (registry) => {
-    // Express: no other part of `urn relay` needs it.
+    // This loads Express, which no other part of `urn relay` needs.
     const { serveMetrics } = await import('../http/metrics-server.ts');
     try {
       return await serveMetrics(registry, ipv6 ?? other ?? otherwise, Number(port));
     } catch (error) {
       throw new UsageError(
-        `--metrics-port ${text} cannot be listened on: ${(error as Error).message} (hint: choose another port or address)`,
+        `cannot listen on --metrics-port ${text}: ${(error as Error).message} (hint: choose another port or address)`,
       );
     }
   };

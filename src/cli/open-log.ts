@@ -1,4 +1,4 @@
-/** How commands open the log: most of them only where there is one, so that a wrong folder stays as it is. */
+/** How commands open the log. Most of them never begin one, so a wrong folder stays as it is. */
 
 import { permissionWarnings } from '../base/permissions.ts';
 import { lookAlikeProblem } from '../base/text.ts';
@@ -7,14 +7,14 @@ import { begunIn, filesOf, isInMemory, NoLogError } from '../open/store-location
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
 
-/** @throws NoLogError when there is no log: then nothing was written */
+/** @throws NoLogError if there is no log; nothing has been written then */
 export async function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
   const log = await openLog({ ...logSettings(options), mustExist: true }, cliActor(), hooks);
   warnOfPermissions(options);
   return log;
 }
 
-/** Opens the log, and begins it where there is none, which it says. */
+/** Opens the log, or begins one and says so. */
 export async function openOrBegin(
   options: LogOptions,
   onBegun: () => void = () => undefined,
@@ -35,7 +35,7 @@ export async function openOrBegin(
   return log;
 }
 
-/** A log that is there has the name that it has. @throws UsageError for a new one that people cannot tell from another */
+/** An existing log keeps its name. @throws UsageError if a new name could be mistaken for another */
 export async function refuseUnfitLogName(options: LogOptions): Promise<void> {
   const unfit = lookAlikeProblem(options.logName ?? '');
   if (unfit === undefined) return;

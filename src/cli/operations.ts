@@ -17,26 +17,28 @@ interface OperationsOptions extends StoreOptions {
 }
 
 const HELP = `
-One line for each event, the oldest first: when it was written, who, what.
-  started, stopped   a run of the service, with its version; one that was killed has no stop
-  was refused        a request with a key that was ever issued
+One line per event, oldest first: when it was written, who, what.
+  started, stopped   a run of the service, with its version; a run that was killed has no stop
+  was refused        a request with any key that was ever issued
   was shown          generator states, a seed, records, explanations, balances, bundles
 
-What is repeated is summed up: the first time stands alone, the others as their number with the first and the last time.
-The log may be in use meanwhile. Nothing is written, and the signing key is not needed.`;
+Repetitions are summed up: the first has its own line, the others are counted, with the first and the last time.
+The log may be in use. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {
   return storeCommand(OPERATIONS)
-    .description('refused requests, readings of evidence, and the runs of the service')
-    .addOption(option('--study <name>', 'only what concerns this study'))
-    .addOption(option('--user <name>', 'only of this user'))
+    .description('list refused requests, disclosures of evidence, and the runs of the service')
+    .addOption(option('--study <name>', 'only events that concern this study'))
+    .addOption(option('--user <name>', 'only events of this user'))
     .addOption(
       option(
         '--since <instant>',
-        'written on this day, or at this instant in UTC, or later: 2027-06-30 or 2027-06-30T12:00Z',
+        'only events written on or after this day, or this instant in UTC: 2027-06-30 or 2027-06-30T12:00Z',
       ),
     )
-    .addOption(option('--until <instant>', 'written on this day, or at this instant in UTC, or earlier'))
+    .addOption(
+      option('--until <instant>', 'only events written on or before this day, or this instant in UTC'),
+    )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
@@ -58,13 +60,13 @@ async function run({ study, user, json, ...options }: OperationsOptions): Promis
       shown += events.length;
       if (events.length > 0) result(events.map(json ? asJson : describeOperation).join('\n'));
     }
-    if (shown === 0) note('no such event is recorded');
+    if (shown === 0) note('no such events are recorded');
   } finally {
     await source.close();
   }
 }
 
-/** A line of its own, so that a long history need not fit into memory. */
+/** One line per event: a long history need not fit into memory. */
 function asJson({ revision, at, type, actor, data }: LogEvent): string {
   return JSON.stringify({ revision, at, type, actor, data });
 }

@@ -9,14 +9,14 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Values by which an environment variable leaves a switch off. */
+/** Values of an environment variable that leave a switch off. */
 const OFF = new Set(['0', 'false', 'no']);
 
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   const variable = `URN_${made.name().replaceAll('-', '_').toUpperCase()}`;
   const value = process.env[variable];
-  // An empty variable is one that was left out: `URN_STORE=${STORE:-}` in a compose file.
+  // An empty variable counts as unset: `URN_STORE=${STORE:-}` in a compose file.
   const isLeftOut = value === '' || (!made.required && OFF.has(value?.toLowerCase() ?? ''));
   return isLeftOut ? made : made.env(variable);
 }
@@ -41,7 +41,7 @@ export interface LogOptions extends StoreOptions {
   readonly allowGroupKey?: boolean;
 }
 
-/** A command that only reads what stands in the store. */
+/** A command that only reads the store. */
 export function storeCommand(name: string): Command {
   return new Command(name)
     .addOption(option('--data <folder>', 'folder of the log and its signing key').default('./data'))
@@ -52,10 +52,7 @@ export function storeCommand(name: string): Command {
       ),
     )
     .addOption(
-      option(
-        '--stream-prefix <prefix>',
-        "EventStoreDB: what the names of this log's streams begin with (default: urn)",
-      ),
+      option('--stream-prefix <prefix>', "EventStoreDB: prefix of this log's stream names (default: urn)"),
     );
 }
 
@@ -70,10 +67,7 @@ export function logCommand(name: string): Command {
     )
     .addOption(option('--log-name <name>', 'name for a new log (default: urn)'))
     .addOption(
-      option(
-        '--allow-group-key',
-        "the group of the signing key's file is meant to read it (a mounted secret)",
-      ),
+      option('--allow-group-key', "accept a signing key that its file's group may read (a mounted secret)"),
     );
 }
 

@@ -1,4 +1,4 @@
-/** Results on stdout, everything else on stderr; nothing that a terminal obeys, or does not show, on either. */
+/** Results go to stdout, everything else to stderr. Both escape what a terminal would obey or not show. */
 import { onOneLine, printable } from '../base/text.ts';
 
 export function result(text: string): void {
@@ -11,7 +11,7 @@ export function note(text: string): void {
 
 /** A line for each row, in columns of text, each as wide as its widest cell. */
 export function table(texts: readonly (readonly string[])[]): string {
-  // A reason may have lines of its own.
+  // A reason may have several lines.
   const rows = texts.map((row) => row.map(onOneLine));
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(cell.length, widest[i] ?? 0)),
@@ -27,7 +27,7 @@ export function table(texts: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** Shows how far the reading of a long log is, on a terminal alone. */
+/** Shows how much of a long log has been read, but only on a terminal. */
 export function progress(what: string): { show(count: number): void; end(): void } {
   const { stderr } = process;
   let shown = false;

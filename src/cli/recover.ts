@@ -34,50 +34,49 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-For a log that was restored from a backup, when no newer copy can be had. Stop every service that uses it first.
+For a log that was restored from a backup, when no newer copy exists. Stop every service that uses it first.
 
-What the backup lacks is known from the file last-checkpoints in the data folder, and from the checkpoints that are given:
-receipts (Urn-Receipt) of the sites, the file of a witness. The more are given, the more of the loss is declared; a
-receipt that turns up later and shows more is reported by urn verify as a loss that was not declared.
+What the backup lacks is known from the file last-checkpoints in the data folder, and from the checkpoints that you give:
+receipts (Urn-Receipt) of the sites, the file of a witness. The more you give, the more of the loss is declared. If a
+receipt turns up later and shows more, urn verify reports a loss that was not declared.
 
-The recovery is recorded in the stream log, with the reason. The generator of every study begins anew with 128 bits from
-the operating system, because the old one would draw the lost allocations again. Checkpoints have another origin from
-then on. Nothing of this can be undone; --dry-run shows what would be declared.
+The recovery is recorded in the stream log, with the reason. Every study gets a new generator with 128 bits from the
+operating system, because the old one would draw the lost allocations again. Checkpoints have a different origin from
+then on. None of this can be undone; --dry-run shows what would be declared.
 
-API keys that were issued or revoked after the backup are lost too: look through urn keys list.
+API keys issued after the backup are lost too, and so are revocations: check urn keys list.
 
 Examples:
   urn recover --data ./data --dry-run --reason "disk of 21 November"
   urn recover --data ./data --reason "disk of 21 November" --checkpoint receipts.txt`;
 
-/** A log that was moved goes on elsewhere: to recover it here would make two of it. */
+/** A log that was moved continues elsewhere: recovering it here would make two logs of it. */
 const PERHAPS_MOVED =
-  'records of the stream log itself are lost, and one of them can be that the log was moved to another store (hint: look for that store; if there is none, because a recovery or a rotation of the signing key was lost, insist with --not-moved)';
+  'records of the stream log itself are lost, and one of them may say that the log was moved to another store (hint: look for that store; if there is none, because a recovery or a rotation of the signing key was lost, insist with --not-moved)';
 
 export function recoverCommand(): Command {
   return logCommand('recover')
-    .description(
-      'declare what a log that was restored from a backup lacks, and let it take participants again',
-    )
+    .description('declare what a log restored from a backup lacks, and let it take participants again')
     .addOption(option('--reason <text>', 'recorded with the recovery').makeOptionMandatory())
-    .addOption(
-      repeatedOption('--checkpoint <file>', 'what the log is known to have signed besides (repeatable)'),
-    )
+    .addOption(repeatedOption('--checkpoint <file>', 'more checkpoints that the log has signed (repeatable)'))
     .addOption(option('--dry-run', 'only show what would be declared'))
     .addOption(
       option(
         '--unproven',
-        'also when no checkpoint shows a loss: the backup was older, but nothing tells by how much',
+        'recover even if no checkpoint shows a loss: the backup is older, but nobody knows by how much',
       ),
     )
     .addOption(
       option(
         '--not-moved',
-        'also when records of the stream log itself are lost: you know that the log was not moved to another store',
+        'recover even if records of the stream log itself are lost: you know that the log was not moved to another store',
       ),
     )
     .addOption(
-      option('--stopped', 'every service is stopped: to be said where the store cannot tell (EventStoreDB)'),
+      option(
+        '--stopped',
+        'confirm that every service is stopped, where the store cannot tell (EventStoreDB)',
+      ),
     )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
@@ -85,15 +84,16 @@ export function recoverCommand(): Command {
 }
 
 const IN_USE =
-  'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works beside them)';
+  'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works while they run)';
 const PERHAPS_IN_USE =
-  'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then say so with --stopped; --dry-run works beside them)';
+  'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then confirm it with --stopped; --dry-run works while they run)';
 
 async function run({ reason, checkpoint = [], ...given }: Options): Promise<void> {
   const { dryRun, unproven, notMoved, stopped, json, ...options } = given;
-  if (reason.trim() === '') throw new UsageError('--reason needs a text: it is recorded with the recovery');
+  if (reason.trim() === '')
+    throw new UsageError('--reason must not be empty: it is recorded with the recovery');
   const kept = checkpoint.flatMap(checkpointsIn);
-  // A service that does not know of the loss would go on drawing between the declaration and the new generators.
+  // A service that does not know of the loss would keep drawing between the declaration and the new generators.
   const inUse = dryRun ? false : isLogInUse(logSettings(options));
   if (inUse) throw new UsageError(IN_USE);
   const shown = progress('records read');
@@ -120,9 +120,9 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     note(
       [
         `The generator of ${renewed.length === 1 ? 'one study' : `${renewed.length} studies`} begins anew. Restart the service.`,
-        'What is left to do: tell sponsor and statistician; compare each study with what its sites know of; look through',
-        'urn keys list for keys that were issued or revoked after the backup; keep the receipts: urn verify reports those',
-        'of lost records as DECLARED LOSS; archive new checkpoints.',
+        'What is left to do: inform the sponsor and the statistician; compare each study with the records of its sites; check',
+        'urn keys list for keys issued or revoked after the backup; keep the receipts (urn verify reports those of lost',
+        'records as DECLARED LOSS); archive new checkpoints.',
       ].join('\n'),
     );
   } finally {
@@ -130,12 +130,12 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
   }
 }
 
-/** Nothing is missing that was not declared before. Of a recovery that broke off, the rest is done. */
+/** For a log whose losses are all declared: completes a recovery that was interrupted. */
 async function finish(log: OpenLog, dryRun?: boolean, json?: boolean): Promise<void> {
   const renewed = dryRun ? [] : await log.studies.renewGenerators(cliActor());
   if (renewed.length === 0)
     throw new UsageError(
-      'nothing is missing that this log is known to have signed (hint: give the receipts of the sites with --checkpoint; when nothing tells how much is missing, insist with --unproven)',
+      'nothing is missing that this log is known to have signed (hint: give the receipts of the sites with --checkpoint; if nobody knows how much is missing, insist with --unproven)',
     );
   if (json) return result(JSON.stringify({ renewed }, null, 2));
   result(`an earlier recovery is complete now: the generators of ${renewed.join(', ')} begin anew`);
@@ -150,7 +150,7 @@ function signedState({ logName, publicKeys }: LogIdentity, { note, where }: Kept
   const place = opened.type === 'signed' ? parseOrigin(logName, opened.checkpoint.origin) : undefined;
   if (opened.type !== 'signed' || !place)
     throw new UsageError(
-      `${where} was not signed by this log (hint: leave it out, and look into where it is from)`,
+      `${where} was not signed by this log (hint: leave it out, and find out where it came from)`,
     );
   return { ...place, size: opened.checkpoint.size, root: opened.checkpoint.root };
 }
@@ -166,7 +166,7 @@ function lossTable({ studies }: OpenLog, streams: readonly RecoveredStream[]): s
       String(kept),
       signed ? String(signed.size) : 'not known',
       signed && signed.size > kept ? `at least ${signed.size - kept}` : 'none known',
-      names.get(stream) ?? (stream.startsWith('study-') ? '(lost as a whole: its name is not known)' : ''),
+      names.get(stream) ?? (stream.startsWith('study-') ? '(lost entirely: its name is not known)' : ''),
     ]),
   ]);
 }

@@ -1,4 +1,4 @@
-/** The options of the feed, of `urn relay` and of `urn serve --relay`. */
+/** The options of the feed, for `urn relay` and `urn serve --relay`. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CONTENTS, type Content } from '../../events/content.ts';
@@ -17,35 +17,39 @@ export interface RelayOptions {
   readonly createTopics?: boolean;
 }
 
-/** The only place of the password itself: the arguments of a process are there for all to read. */
+/** The password itself is never an argument: anyone on the machine can read the arguments of a process. */
 const PASSWORD = 'URN_KAFKA_PASSWORD';
 
 export function withRelayOptions(command: Command): Command {
   return command
-    .addOption(option('--kafka-brokers <list>', 'brokers of Kafka to begin with: host:port,…'))
+    .addOption(option('--kafka-brokers <list>', 'Kafka brokers to connect to first: host:port,…'))
     .addOption(option('--kafka-topic <name>', 'topic of the feed (default: urn-<log name>)'))
     .addOption(
       option(
         '--kafka-content <what>',
-        'what the feed discloses of the sealed sections; anything but blinded is unblinding material',
+        'which sealed sections the feed includes; anything but blinded is unblinding material',
       )
         .choices(CONTENTS)
         .default('blinded'),
     )
     .addOption(option('--kafka-tls', 'connect with TLS'))
     .addOption(option('--kafka-ca <file>', 'certificates to trust (PEM), instead of those of the system'))
-    .addOption(option('--kafka-username <name>', `user for SASL; the password is taken from ${PASSWORD}`))
-    .addOption(option('--kafka-password-file <file>', `the password for SASL, instead of ${PASSWORD}`))
+    .addOption(option('--kafka-username <name>', `user for SASL; the password is read from ${PASSWORD}`))
     .addOption(
-      option('--kafka-mechanism <name>', 'of SASL').choices(SASL_MECHANISMS).default('scram-sha-512'),
+      option('--kafka-password-file <file>', `file that holds the password for SASL, instead of ${PASSWORD}`),
     )
-    .addOption(option('--create-topics', 'make the topics that are missing'));
+    .addOption(
+      option('--kafka-mechanism <name>', 'mechanism of SASL')
+        .choices(SASL_MECHANISMS)
+        .default('scram-sha-512'),
+    )
+    .addOption(option('--create-topics', 'create the topics that are missing'));
 }
 
 /** @throws UsageError */
 export function relaySettings(options: RelayOptions): RelaySettings {
   const { kafkaCa: ca, kafkaTopic: topic, kafkaContent: content } = options;
-  if (ca !== undefined && !options.kafkaTls) throw new UsageError('--kafka-ca goes with --kafka-tls');
+  if (ca !== undefined && !options.kafkaTls) throw new UsageError('--kafka-ca needs --kafka-tls');
   return {
     brokers: brokersOf(options.kafkaBrokers),
     topic,
@@ -58,13 +62,13 @@ export function relaySettings(options: RelayOptions): RelaySettings {
 
 function brokersOf(list: string | undefined): string[] {
   if (list === undefined)
-    throw new UsageError('there are no brokers to connect to (hint: --kafka-brokers host:port,…)');
+    throw new UsageError('no Kafka brokers are given (hint: --kafka-brokers host:port,…)');
   const brokers = list.split(',').map((broker) => broker.trim());
   for (const broker of brokers) {
     const [, port = ''] = /^(?:\[[0-9a-fA-F:]+\]|[^\s:/]+):(\d{1,5})$/.exec(broker) ?? [];
     if (port === '' || Number(port) > 65535)
       throw new UsageError(
-        `--kafka-brokers: "${broker}" is no host:port (hint: kafka1:9092,kafka2:9092, without a scheme)`,
+        `--kafka-brokers: "${broker}" is not host:port (hint: kafka1:9092,kafka2:9092, without a scheme)`,
       );
   }
   return brokers;
@@ -75,7 +79,7 @@ function saslOf(options: RelayOptions): RelaySettings['sasl'] {
   const given = process.env[PASSWORD];
   const password = file === undefined ? given : read('--kafka-password-file', file).replace(/\r?\n$/, '');
   if (username === undefined) {
-    if (file !== undefined) throw new UsageError('--kafka-password-file goes with --kafka-username');
+    if (file !== undefined) throw new UsageError('--kafka-password-file needs --kafka-username');
     return undefined;
   }
   if (password === undefined || password === '')

@@ -1,4 +1,4 @@
-/** urn relay */
+/** urn relay: publishes the log into Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../http/metrics-server.ts';
 import { FeedError } from '../relay/feed-error.ts';
@@ -21,14 +21,15 @@ interface Options extends LogOptions, RelayOptions {
 }
 
 const HELP = `
-Publishes every record of the log, as CloudEvents, in the order of each stream, and signed checkpoints between them. Who
-reads committed records alone sees each record once, whatever breaks down (docs/feed.md). The service may run meanwhile,
-or does it itself: urn serve --relay. Of several relays of one log into one topic, the newest stays.
+Publishes every record of the log as a CloudEvent, in the order of each stream, with signed checkpoints in between. A
+consumer that reads only committed records sees each record exactly once, whatever fails (docs/feed.md). The service may
+run at the same time, or publish by itself: urn serve --relay. If several relays publish one log into one topic, the
+newest one wins.
 
 Runs until SIGTERM. Exit codes: 0 stopped, 2 wrong usage or configuration, 3 another relay has taken over
 (--fenced-exit-code).`;
 
-/** For a supervisor, which must not start it again. Docker's can only be told so by 0. */
+/** Tells a supervisor not to start it again. Docker understands only 0. */
 const FENCED_CODES = ['3', '0'];
 
 export function relayCommand(): Command {
@@ -36,20 +37,22 @@ export function relayCommand(): Command {
     .addOption(
       option(
         '--metrics-port <[address:]port>',
-        'serve /metrics and /healthz on this port; 0 takes a free one',
+        'serve /metrics and /healthz on this port; 0 picks a free one',
       ),
     )
-    .addOption(option('--metrics-host <address>', 'address of that port').default(METRICS_HOST))
+    .addOption(
+      option('--metrics-host <address>', 'address to listen on for --metrics-port').default(METRICS_HOST),
+    )
     .addOption(
       option(
         '--fenced-exit-code <code>',
-        'when another relay has taken over; 0 for Docker (restart: on-failure)',
+        'exit code when another relay has taken over; 0 for Docker (restart: on-failure)',
       )
         .choices(FENCED_CODES)
         .default('3'),
     )
     .addOption(
-      option('--log-level <level>', 'least important lines to log')
+      option('--log-level <level>', 'lowest level to log')
         .choices([...LOG_LEVELS])
         .default('info'),
     )
@@ -67,9 +70,9 @@ async function run(options: Options): Promise<void> {
     onHalted: (stream, error) =>
       logger.error(
         { stream, why: error.message },
-        'a stream cannot be read, and is not published, any further',
+        'a stream cannot be read any further, and is no longer published',
       ),
-    onKeyLost: (error) => logger.error({ why: error.message }, 'nothing can be signed, nor published'),
+    onKeyLost: (error) => logger.error({ why: error.message }, 'nothing can be signed or published'),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
   });
@@ -105,6 +108,6 @@ async function run(options: Options): Promise<void> {
     server?.close();
     await opened.close();
   }
-  // A broker that hangs must not keep the process.
+  // A broker that hangs must not keep the process alive.
   process.exit();
 }

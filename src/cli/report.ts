@@ -1,4 +1,4 @@
-/** urn report: the report of a bundle by itself, to read and to print. */
+/** urn report: the report of a bundle on its own, to read and print. */
 import type { Command } from 'commander';
 import { writeReport } from '../bundle/bundle.ts';
 import type { OpenLog } from '../open/open-log.ts';
@@ -7,14 +7,14 @@ import { note, result } from './output.ts';
 import { type FileOptions, fileCommand, writeAbout } from './study-file.ts';
 
 const HELP = `
-One HTML file: configuration, enrolment, balance and events, as report.html of a bundle of this content has them (urn bundle).
-  full, open  names treatments (unblinding material); that it was shown is recorded (urn operations)
-  blinded     names none
-It proves nothing by itself: a bundle does.`;
+One HTML file with configuration, enrolment, balance and events: the report.html of a bundle with this content (urn bundle).
+  full, open  names treatments (unblinding material); showing it is recorded (urn operations)
+  blinded     names no treatments
+The report proves nothing. A bundle does.`;
 
 export function reportCommand(): Command {
   return fileCommand('report', '.html')
-    .description('the report of a study as one HTML file, to read and to print')
+    .description('write the report of a study as one HTML file, to read and print')
     .addHelpText('after', HELP)
     .action(run);
 }

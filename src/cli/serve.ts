@@ -1,4 +1,4 @@
-/** urn serve */
+/** urn serve: runs the service. */
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { permissionWarnings } from '../base/permissions.ts';
@@ -32,21 +32,21 @@ interface ServeOptions extends LogOptions, RelayOptions {
   witness?: string;
 }
 
-/** A hospital is one address. */
+/** A whole hospital may share one address. */
 const CONNECTIONS_PER_ADDRESS = 256;
 
 export function serveCommand(): Command {
   const command = logCommand('serve')
-    .description('serve the studies of the file and of the log over HTTP')
+    .description('serve the studies of the file and the log over HTTP')
     .addOption(
       option('--studies <file>', `studies to register (default: ${DEFAULT_STUDIES_FILE}, if it exists)`),
     )
     .addOption(option('--host <address>', 'address to listen on').default('127.0.0.1'))
-    .addOption(option('--port <number>', 'port to listen on; 0 takes a free one').default('8080'))
+    .addOption(option('--port <number>', 'port to listen on; 0 picks a free one').default('8080'))
     .addOption(
       option(
         '--first-key',
-        'with no key yet: issue one (read,randomize, user admin) and print it once; on a terminal this is the default',
+        'if there is no key yet, issue one (read,randomize, user admin) and print it once; the default on a terminal',
       ),
     )
     .addOption(option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)'))
@@ -60,19 +60,19 @@ export function serveCommand(): Command {
     .addOption(
       option(
         '--connections-per-address <number>',
-        `most connections that one address may hold (default: ${CONNECTIONS_PER_ADDRESS}; without effect behind --trust-proxy)`,
+        `most connections from one address (default: ${CONNECTIONS_PER_ADDRESS}; no effect with --trust-proxy)`,
       ),
     )
     .addOption(
       option(
         '--metrics-port <[address:]port>',
-        `serve /metrics on a port of its own, and not to clients; 0 takes a free one (address: ${METRICS_HOST})`,
+        `serve /metrics on a separate port, and not to clients; 0 picks a free one (address: ${METRICS_HOST})`,
       ),
     )
     .addOption(
       option(
         '--datetime-format <format>',
-        'of participant records: http-date (GMT), or sql (YYYY-MM-DD HH:MM:SS in UTC) for old clients',
+        'dates in participant records: http-date (GMT), or sql (YYYY-MM-DD HH:MM:SS in UTC) for old clients',
       )
         .choices(['http-date', 'sql'])
         .default('http-date'),
@@ -84,7 +84,7 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(
-      option('--log-level <level>', 'least important lines to log')
+      option('--log-level <level>', 'lowest level to log')
         .choices([...LOG_LEVELS])
         .default('info'),
     )
@@ -107,7 +107,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const connectionsPerAddress = connectionsOf(options, trustProxy !== undefined);
   const serveMetrics = metricsPort(options.metricsPort, METRICS_HOST);
 
-  // Express and its companions take half of the program's start, and no other command needs them.
+  // Express and its dependencies take half of the start-up time, and no other command needs them.
   const { startService } = await import('../service/start-service.ts');
   const service = await startService(
     {
@@ -132,13 +132,13 @@ async function serve(options: ServeOptions): Promise<void> {
       logger.warn(warning);
   if (!isLoopback(options.host) && !tls && trustProxy === undefined)
     logger.warn(
-      'listening beyond this machine without TLS: keys and allocations can be read on the way (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',
+      'listening beyond this machine without TLS: keys and allocations can be read in transit (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',
     );
   let stopping = false;
   const stop = async (signal: string) => {
     if (stopping) return;
     stopping = true;
-    logger.info({ signal }, 'shutting down: answering what was accepted');
+    logger.info({ signal }, 'shutting down: answering accepted requests');
     await service.stop();
     await end('stopped');
     process.exit(0);
@@ -165,7 +165,7 @@ function checkWitness(file: string | undefined): void {
     appendFileSync(file, '', { mode: 0o600 });
   } catch (error) {
     throw new UsageError(
-      `--witness ${file} cannot be written: ${(error as Error).message} (hint: its folder must exist, and this user be able to write to it)`,
+      `--witness ${file} cannot be written: ${(error as Error).message} (hint: its folder must exist, and this user must be able to write to it)`,
     );
   }
 }
@@ -173,17 +173,17 @@ function checkWitness(file: string | undefined): void {
 function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: string } | undefined {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined)
-    throw new UsageError('--tls-cert and --tls-key go together');
+    throw new UsageError('--tls-cert and --tls-key must be given together');
   return { certFile: tlsCert, keyFile: tlsKey };
 }
 
-/** Behind a proxy all connections have its address, so the limit would be one for all clients together. */
+/** Behind a proxy every connection has its address, so the limit would apply to all clients together. */
 function connectionsOf(
   { connectionsPerAddress: text }: ServeOptions,
   isBehindProxy: boolean,
 ): number | undefined {
   if (text !== undefined && !/^[1-9]\d{0,5}$/.test(text))
-    throw new UsageError(`--connections-per-address ${text} is not a number of connections, from 1`);
+    throw new UsageError(`--connections-per-address ${text} must be a number from 1 to 999999`);
   if (!isBehindProxy) return text === undefined ? CONNECTIONS_PER_ADDRESS : Number(text);
   if (text !== undefined)
     note(

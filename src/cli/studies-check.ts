@@ -1,4 +1,4 @@
-/** urn studies check: what is wrong in the studies file, what would be registered, and what the log has otherwise. */
+/** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
@@ -18,8 +18,8 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-Of each study it says whether it is new, as registered, or differs from what is registered (exit code 1). Of a new one it
-prints what the next urn serve would register, for good: read it before. docs/studies-file.md describes the file.`;
+For each study it says whether it is new, as registered, or differs from what is registered (exit code 1). For a new one
+it prints what the next urn serve would register for good: read it first. docs/studies-file.md describes the file.`;
 
 export function checkCommand(): Command {
   return logCommand('check')
@@ -34,10 +34,10 @@ interface Outcome {
   readonly study: string;
   readonly outcome: 'new' | 'as registered' | 'differs';
   readonly differences: readonly string[];
-  /** As the file has it, with defaults. */
+  /** As in the file, with defaults. */
   readonly configuration: StudyConfiguration;
   readonly seedSource: 'configured' | 'drawn';
-  /** Whether the file leaves the mode out, so that the study is live. */
+  /** Whether the study is live because the file leaves the mode out. */
   readonly liveByDefault: boolean;
 }
 
@@ -71,7 +71,7 @@ async function registeredStudies(options: Options): Promise<Map<string, Register
     return new Map(studies.map(({ registered }) => [registered.configuration.name, registered]));
   } catch (error) {
     if (!(error instanceof NoLogError)) throw error;
-    note(`${error.message}; so every study of the file is new`);
+    note(`${error.message}; so every study in the file is new`);
     return new Map();
   }
 }

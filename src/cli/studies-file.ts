@@ -6,8 +6,8 @@ import { UsageError } from './options.ts';
 export const DEFAULT_STUDIES_FILE = 'studies.yaml';
 
 /**
- * The studies of the file; none when no file was named and the default one is missing, since the log alone can be
- * served.
+ * Reads the studies file. Without a named file the default one may be missing: then there are no studies, since the log
+ * alone can be served.
  * @throws UsageError; StudiesFileError naming every problem with file and line
  */
 export function readStudiesFile(named: string | undefined): StudiesFile {

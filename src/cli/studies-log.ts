@@ -1,4 +1,4 @@
-/** What the commands about studies share: the log with everything folded, and a study in a few words. */
+/** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 import { participants } from '../../projections/participants.ts';
 import { suspendIfDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
@@ -26,26 +26,26 @@ export function enrolled(count: number, target: number | undefined): string {
   return target === undefined ? `${count} participants` : `${count} of ${target} participants`;
 }
 
-/** For list and show, which say of a study whether `urn serve` with the same file lets anybody enrol. */
+/** For list and show, which say whether `urn serve` with the same file takes participants for a study. */
 export function studiesOption() {
   return option(
     '--studies <file>',
-    `the studies file that the service has: a study that it describes otherwise is suspended (default: ${DEFAULT_STUDIES_FILE}, if it exists)`,
+    `the studies file of the service: a study that differs from it is suspended (default: ${DEFAULT_STUDIES_FILE}, if it exists)`,
   );
 }
 
-/** Suspends in this process what `urn serve` with the same file would. A file that was not named may be somebody else's. */
+/** Suspends in this process what `urn serve` with the same file would. A default file that cannot be read only causes a warning: it may not be the service's. */
 export function suspendAsServed(log: OpenLog, studiesFile: string | undefined): void {
   try {
     for (const configured of readStudiesFile(studiesFile).studies)
       suspendIfDiffering(log.studies, configured);
   } catch (error) {
     if (studiesFile !== undefined || !(error instanceof UsageError)) throw error;
-    note(`warning: whether a study is suspended is not known: ${error.message}`);
+    note(`warning: cannot tell whether a study is suspended: ${error.message}`);
   }
 }
 
-/** Why a study takes no participants, in a line; undefined for an open one. */
+/** Why a study takes no participants, in one line; undefined if it is open. */
 export function whyClosed({ state, reason, since }: Standing): string | undefined {
   if (state === 'open') return undefined;
   return [since === undefined ? state : `${state} since ${since}`, reason].join(': ');
@@ -57,7 +57,7 @@ export async function withStudies<T>(options: LogOptions, use: (log: OpenLog) =>
   const log = await openExisting(options, {
     onHalted: (stream, error) =>
       note(`warning: stream ${stream} cannot be read any further: ${error.message}`),
-    // Of a study, its state says so.
+    // The state of a study shows its own danger.
     onDanger: (stream, danger) => {
       if (danger !== undefined && !stream.startsWith('study-')) note(`warning: ${danger}`);
     },

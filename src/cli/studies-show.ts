@@ -1,4 +1,4 @@
-/** urn studies show: a study as it stands, or as it stood at a revision or instant. */
+/** urn studies show: a study as it is, or as it was at a revision or instant. */
 import type { Command } from 'commander';
 import { type Balance, balance } from '../../projections/balance.ts';
 import { participants } from '../../projections/participants.ts';
@@ -31,13 +31,13 @@ export function showCommand(): Command {
   return logCommand('show')
     .argument('<name>', 'name of a study')
     .description(
-      'configuration, state and balance of a study; the balance tells arms in sum, so it is not for blinded eyes, and that it was shown is recorded',
+      'show configuration, state and balance of a study; the balance shows totals by arm, so it is not for blinded readers, and showing it is recorded',
     )
-    .addOption(option('--revision <n>', 'as it stood at this revision').conflicts('at'))
+    .addOption(option('--revision <n>', 'as it was at this revision').conflicts('at'))
     .addOption(
       option(
         '--at <instant>',
-        'as it stood at the end of this day, or at this instant in UTC (2027-06-30 or 2027-06-30T12:00:00Z): up to the first event that is later',
+        'as it was at the end of this day, or at this instant in UTC (2027-06-30 or 2027-06-30T12:00:00Z): up to the first later event',
       ),
     )
     .addOption(studiesOption())
@@ -93,7 +93,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const facts = [
       ['study', name],
       ...(asOf ? [['as of', `revision ${asOf.revision}, of ${asOf.at}`]] : []),
-      // A clock that ran ahead shows here.
+      // This shows a clock that ran ahead.
       ...(nextAt === undefined
         ? []
         : [['not shown', `${now.revision - study.revision} later events, the first of ${nextAt}`]]),
@@ -162,7 +162,7 @@ function present({ runner }: OpenLog, study: Study): Shown {
   };
 }
 
-/** @throws UsageError for a moment that the study has not, or not yet */
+/** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
 async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<Shown> {
   const { stream, revision: last, registered } = study;
   if (moment.type === 'revision' && moment.revision > last)

@@ -20,12 +20,12 @@ export function studiesCommand(): Command[] {
   return [
     checkCommand(),
     logCommand('list')
-      .description('the studies in the log, and which of them take participants')
+      .description('list the studies in the log, and which of them take participants')
       .addOption(studiesOption())
       .addOption(jsonOption())
       .action(list),
     showCommand(),
-    stateCommand('pause', 'take no new participants, in every process that serves this log, within a second'),
+    stateCommand('pause', 'stop taking participants, in every process that serves this log, within a second'),
     stateCommand('resume', 'take participants again'),
   ];
 }
@@ -44,7 +44,7 @@ async function list(options: Options & { studies?: string }): Promise<void> {
     const rows = log.studies.list().map((study) => summary(log, study));
     if (options.json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0)
-      note('no study is registered (hint: urn serve --studies FILE registers those of the file)');
+      note('no study is registered (hint: urn serve --studies FILE registers the studies in FILE)');
     else
       result(
         table(
@@ -66,7 +66,7 @@ async function setState(
   options: LogOptions & { reason: string },
 ): Promise<void> {
   if (options.reason.trim() === '')
-    throw new UsageError('--reason needs a text: it is recorded with the event');
+    throw new UsageError('--reason must not be empty: it is recorded with the event');
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
@@ -77,7 +77,7 @@ async function setState(
     );
     const said = {
       paused: 'is paused',
-      'already-paused': 'was paused before',
+      'already-paused': 'was already paused',
       resumed: 'takes participants again',
       'not-paused': 'was not paused',
     };

@@ -1,4 +1,4 @@
-/** What urn bundle and urn report share: a file about one study, made of its records. */
+/** Shared by urn bundle and urn report: writes a file about one study from its records. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -22,9 +22,7 @@ export function fileCommand(name: string, extension: string): Command {
   return logCommand(name)
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
     .addOption(
-      option('--content <what>', 'what it discloses of the sealed sections')
-        .choices(CONTENTS)
-        .default('full'),
+      option('--content <what>', 'which sealed sections it includes').choices(CONTENTS).default('full'),
     )
     .addOption(option('--out <file>', `the file to write (default: <study>-<content>${extension})`))
     .addOption(jsonOption());
@@ -33,8 +31,8 @@ export function fileCommand(name: string, extension: string): Command {
 type Request = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
 
 /**
- * Writes a file about a study, in the place that the options name, and tells of it.
- * @throws UsageError when there is such a file already, or no such study; NoLogError
+ * Writes a file about a study where the options say, then reports it with `tell`.
+ * @throws UsageError if the file exists already, or the study does not; NoLogError
  */
 export async function writeAbout<Written>(
   { study, content, ...options }: FileOptions,
@@ -43,7 +41,7 @@ export async function writeAbout<Written>(
   tell: (log: OpenLog, written: Written, file: string) => Promise<void>,
 ): Promise<void> {
   const out = resolve(options.out ?? `${fileNameOf(study)}-${content}${extension}`);
-  if (existsSync(out)) throw new UsageError(`${out} exists already (hint: another --out)`);
+  if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
   const log = await openExisting(options);
   const shown = progress('records written');
   try {

@@ -21,7 +21,7 @@ export function trustOf(trust: string | true | undefined): number | string | und
   return trust;
 }
 
-/** An address, or one with the number of bits that its network has. */
+/** An address, or a network as address/bits. */
 function isNetwork(text: string): boolean {
   const [, address = '', bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const most = isIP(address) === 4 ? 32 : 128;

@@ -1,4 +1,4 @@
-/** What somebody knows of a log from elsewhere, as the command line takes it: keys, and the id of a study. */
+/** Parses what an auditor knows about a log from elsewhere: keys, and the id of a study. */
 import { existsSync, readFileSync } from 'node:fs';
 import { validate } from 'uuid';
 import { parseVerifierKey, type VerifierKey } from '../ledger/verifier-key.ts';
@@ -9,7 +9,7 @@ export function parsedStudyId(given: string): string {
   const id = given.toLowerCase().replace(/^study-/, '');
   if (validate(id)) return id;
   throw new UsageError(
-    `${JSON.stringify(given)} is no study id (hint: the UUID behind "study-" in the origin of a receipt, or as urn studies show prints it)`,
+    `${JSON.stringify(given)} is not a study id (hint: use the UUID after "study-" in the origin of a receipt, or the one that urn studies show prints)`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** urn verify: replays what is in the log, and holds it against checkpoints that were kept elsewhere. Writes nothing. */
+/** urn verify: replays the log, and compares it with checkpoints that were kept elsewhere. Writes nothing. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -34,25 +34,25 @@ interface VerifyOptions extends StoreOptions {
 
 const HELP = `
 Every event is decided again from the configuration, the participants before it and the recorded state of the generator,
-and compared field by field. That shows a history which agrees with itself. That it is the one that happened is shown
-only by checkpoints which left the operator's hands, under a key that you have from elsewhere: a change to revision r is
-found by a checkpoint of a size above r, and by no other.
+and compared field by field. That shows that the history is consistent. Only checkpoints that left the operator's hands,
+under a key that you have from elsewhere, show that it is the one that happened: a change to revision r is found only by
+a checkpoint of a size above r.
 
 The report is for auditors: it names treatments and generator states where they are not what they should be. It is not
-for blinded eyes.
+for blinded readers.
 
-A checkpoint file holds signed notes as they are, with an empty line between two, or one base64 line for each, as the
-response header Urn-Receipt carries it. A key is a verifier key (name+hash+base64), or a file that holds one.
+A checkpoint file holds signed notes as they are, separated by empty lines, or one base64 line for each, as in the
+response header Urn-Receipt. A key is a verifier key (name+hash+base64), or a file that holds one.
 
-Where the data folder says what the log signed last (last-checkpoints), the log must hold that, too; it proves nothing, and
---no-last-checkpoints leaves it out, for a copy that was restored elsewhere. Receipts of which none is of a study that is
-verified are a failure; --study-id names the study that must be found.
+If the data folder says what the log signed last (last-checkpoints), the log must hold that too. This proves nothing, and
+--no-last-checkpoints leaves it out, for a copy that was restored elsewhere. It is a failure if receipts are given and
+none is of a study that is verified; --study-id names the study that must be found.
 
-The log may be in use meanwhile; what is appended after the beginning is left out. Nothing is written, and the signing
-key is not needed. Exit codes: 0 no failure (read what it is worth), 1 a failure, 2 wrong usage.
+The log may be in use; records appended after the start are left out. Nothing is written, and the signing key is not
+needed. Exit codes: 0 no failure (read what it is worth), 1 a failure, 2 wrong usage.
 
-A bundle (urn bundle) needs no log. What it withholds is not checked, and the report says what that is: of the contents
-open and blinded no draw is decided again. Checkpoints that come with it are compared, and told apart from yours.
+A bundle (urn bundle) needs no log. What it withholds is not checked, and the report says what that is: with the contents
+open and blinded, no draw is decided again. Checkpoints in the bundle are compared, and reported separately from yours.
 
 Examples:
   urn verify --data ./data
@@ -64,11 +64,14 @@ export function verifyCommand(): Command {
     .description(
       'verify studies without trusting the service: replay them, and compare them with checkpoints',
     )
-    .addOption(repeatedOption('--study <name>', 'verify this study alone, with log and access (repeatable)'))
+    .addOption(repeatedOption('--study <name>', 'verify only this study, with log and access (repeatable)'))
     .addOption(
-      option('--study-id <uuid>', 'verify the study of this id, which must be found: a twin has another one'),
+      option(
+        '--study-id <uuid>',
+        'verify the study with this id, which must be found: a twin has a different id',
+      ),
     )
-    .addOption(option('--bundle <file>', 'verify this bundle, instead of a log'))
+    .addOption(option('--bundle <file>', 'verify this bundle instead of a log'))
     .addOption(
       repeatedOption('--checkpoint <file>', 'compare with the checkpoints in this file (repeatable)'),
     )
@@ -78,7 +81,7 @@ export function verifyCommand(): Command {
     .addOption(
       option(
         '--no-last-checkpoints',
-        'do not compare with what the data folder says was signed last: for a copy restored elsewhere',
+        'do not compare with the last-checkpoints of the data folder: for a copy restored elsewhere',
       ),
     )
     .addOption(jsonOption())
@@ -102,7 +105,7 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
     result(options.json ? JSON.stringify(report, null, 2) : reportText(report));
     if (!report.ok) process.exitCode = 1;
   } catch (error) {
-    // A damaged database is what verification is there to find.
+    // Verification exists to find damage: a damaged database is a result.
     if (!(error instanceof StoreError) || error.failure !== 'corrupt') throw error;
     note(`urn: ${error.message}`);
     process.exitCode = 1;
@@ -115,13 +118,13 @@ async function verifiedLog(
   { study, lastCheckpoints, ...options }: VerifyOptions,
   given: Given,
 ): Promise<Report> {
-  // Before the log: a service signs what is appended meanwhile.
+  // Read before the log: a running service signs what it appends.
   const lastSigned = lastCheckpoints ? lastSignedIn(options.data) : undefined;
   const source = await openForVerification(options);
   try {
     if (source.copy !== undefined)
       note(
-        `the folder of the log cannot be used as it is: a copy in ${source.copy} is read, and removed at the end`,
+        `the folder of the log cannot be used as it is: reading a copy in ${source.copy}, which is removed at the end`,
       );
     return await verifyLog({ ...given, source, studies: study, lastSigned });
   } catch (error) {
@@ -133,7 +136,7 @@ async function verifiedLog(
 }
 
 async function verifiedBundle(file: string, given: Given, command: Command): Promise<Report> {
-  // Not those from the environment: a machine may have them for its service.
+  // Variables of the environment do not count: the machine may have them for its service.
   const other = command.options.find(
     (one) =>
       ['data', 'store', 'streamPrefix', 'study', 'lastCheckpoints'].includes(one.attributeName()) &&
@@ -141,7 +144,7 @@ async function verifiedBundle(file: string, given: Given, command: Command): Pro
   )?.long;
   if (other !== undefined)
     throw new UsageError(
-      `--bundle and ${other} do not go together (hint: a bundle holds one study, and needs no log)`,
+      `--bundle and ${other} cannot be combined (hint: a bundle holds one study, and needs no log)`,
     );
   try {
     return await verifyBundle({ ...given, file });
@@ -151,7 +154,7 @@ async function verifiedBundle(file: string, given: Given, command: Command): Pro
   }
 }
 
-/** What the data folder says that the log signed last; undefined where it says nothing. @throws UsageError */
+/** What the log signed last, as the data folder says; undefined if it does not. @throws UsageError */
 function lastSignedIn(data: string): LastSigned | undefined {
   const file = join(data, LAST_CHECKPOINTS);
   if (!existsSync(file)) return undefined;

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The version in package.json, which lies above this file's folder in the source and in the build. */
+/** The version in package.json, which is in a folder above this file in the source and in the build. */
 export const VERSION = readVersion(new URL('../../package.json', import.meta.url));
 
 function readVersion(file: URL): string {

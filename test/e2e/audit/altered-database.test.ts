@@ -207,6 +207,6 @@ describe('the id of the study that must be found', () => {
     ]);
     const none = await verify('--study-id', id.replace(/^./, 'f'));
     expect([none.code, none.report.missingStudyId]).toEqual([1, id.replace(/^./, 'f')]);
-    expect((await verify('--study-id', old.study)).stderr).toMatch(/is no study id \(hint/);
+    expect((await verify('--study-id', old.study)).stderr).toMatch(/is not a study id \(hint/);
   });
 });

@@ -257,7 +257,7 @@ describe('urn keys revoke', () => {
     const key = (await keys(data, 'add', 'edc')).stdout.trim();
     const { code, stdout, stderr } = await keys(data, 'revoke', key);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('hint: the id');
+    expect(stderr).toContain('hint: urn keys list shows the id first');
     expect(stderr).not.toContain(key);
   });
 });

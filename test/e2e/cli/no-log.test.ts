@@ -132,7 +132,7 @@ describe('a log is begun, which is said on stderr, by', () => {
 
     const second = await urn(['init', '--data', data]);
     expect(second).toMatchObject({ code: 0, stdout: first.stdout });
-    expect(second.stderr).toMatch(/^there is a log in .* already, named "urn"; nothing was written\n$/);
+    expect(second.stderr).toMatch(/^there is already a log in .*, named "urn"; nothing was written\n$/);
     expect(JSON.parse((await urn(['init', '--data', data, '--json'])).stdout)).toMatchObject({
       begun: false,
       logName: 'urn',

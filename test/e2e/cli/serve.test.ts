@@ -206,8 +206,8 @@ describe('options', () => {
   it.each([
     ['--trust-proxy', '10.0.0.0/99', 'is neither a number of proxies nor their addresses (hint: '],
     ['--trust-proxy', '10.0.0.0/0', 'is neither a number of proxies nor their addresses (hint: '],
-    ['--connections-per-address', '0', 'is not a number of connections'],
-    ['--connections-per-address', 'many', 'is not a number of connections'],
+    ['--connections-per-address', '0', 'must be a number from 1 to 999999'],
+    ['--connections-per-address', 'many', 'must be a number from 1 to 999999'],
   ])('%s %s is refused, in a sentence', async (option, value, why) => {
     const { code, stdout, stderr } = await refused(option, value);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

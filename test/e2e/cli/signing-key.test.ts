@@ -156,7 +156,7 @@ it('needs a reason, and a log', async () => {
   const none = await urn(['signing-key', 'rotate', '--data', data]);
   expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('--reason')]);
   const empty = await urn(['signing-key', 'rotate', '--reason', ' ', '--data', data]);
-  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('--reason needs a text')]);
+  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('--reason must not be empty')]);
   const nowhere = await urn(['signing-key', 'show', '--data', newFolder()]);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log in')]);
 });

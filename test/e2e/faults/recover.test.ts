@@ -283,7 +283,7 @@ describe('urn recover', () => {
   it('declares nothing of records that were changed, of a log that is whole, or without a reason', async () => {
     await run('a');
     expect((await recover()).code).toBe(2);
-    expect((await recover('--reason', ' ')).stderr).toContain('--reason needs a text');
+    expect((await recover('--reason', ' ')).stderr).toContain('--reason must not be empty');
     expect((await recover('--checkpoint', file('nowhere'))).stderr).toContain('cannot read');
     writeFileSync(
       file('foreign'),

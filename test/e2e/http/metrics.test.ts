@@ -118,7 +118,7 @@ describe('--metrics-port', () => {
         `--metrics-port=${port}`,
       ]);
       expect(code).toBe(2);
-      expect(stderr).toContain('is no port (hint: 9464');
+      expect(stderr).toContain('is not a port (hint: 9464');
     },
   );
 
@@ -138,6 +138,6 @@ describe('--metrics-port', () => {
     ]);
     taken.close();
     expect(finished.code).toBe(2);
-    expect(finished.stderr).toContain(`urn: --metrics-port ${port} cannot be listened on:`);
+    expect(finished.stderr).toContain(`urn: cannot listen on --metrics-port ${port}:`);
   });
 });

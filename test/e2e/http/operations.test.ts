@@ -289,7 +289,7 @@ describe('in one run', () => {
     expect(last.split('\n')[0]).toContain('was shown a bundle (blinded, SHA-256 ');
     expect(last).not.toContain('started the service');
     const none = await urn(['operations', '--data', data, '--until', '2020-01-01T00:00Z']);
-    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'no such event is recorded\n' });
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'no such events are recorded\n' });
     const user = await urnOk(['operations', '--data', data, '--user', 'leaver']);
     for (const line of user.trimEnd().split('\n'))
       expect(line).toMatch(/^\S+ {2}leaver \(k\w+\) {2}was refused GET \/study_config: the key is revoked/);
