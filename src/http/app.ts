@@ -1,39 +1,38 @@
-/** The Express application: which path leads where, and what happens when something goes wrong. */
+/** The Express application: its routes, and what happens when something goes wrong. */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { DomainError } from '../base/errors.ts';
 import type { Logger } from '../service/logger.ts';
 import type { Metrics } from '../service/metrics.ts';
 import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
-import { countStates, describeStates, notWritable } from './readiness.ts';
 import type { Locals } from './request/locals.ts';
 import { observe } from './request/observe.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
-import { parseQuery } from './request/query.ts';
 import { noteRefusal } from './request/refusal.ts';
-import { API_HEADERS, SUCCESS, send } from './request/reply.ts';
-import { ready, type StudyRoutes } from './request/study-request.ts';
+import { API_HEADERS, send } from './request/reply.ts';
+import type { Services } from './request/services.ts';
 import { getBalance } from './routes/balance.ts';
-import { getCheckpoint, getConsistencyProof, getInclusionProof } from './routes/evidence.ts';
+import { getCheckpoint } from './routes/checkpoint.ts';
+import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { getExplanation } from './routes/explanation.ts';
+import { getHealth } from './routes/health.ts';
+import { getInclusionProof } from './routes/inclusion-proof.ts';
+import { listParticipants } from './routes/list-participants.ts';
 import { getOperations } from './routes/operations.ts';
-import { listParticipants } from './routes/participant-list.ts';
+import { randomizeParticipant } from './routes/randomize-participant.ts';
+import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
 import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
-import { randomizeParticipant } from './routes/study-participants.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
 
-export interface HttpParts extends StudyRoutes {
+export interface HttpParts extends Services, ReadinessParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Whether /metrics is here, and not on a port of its own. */
+  /** Whether /metrics is served here. Otherwise it has a port of its own. */
   readonly servesMetrics: boolean;
-  /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
+  /** Express's `trust proxy`: which proxies' X-Forwarded-For to believe. */
   readonly trustProxy: number | string | undefined;
   readonly version: string;
-  /** Why nothing may be written to the log. */
-  readonly writeRefusal: () => DomainError | undefined;
 }
 
 type Handler = (request: Request, response: Response) => void | Promise<void>;
@@ -55,22 +54,8 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });
 
-  const ok: Handler = (_, response) => send(response, { status: 200, message: SUCCESS, results: '{}' });
-  route(app, '/healthz', '[]', { GET: ok });
-  route(app, '/readyz', '[]', {
-    GET: (request, response) => {
-      ready(parts.notReady);
-      const query = parseQuery(request.url);
-      const purpose = query.get('urn.for');
-      if (purpose !== undefined && purpose !== 'writing')
-        throw new HttpProblem(400, 'urn.for is not "writing" (leave it out to ask whether reads work)');
-      const counts = countStates(parts.studies.standings().values());
-      if (purpose === 'writing')
-        ready(() => notWritable(counts, parts.writeRefusal(), parts.runner.isCutOff));
-      const message = describeStates(counts) ?? SUCCESS;
-      send(response, { status: 200, message, results: '{}' });
-    },
-  });
+  route(app, '/healthz', '[]', { GET: getHealth });
+  route(app, '/readyz', '[]', { GET: getReadiness(parts) });
   if (parts.servesMetrics)
     route(app, '/metrics', '[]', {
       GET: async (_, response) => {
@@ -92,12 +77,12 @@ export function httpApp(parts: HttpParts): Express {
   return app;
 }
 
-/** The application before its routes: what every request passes through first. */
+/** The application without its routes: what every request passes through first. */
 export function apiApp(parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy'>): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  // Queries are parsed strictly, by query.ts.
+  // query.ts parses queries, strictly.
   app.set('query parser', false);
   app.enable('case sensitive routing');
   app.enable('strict routing');
@@ -114,7 +99,7 @@ export function route(
   handlers: Partial<Record<'GET' | 'POST', Handler>>,
 ): void {
   const allowed = Object.keys(handlers).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-  // Not app.all, which asks each of Node's 35 methods in turn.
+  // app.all would be slower: it tries each of Node's 35 methods in turn.
   app.route(path).all((request, response) => {
     const locals = response.locals as Locals;
     locals.route = path;
@@ -135,7 +120,7 @@ function plain(response: Response, contentType: string, text: string): void {
   response.end(text);
 }
 
-/** Percent-encoded UTF-8, as far as it is encoded at all. */
+/** Whether the path is printable ASCII, and its percent-encoded parts are UTF-8. */
 function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -146,12 +131,12 @@ function isDecodable(path: string): boolean {
 }
 
 function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'recorder'>) {
-  // Express knows an error handler by its four parameters.
+  // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const locals = response.locals as Locals;
     const problem = problemOf(error) ?? unexpected(error, parts.logger, locals);
     noteRefusal(parts, request, locals, problem.status);
-    // In the middle of an answer, only that it ends too early can say so.
+    // Once an answer has begun, cutting it short is the only way to report an error.
     if (response.headersSent) response.destroy();
     if (response.destroyed) return;
     const { status, message, results = locals.emptyResults } = problem;
@@ -161,7 +146,7 @@ function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'reco
 }
 
 function unexpected(error: unknown, logger: Logger, { route: path }: Locals): HttpProblem {
-  // Express reports a path it cannot decode with an error that carries a status.
+  // Express reports a path that it cannot decode as an error with a status.
   if ((error as { status?: unknown }).status === 400) return new HttpProblem(400, 'The path is not valid');
   const { name, stack } = error as Error;
   logger.error({ route: path, error: name, stack }, 'a request failed unexpectedly');

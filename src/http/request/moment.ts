@@ -10,7 +10,8 @@ import {
 } from '../../history/moment.ts';
 import type { Past } from '../../history/past.ts';
 import { HttpProblem } from './problem.ts';
-import type { StudyRequest, StudyRoutes } from './study-request.ts';
+import type { Services } from './services.ts';
+import type { StudyRequest } from './study-request.ts';
 
 /**
  * The moment that a request asks about; undefined: now. What is wrong with it is added to the problems.
@@ -43,7 +44,7 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
 
 /** The study as it stood at the moment. @throws DomainError as `History.foldUntil` */
 export function studyAt<P extends Readonly<Record<string, Projection<unknown>>>>(
-  { history }: StudyRoutes,
+  { history }: Services,
   { study }: StudyRequest,
   moment: Moment,
   projections: P,

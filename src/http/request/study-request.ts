@@ -1,42 +1,21 @@
-/** The way of every request about a study: the order of checks of the contract, up to the route's own. */
+/** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
 import type { Request, Response } from 'express';
 import type { Scope } from '../../../events/access.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { ApiKey } from '../../../projections/access.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
-import type { Runner } from '../../../projections/runner.ts';
 import type { Accepted } from '../../access/keys.ts';
-import type { History } from '../../history/history.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import type { Disclosed, Recorder } from '../../operations/recorder.ts';
-import type { Studies, Study } from '../../study/studies.ts';
-import type { Verifications } from '../../verify/verifications.ts';
-import { type Authentication, apiKeyOf } from './credentials.ts';
-import type { KeyLimits } from './key-limits.ts';
+import type { Disclosed } from '../../operations/recorder.ts';
+import type { Study } from '../../study/studies.ts';
+import { apiKeyOf } from './credentials.ts';
 import type { Locals } from './locals.ts';
 import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
 import { type Reply, send, sendSlices } from './reply.ts';
-import { type DatetimeFormat, StudyView } from './study-view.ts';
-
-/** What the routes need of the running service. */
-export interface StudyRoutes {
-  readonly authentication: Authentication;
-  readonly studies: Studies;
-  readonly runner: Runner;
-  readonly ledger: Ledger;
-  readonly history: History;
-  readonly verifications: Verifications;
-  /** As the origins of its checkpoints begin. */
-  readonly logName: string;
-  readonly views: StudyViews;
-  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
-  readonly limits: KeyLimits;
-  /** Why the service is not ready, or undefined when it is. */
-  readonly notReady: () => string | undefined;
-}
+import type { Services } from './services.ts';
+import type { StudyView } from './study-view.ts';
 
 /** A request with a valid key. */
 export interface KeyRequest {
@@ -54,64 +33,46 @@ export interface StudyRequest extends KeyRequest {
 }
 
 export interface StudyReply extends Omit<Reply, 'results'> {
-  /** JSON text; of what is too long to be rendered at once, slice by slice. */
+  /** JSON text. A result that is too long to render at once comes slice by slice. */
   readonly results: string | Iterator<string>;
-  /** Revision of the study, or other stream, that the answer shows. */
+  /** The revision of the study, or of another stream, that the answer shows. */
   readonly revision: number;
-  /** What it shows that is recorded before it is sent; the study is the request's. */
+  /** The disclosure to record before the answer is sent. Its study is that of the request. */
   readonly discloses?: Omit<Disclosed, 'study'> | undefined;
-  /** Must be answered however much the key was shown before: outside its budget of disclosures. */
+  /** The answer must be sent however much the key was shown before: it ignores the key's budget of disclosures. */
   readonly isAlwaysShown?: boolean;
-  /** Why a request is refused, where the status does not say it. */
+  /** Why the request is refused, when the status alone does not say it. */
   readonly refused?: RefusalReason;
 }
 
-export class StudyViews {
-  readonly #views = new Map<string, StudyView>();
-  readonly #datetimeFormat: DatetimeFormat;
-
-  constructor(datetimeFormat: DatetimeFormat) {
-    this.#datetimeFormat = datetimeFormat;
-  }
-
-  /** A registered configuration never changes, so its view is made once. */
-  of({ stream, registered }: Study): StudyView {
-    const existing = this.#views.get(stream);
-    if (existing) return existing;
-    const view = new StudyView(registered.configuration, this.#datetimeFormat);
-    this.#views.set(stream, view);
-    return view;
-  }
-}
-
 /**
- * An Express handler of a route about a study.
- * @param early checks of form that come before the key is looked at; they throw HttpProblem 400
- * @param scopes one of which the key must have
+ * An Express handler for a route about a study.
+ * @param scopes the key must have at least one of these
+ * @param checkForm checks that run before the key is checked; they throw HttpProblem 400
  */
 export function studyHandler(
-  routes: StudyRoutes,
+  services: Services,
   scopes: readonly Scope[],
   answer: (request: StudyRequest) => StudyReply | Promise<StudyReply>,
-  early?: (http: Request, query: Query) => void,
+  checkForm?: (http: Request, query: Query) => void,
 ) {
   return keyHandler(
-    routes,
+    services,
     async (request, locals) => {
       const { http, response, accepted } = request;
       const name = request.query.get('study');
-      let study = studyFor(routes, accepted.key, name);
+      let study = studyFor(services, accepted.key, name);
       locals.study = study.registered.studyId;
       locals.studyName = study.registered.configuration.name;
       locals.revision = study.revision;
       requireScope(accepted.key, scopes);
       let { query } = request;
       if (http.method !== 'POST' && query.has(MIN_REVISION)) {
-        query = await minRevisionShown(routes.runner, study.stream, query);
-        study = studyFor(routes, accepted.key, name);
+        query = await minRevisionShown(services.runner, study.stream, query);
+        study = studyFor(services, accepted.key, name);
       }
-      const view = routes.views.of(study);
-      // Member by member: a spread costs more than all the rest of this function.
+      const view = services.views.of(study);
+      // Listed one by one: a spread costs more than the rest of this function.
       return answer({
         http,
         response,
@@ -119,10 +80,10 @@ export function studyHandler(
         accepted,
         study,
         view,
-        participants: routes.runner.state(participants, study.stream),
+        participants: services.runner.state(participants, study.stream),
       });
     },
-    early,
+    checkForm,
   );
 }
 
@@ -132,20 +93,20 @@ export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
     throw new HttpProblem(403, `This API key lacks the scope ${scopes.join(' or ')}`);
 }
 
-/** As `studyHandler`, of a route that anybody with a valid key may ask. */
+/** Like `studyHandler`, for a route that is open to every valid key. */
 export function keyHandler(
-  routes: StudyRoutes,
+  services: Services,
   answer: (request: KeyRequest, locals: Locals) => Promise<StudyReply>,
-  early: (http: Request, query: Query) => void = () => undefined,
+  checkForm: (http: Request, query: Query) => void = () => undefined,
 ) {
   return async (http: Request, response: Response): Promise<void> => {
     const locals = response.locals as Locals;
     const query = parseQuery(http.url);
     const apiKey = apiKeyOf(http, query);
-    early(http, query);
-    ready(routes.notReady);
-    const asked = routes.authentication.accept(apiKey, http);
-    const accepted = asked instanceof Promise ? await asked : asked;
+    checkForm(http, query);
+    requireReady(services.notReady);
+    const result = services.authentication.accept(apiKey, http);
+    const accepted = result instanceof Promise ? await result : result;
     const { keyId, user } = accepted.key;
     const actor = { accessRevision: accepted.accessRevision, keyId, user };
     locals.keyId = keyId;
@@ -156,28 +117,28 @@ export function keyHandler(
     const { status, message, results, revision, discloses } = reply;
     const { studyName } = locals;
     if (discloses && studyName !== undefined) {
-      const { recorder } = routes;
+      const { recorder } = services;
       const disclosed = { ...discloses, study: studyName };
       await (reply.isAlwaysShown
         ? recorder.disclosedAlways(actor, disclosed)
         : recorder.disclosed(actor, disclosed));
     }
-    if (status >= 400) noteRefusal(routes, http, locals, status, reply.refused);
+    if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
     const headers = Object.assign({ 'Urn-Revision': String(revision) }, reply.headers);
     if (typeof results === 'string') send(response, { status, message, results, headers });
-    else await sendSlices(response, { status, message, headers }, results, routes.limits.lists);
+    else await sendSlices(response, { status, message, headers }, results, services.limits.lists);
   };
 }
 
 /** @throws HttpProblem 503 while the service is not ready */
-export function ready(notReady: StudyRoutes['notReady']): void {
+export function requireReady(notReady: Services['notReady']): void {
   const why = notReady();
   if (why !== undefined) throw new HttpProblem(503, why, { 'Retry-After': '1' });
 }
 
-/** A study that is not among the key's is told from one that does not exist by nothing. */
+/** A study outside the key's limits is indistinguishable from one that does not exist. */
 export function studyFor(
-  { studies, runner }: Pick<StudyRoutes, 'studies' | 'runner'>,
+  { studies, runner }: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,
   asked: string | undefined,
 ): Study {
@@ -191,23 +152,21 @@ export function studyFor(
     throw new HttpProblem(
       503,
       'This study cannot be read completely; its operator finds the reason in the log of the service',
-      {
-        'Retry-After': '300',
-      },
+      { 'Retry-After': '300' },
     );
   if (!study) throw notFound();
   return study;
 }
 
-/** As `studyFor`, but also one of which not all records can be read: all that is known of it is what it is called. */
+/** Like `studyFor`, but accepts a study whose records cannot all be read. Of such a study only the name is known. */
 export function studyNameFor(
-  routes: Pick<StudyRoutes, 'studies' | 'runner'>,
+  services: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,
   asked: string | undefined,
 ): { readonly name: string; readonly stream: string } {
   const name = nameFor(key, asked);
-  const stream = routes.studies.streamOf(name);
-  if (!routes.runner.halted(stream)) studyFor(routes, key, name);
+  const stream = services.studies.streamOf(name);
+  if (!services.runner.halted(stream)) studyFor(services, key, name);
   return { name, stream };
 }
 
@@ -222,7 +181,10 @@ function noStudy(name: string): HttpProblem {
   return new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
 }
 
-/** Whether levels (one per factor, in the study's order) lie within the key's limits: of one factor any, of several all. */
+/**
+ * Whether the key may act on a participant with these levels (one per factor, in the study's order): each factor that the
+ * key limits must have one of the levels it lists.
+ */
 export function withinLimits(key: ApiKey, study: Study, levels: Participant['levels']): boolean {
   if (!key.where) return true;
   const { factors } = study.registered.configuration;

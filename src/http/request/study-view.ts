@@ -1,32 +1,25 @@
-/** A study as HTTP shows it: checks of what comes in, by its factors, and rendering of what goes out, by scopes. */
+/** A study as HTTP shows it: parameters are checked against its factors, and records are rendered according to scopes. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import type { Participant } from '../../../projections/participants.ts';
-import type { RegisteredStudy } from '../../../projections/study-config.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
-import { toJson } from './json.ts';
+import type { Study } from '../../study/studies.ts';
 import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
-import {
-  type BgStateResult,
-  checked,
-  ParticipantId,
-  recordMembers,
-  StudyConfigurationResult,
-} from './schemas.ts';
+import { type BgStateResult, checked, ParticipantId, recordMembers } from './schemas.ts';
 
 export type DatetimeFormat = 'http-date' | 'sql';
 
-/** Parameters that name no factor. */
+/** Parameters that are not factors. */
 const OWN_PARAMETERS = new Set([
   ...['api_key', 'study', 'id', BG_STATE],
   ...MOMENT_PARAMETERS,
   ...PAGE_PARAMETERS,
 ]);
 
-/** Participants that are rendered without letting others in between: about a millisecond's work. */
+/** How many participants are rendered before other work gets a turn: about a millisecond's worth. */
 export const SLICE = 250;
 
 export interface NewParticipant {
@@ -37,7 +30,7 @@ export interface NewParticipant {
 
 export interface Filter {
   readonly id: string | undefined;
-  /** Per factor, in the order of the configuration: the level asked for. */
+  /** The level asked for, per factor in the order of the configuration. */
   readonly levels: readonly (string | undefined)[];
 }
 
@@ -47,13 +40,31 @@ interface Rendering {
   readonly bgState: boolean;
 }
 
+export class StudyViews {
+  readonly #views = new Map<string, StudyView>();
+  readonly #datetimeFormat: DatetimeFormat;
+
+  constructor(datetimeFormat: DatetimeFormat) {
+    this.#datetimeFormat = datetimeFormat;
+  }
+
+  /** A registered configuration never changes, so its view is made once. */
+  of({ stream, registered }: Study): StudyView {
+    const existing = this.#views.get(stream);
+    if (existing) return existing;
+    const view = new StudyView(registered.configuration, this.#datetimeFormat);
+    this.#views.set(stream, view);
+    return view;
+  }
+}
+
 export class StudyView {
   readonly #configuration: StudyConfiguration;
   readonly #factorNames: readonly string[];
-  /** What they are called in a record. */
+  /** Their names in a record. */
   readonly #memberNames: readonly string[];
   readonly #idPattern: IdPattern | undefined;
-  /** Per factor. */
+  /** One per factor. */
   readonly #levels: readonly z.ZodType<string>[];
   readonly #renderings = new Map<string, Rendering>();
   readonly #datetime: (at: string) => string;
@@ -69,8 +80,8 @@ export class StudyView {
   }
 
   /**
-   * @param found problems that the request was found to have before
-   * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be compared with the pattern in time
+   * @param found problems already found in the request
+   * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be matched against the pattern in time
    */
   newParticipant(query: Query, found: readonly string[]): NewParticipant {
     const problems = [...found, ...prefixedParameters(query)];
@@ -86,7 +97,7 @@ export class StudyView {
     const id = check(ParticipantId, query.get('id'), problems);
     if (id === undefined || !this.#idPattern) return id;
     const matches = this.#idPattern.matches(id);
-    // It can be for the machine alone, which is too busy.
+    // This happens only when the machine is too busy.
     if (matches === undefined)
       throw new HttpProblem(503, "The id could not be compared with this study's pattern in time", {
         'Retry-After': '1',
@@ -96,7 +107,7 @@ export class StudyView {
   }
 
   /**
-   * @param found problems that the request was found to have before
+   * @param found problems already found in the request
    * @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody
    */
   filter(query: Query, found: readonly string[] = []): Filter {
@@ -111,7 +122,7 @@ export class StudyView {
     return { id, levels };
   }
 
-  /** Parameters that mean nothing here; those with the prefix f_ are told about elsewhere. */
+  /** Parameters that are not known here. `prefixedParameters` reports those with the prefix f_. */
   #unknownParameters(query: Query): string[] {
     const unknown = [...query.keys()].filter(
       (name) => !OWN_PARAMETERS.has(name) && !this.#factorNames.includes(name) && !name.startsWith('f_'),
@@ -120,36 +131,20 @@ export class StudyView {
     return unknown.map((name) => `${name} is not a parameter of this study (there are: ${known})`);
   }
 
-  /** JSON of the records, rendered for the scopes; checked against the contract before they leave. */
+  /** JSON of the records as the scopes may see them, checked against the contract. */
   records(participants: readonly Participant[], scopes: readonly Scope[]): string {
     const rendering = this.#rendering(scopes);
     const records = participants.map((participant) => this.#record(participant, rendering));
     return rendering.bgState ? `[${records.map(withBgState).join(',')}]` : JSON.stringify(records);
   }
 
-  /** As `records`, in pieces of `SLICE` participants. */
+  /** Like `records`, in pieces of `SLICE` participants. */
   *slices(participants: readonly Participant[], scopes: readonly Scope[]): Generator<string, void> {
     for (let from = 0; from < participants.length; from += SLICE) {
       const records = this.records(participants.slice(from, from + SLICE), scopes);
       yield `${from === 0 ? '[' : ','}${records.slice(1, -1)}`;
     }
     yield participants.length === 0 ? '[]' : ']';
-  }
-
-  /** JSON of the configuration: `starting_seed` is for `audit` alone. */
-  configuration({ seed }: RegisteredStudy, scopes: readonly Scope[]): string {
-    const { factors, treatments, D, alpha, beta, w, urnSelection } = this.#configuration;
-    const result = {
-      factors: new Map(factors.map(({ name, levels }) => [name, levels])),
-      treatments,
-      D,
-      alpha,
-      beta,
-      w,
-      starting_seed: scopes.includes('audit') ? BigInt(seed) : undefined,
-      urn_selection: urnSelection,
-    };
-    return toJson(checked(StudyConfigurationResult, result));
   }
 
   #record(participant: Participant, { schema, treatment, bgState }: Rendering): object {
@@ -164,7 +159,7 @@ export class StudyView {
     return checked(schema, record) as object;
   }
 
-  /** The schema is strict: a record for scopes that may not see the treatment fails it if it holds one. */
+  /** The schema is strict: for scopes that may not see the treatment, a record that holds one fails the check. */
   #rendering(scopes: readonly Scope[]): Rendering {
     const treatment = scopes.includes('read');
     const bgState = scopes.includes('audit');
@@ -187,7 +182,7 @@ export class StudyView {
   }
 }
 
-/** HTTP dates. The day is worked out once for all participants of that day, which halves the time of a long list. */
+/** Formats HTTP dates. The day is formatted once for consecutive participants of that day, which halves the time of a long list. */
 function httpDate(): (at: string) => string {
   let day = '';
   let shownDay = '';
@@ -200,7 +195,7 @@ function httpDate(): (at: string) => string {
   };
 }
 
-/** JSON.stringify cannot write the integers of a generator's state bare. */
+/** JSON.stringify cannot write the integers of a generator's state as bare numbers. */
 function withBgState(record: object): string {
   const shown = record as { bg_state: BgStateResult | undefined };
   const { bg_state } = shown;
@@ -220,12 +215,12 @@ function levelSchema({ name, levels }: StudyConfiguration['factors'][number]): z
   }).transform((value) => own.get(value) ?? value);
 }
 
-/** The same text in memory of its own: a part cut from a URL would keep the whole URL for as long as it is kept. */
+/** A copy in memory of its own: a substring of a URL would keep the whole URL in memory. */
 function ownText(part: string): string {
   return Buffer.from(part).toString();
 }
 
-/** Not z.enum, which keeps its values as an object's keys: a treatment or level may have any name. */
+/** z.enum is no use here: it keeps its values as keys of an object, and a treatment or level may have any name. */
 function oneOf(
   values: readonly string[],
   messages?: { missing: string; invalid: (value: string) => string },
@@ -243,7 +238,7 @@ function prefixedParameters(query: Query): string[] {
     .map((name) => `${name}: the prefix f_ belongs to records only; send ${name.slice(2)}`);
 }
 
-/** The parsed value; problems are added to the list. */
+/** Returns the parsed value, and adds any problems to the list. */
 function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T | undefined {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;

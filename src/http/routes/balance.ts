@@ -1,31 +1,76 @@
-/** GET /balance: participants of each level on each treatment. It tells arms in sum: for `audit` alone. */
+/** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
+import { z } from 'zod';
 import { type Balance, balance } from '../../../projections/balance.ts';
+import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
 import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { BalanceResult, checked } from '../request/schemas.ts';
-import { type StudyReply, type StudyRoutes, studyHandler } from '../request/study-request.ts';
+import { checked } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { type StudyReply, studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
-export function getBalance(routes: StudyRoutes) {
-  return studyHandler(routes, ['audit'], async (request) => {
+const Counts = z
+  .array(z.int())
+  .meta({ description: 'Participants on each treatment, in the order of the treatments' });
+
+/** Lists rather than objects, because a JSON reader may reorder members whose names are numbers. */
+export const BalanceResult = z.strictObject({
+  treatments: z.array(z.string()),
+  totals: Counts,
+  factors: z.array(
+    z.strictObject({
+      factor: z.string(),
+      levels: z.array(z.strictObject({ level: z.string(), counts: Counts })),
+    }),
+  ),
+});
+
+const EXAMPLE = {
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  totals: [2, 2, 1],
+  factors: [
+    {
+      factor: 'sex',
+      levels: [
+        { level: 'Male', counts: [1, 1, 1] },
+        { level: 'Female', counts: [1, 1, 0] },
+      ],
+    },
+  ],
+};
+
+export const balanceOperation = operation(
+  'Participants of each level on each treatment',
+  'balance',
+  ['audit'],
+  {
+    parameters: [STUDY, MIN_REVISION, ...MOMENT],
+    result: ref('Balance'),
+    example: EXAMPLE,
+    empty: [],
+    errors: ERRORS,
+  },
+);
+
+export function getBalance(services: Services) {
+  return studyHandler(services, ['audit'], async (request) => {
     const { query, accepted, study } = request;
     const problems = unknownParameters(query, PARAMETERS, 'balance');
     const moment = momentOf(request, problems);
     refuseProblems(problems);
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a balance tells of all');
-    if (!moment) {
-      return shown(routes.runner.state(balance, study.stream), study.revision);
-    }
-    const { states, revision } = await studyAt(routes, request, moment, { balance });
-    return shown(states.balance, revision);
+    if (!moment) return reply(services.runner.state(balance, study.stream), study.revision);
+    const { states, revision } = await studyAt(services, request, moment, { balance });
+    return reply(states.balance, revision);
   });
 }
 
-function shown(counts: Balance | undefined, revision: number): StudyReply {
+function reply(counts: Balance | undefined, revision: number): StudyReply {
   const results = JSON.stringify(checked(BalanceResult, counts));
   return {
     status: 200,

@@ -1,17 +1,85 @@
-/** GET /explanation: why a participant got this arm. It gives arms and generator states away: for `audit` alone. */
-import { explain } from '../../explain/explain.ts';
+/** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
+import { z } from 'zod';
+import type { BgState } from '../../../events/study.ts';
+import { type Explanation, explain } from '../../explain/explain.ts';
 import { studyState } from '../../study/state.ts';
+import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
+import { toJson } from '../request/json.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { ParticipantId } from '../request/schemas.ts';
-import { type StudyRoutes, studyHandler, withinLimits } from '../request/study-request.ts';
-import { explanationJson } from './explanation-result.ts';
+import { BgStateResult, checked, ParticipantId } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { studyHandler, withinLimits } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 
-export function getExplanation(routes: StudyRoutes) {
-  return studyHandler(routes, ['audit'], async ({ query, accepted, study, participants }) => {
+const PerTreatment = z.array(z.int()).meta({ description: 'In the order of the treatments' });
+const Doubles = z
+  .array(z.number())
+  .meta({ description: 'Of the selected urn, in the order of the treatments' });
+
+export const ExplanationResult = z.strictObject({
+  study: z.string(),
+  id: z.string(),
+  revision: z.int().meta({ description: "Revision of the participant's record" }),
+  at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
+  user: z.string(),
+  on_behalf_of: z.string().optional().meta({ description: 'The X-On-Behalf-Of of the request' }),
+  earlier_participants: z.int(),
+  D: z.enum(['range', 'variance', 'chisquare']),
+  w: z.int(),
+  alpha: z.int(),
+  beta: z.int(),
+  treatments: z.array(z.string()),
+  urns: z
+    .array(
+      z.strictObject({
+        factor: z.string(),
+        level: z.string(),
+        counts: PerTreatment,
+        balls: PerTreatment,
+        imbalance: z.number(),
+        candidate: z.boolean(),
+        selected: z.boolean(),
+      }),
+    )
+    .meta({ description: "The urn of the participant's level of each factor, before this participant" }),
+  candidates: z.array(z.string()).meta({ description: 'Factors, sorted by code point' }),
+  missed_by_rounding: z.array(z.string()).meta({
+    description: 'Factors as imbalanced as the candidates on paper, but not in the last bit of a double',
+  }),
+  lot: z
+    .strictObject({ below: z.int(), result: z.int() })
+    .optional()
+    .meta({ description: 'A uniform integer: the place among the candidates. Absent when there was one.' }),
+  selected_factor: z.string(),
+  uniform53: z.int().meta({ description: 'k of the uniform u = k * 2^-53' }),
+  uniform: z.number().meta({ description: 'u itself' }),
+  probabilities: Doubles,
+  cumulative: Doubles,
+  trt: z.string().meta({ description: 'The first treatment whose cumulative probability is above u' }),
+  bg_state_before: BgStateResult.meta({ description: "The generator's state before the lot and the draw" }),
+  bg_state_after: BgStateResult,
+  agrees: z.boolean().meta({ description: 'Whether the record says the same' }),
+  differences: z
+    .array(z.strictObject({ field: z.string(), recorded: z.string(), recomputed: z.string() }))
+    .meta({ description: 'Where the record says something else; the values as JSON text' }),
+});
+
+export const explanationOperation = operation('Why a participant got this arm', 'explanation', ['audit'], {
+  parameters: [STUDY, idParameter(true), MIN_REVISION],
+  result: ref('Explanation'),
+  empty: [],
+  errors: {
+    ...ERRORS,
+    404: `${ERRORS[404]}; or it has no such participant, or none within the limits of the key`,
+  },
+});
+
+export function getExplanation(services: Services) {
+  return studyHandler(services, ['audit'], async ({ query, accepted, study, participants }) => {
     const given = ParticipantId.safeParse(query.get('id'));
     refuseProblems([
       ...unknownParameters(query, PARAMETERS, 'explanation'),
@@ -19,10 +87,10 @@ export function getExplanation(routes: StudyRoutes) {
     ]);
     const id = given.data ?? '';
     const participant = participants.byId.get(id);
-    // One outside the key's limits is told from one that does not exist by nothing.
+    // A participant outside the key's limits must be indistinguishable from one that does not exist.
     if (!participant || !withinLimits(accepted.key, study, participant.levels))
       throw new HttpProblem(404, `This study has no participant ${JSON.stringify(id)}`);
-    const { states, next } = await routes.history.foldUntil(
+    const { states, next } = await services.history.foldUntil(
       study.stream,
       { before: studyState },
       ({ revision }) => revision >= participant.revision,
@@ -38,4 +106,43 @@ export function getExplanation(routes: StudyRoutes) {
       discloses: { what: 'explanation', participant: id },
     };
   });
+}
+
+/** JSON of the result. Its 128-bit integers are bare numbers, as in `bg_state`. */
+function explanationJson(explanation: Explanation): string {
+  const result = checked(ExplanationResult, resultOf(explanation));
+  return toJson({
+    ...result,
+    bg_state_before: bare(result.bg_state_before),
+    bg_state_after: bare(result.bg_state_after),
+  });
+}
+
+function resultOf(explanation: Explanation): z.input<typeof ExplanationResult> {
+  const { study, participantId, revision, at, user, D, w, alpha, beta, lot, differences } = explanation;
+  return {
+    ...{ study, id: participantId, revision, at, user },
+    ...(explanation.onBehalfOf !== undefined && { on_behalf_of: explanation.onBehalfOf }),
+    earlier_participants: explanation.earlierParticipants,
+    ...{ D, w, alpha, beta },
+    treatments: [...explanation.treatments],
+    urns: explanation.urns.map((urn) => ({ ...urn, counts: [...urn.counts] })),
+    candidates: [...explanation.candidates],
+    missed_by_rounding: [...explanation.missedByRounding],
+    ...(lot && { lot }),
+    selected_factor: explanation.selectedFactor,
+    uniform53: explanation.uniform53,
+    uniform: explanation.uniform,
+    probabilities: [...explanation.probabilities],
+    cumulative: [...explanation.cumulative],
+    trt: explanation.treatment,
+    bg_state_before: explanation.bgStateBefore,
+    bg_state_after: explanation.bgStateAfter,
+    agrees: differences.length === 0,
+    differences: differences.map((difference) => ({ ...difference })),
+  };
+}
+
+function bare({ state, ...rest }: BgState) {
+  return { ...rest, state: { inc: BigInt(state.inc), state: BigInt(state.state) } };
 }

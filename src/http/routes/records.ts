@@ -1,20 +1,56 @@
-/** GET /records: a study's records as they are stored, for auditors who check them with tools of their own. */
+/** GET /records: a study's records exactly as stored, for auditors who check them with their own tools. */
+import { z } from 'zod';
 import { textOf } from '../../../events/record.ts';
+import { MIN_REVISION, numberParameter, STUDY } from '../request/documented-parameters.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { RecordsResult, resultJson } from '../request/schemas.ts';
-import { type StudyRoutes, studyHandler } from '../request/study-request.ts';
+import { resultJson } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { studyHandler } from '../request/study-request.ts';
+import { Hash } from './ledger-parts.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
 
-export function getRecords(routes: StudyRoutes) {
-  return studyHandler(routes, ['audit'], async ({ query, accepted, study }) => {
+export const RecordsResult = z.array(
+  z.strictObject({
+    revision: z.int().nonnegative(),
+    record: z
+      .string()
+      .meta({ description: 'The record, canonical JSON: its UTF-8 bytes are what the leaf is of' }),
+    sealed: z.string().meta({ description: 'Its sealed sections, canonical JSON' }),
+    leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record), as it is stored' }),
+  }),
+);
+
+export const recordsOperation = operation(
+  'The records of a study as they are stored, a page at a time',
+  'records',
+  ['audit'],
+  {
+    parameters: [
+      STUDY,
+      MIN_REVISION,
+      numberParameter(
+        'from',
+        false,
+        'First revision; without it 0. The next page begins behind the last revision of this one; Urn-Revision tells where the study ends.',
+      ),
+    ],
+    result: ref('Records'),
+    empty: [],
+    errors: ERRORS,
+  },
+);
+
+export function getRecords(services: Services) {
+  return studyHandler(services, ['audit'], async ({ query, accepted, study }) => {
     refuseProblems(unknownParameters(query, PARAMETERS, 'records'));
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and the records are of all');
     const from = numberOf(query, 'from', 0, study.revision, 0);
-    const page = await routes.history.page(study.stream, from);
+    const page = await services.history.page(study.stream, from);
     const records = page.map(({ revision, record, sealed, leaf }) => ({
       revision,
       record: textOf(record),

@@ -1,27 +1,87 @@
-/** GET /study_config */
-import { studyConfig } from '../../../projections/study-config.ts';
+/** GET /study_config: the configuration of a study. */
+import { z } from 'zod';
+import type { Scope } from '../../../events/access.ts';
+import { type RegisteredStudy, studyConfig } from '../../../projections/study-config.ts';
+import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
+import { toJson } from '../request/json.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
 import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { type StudyRoutes, studyHandler } from '../request/study-request.ts';
+import { checked } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
-export function getStudyConfig(routes: StudyRoutes) {
-  return studyHandler(routes, ['read', 'blinded'], async (request) => {
-    const { query, view, study, accepted } = request;
+export const StudyConfigurationResult = z.strictObject({
+  factors: z.map(z.string(), z.array(z.string())).meta({ description: 'Factor name to its allowed levels' }),
+  treatments: z.array(z.string()),
+  D: z.enum(['range', 'variance', 'chisquare']).meta({ description: 'Imbalance measure' }),
+  alpha: z.int().meta({ description: 'Balls added for the assigned treatment' }),
+  beta: z.int().meta({ description: 'Balls added for every other treatment' }),
+  w: z.int().meta({ description: 'Balls per treatment at the start' }),
+  starting_seed: z
+    .bigint()
+    .optional()
+    .meta({ description: 'Only for the scope audit: it gives every assignment away' }),
+  urn_selection: z.literal('method1'),
+});
+
+const EXAMPLE = {
+  factors: { sex: ['Male', 'Female'], local_site: ['11-Cook County – Chicago', '30-Dupage County'] },
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  D: 'chisquare',
+  alpha: 0,
+  beta: 1,
+  w: 1,
+  urn_selection: 'method1',
+};
+
+export const studyConfigOperation = operation(
+  'Read the configuration of a study',
+  'studyConfig',
+  ['read', 'blinded'],
+  {
+    parameters: [STUDY, MIN_REVISION, ...MOMENT],
+    result: ref('StudyConfiguration'),
+    example: EXAMPLE,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getStudyConfig(services: Services) {
+  return studyHandler(services, ['read', 'blinded'], async (request) => {
+    const { query, study, accepted } = request;
     const problems = unknownParameters(query, PARAMETERS, 'study_config');
     const moment = momentOf(request, problems);
     refuseProblems(problems);
     const { scopes } = accepted.key;
     const discloses = scopes.includes('audit') ? ({ what: 'seed' } as const) : undefined;
     if (!moment) {
-      const results = view.configuration(study.registered, scopes);
+      const results = configurationJson(study.registered, scopes);
       return { status: 200, message: SUCCESS, results, revision: study.revision, discloses };
     }
-    const { states, revision } = await studyAt(routes, request, moment, { studyConfig });
+    const { states, revision } = await studyAt(services, request, moment, { studyConfig });
     if (!states.studyConfig) throw new Error('a moment of a study that is before its registration');
-    const results = view.configuration(states.studyConfig, scopes);
+    const results = configurationJson(states.studyConfig, scopes);
     return { status: 200, message: SUCCESS, results, revision, discloses };
   });
+}
+
+/** JSON of the configuration. Only the scope `audit` may see `starting_seed`. */
+function configurationJson({ configuration, seed }: RegisteredStudy, scopes: readonly Scope[]): string {
+  const { factors, treatments, D, alpha, beta, w, urnSelection } = configuration;
+  const result = {
+    factors: new Map(factors.map(({ name, levels }) => [name, levels])),
+    treatments,
+    D,
+    alpha,
+    beta,
+    w,
+    starting_seed: scopes.includes('audit') ? BigInt(seed) : undefined,
+    urn_selection: urnSelection,
+  };
+  return toJson(checked(StudyConfigurationResult, result));
 }

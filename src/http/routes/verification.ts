@@ -1,31 +1,60 @@
-/** GET /verification: the report of a verification of the study, with `log` and `access`, by the service itself. */
+/** GET /verification: the service itself verifies the study, with the streams `log` and `access`, and reports the result. */
 import type { Request } from 'express';
 import { decodeBase64 } from '../../ledger/base64.ts';
 import { parseOrigin } from '../../ledger/checkpoint.ts';
 import { keptCheckpoint } from '../../ledger/checkpoint-file.ts';
+import { STUDY } from '../request/documented-parameters.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import type { Query } from '../request/query.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { keyHandler, requireScope, type StudyRoutes, studyNameFor } from '../request/study-request.ts';
+import type { Services } from '../request/services.ts';
+import { keyHandler, requireScope, studyNameFor } from '../request/study-request.ts';
 import { verificationJson } from './verification-result.ts';
+
+export { VerificationResult } from './verification-result.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'checkpoint']);
 
-export function getVerification(routes: StudyRoutes) {
-  return keyHandler(routes, async ({ http, query, accepted: { key } }, locals) => {
-    // A study whose records cannot all be read is the one that most needs it.
-    const { name, stream } = studyNameFor(routes, key, query.get('study'));
+export const verificationOperation = operation(
+  'Verify the study, with the streams `log` and `access`: every record checked, every event decided again',
+  'verification',
+  ['audit'],
+  {
+    parameters: [
+      STUDY,
+      {
+        name: 'checkpoint',
+        in: 'query',
+        description:
+          'A signed checkpoint of this study (or of `log` or `access`) to compare the log with: the whole note in base64, as in Urn-Receipt',
+        schema: { type: 'string', format: 'byte' },
+      },
+    ],
+    result: ref('Verification'),
+    empty: [],
+    errors: {
+      ...ERRORS,
+      503: `${ERRORS[503]}. Also while another verification is under way, and when the service shuts down meanwhile`,
+    },
+  },
+);
+
+export function getVerification(services: Services) {
+  return keyHandler(services, async ({ http, query, accepted: { key } }, locals) => {
+    // A study whose records cannot all be read needs a verification most.
+    const { name, stream } = studyNameFor(services, key, query.get('study'));
     locals.study = stream.slice('study-'.length);
     locals.studyName = name;
     requireScope(key, ['audit']);
     const problems = unknownParameters(query, PARAMETERS, 'verification');
-    const checkpoint = checkpointOf(query, { logName: routes.logName, stream }, problems);
+    const checkpoint = checkpointOf(query, { logName: services.logName, stream }, problems);
     refuseProblems(problems);
     if (key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
-    const report = await whileAsked(http, (asker) =>
-      routes.verifications.run({ study: name, checkpoint }, asker),
+    const report = await whileConnected(http, (whileConnected) =>
+      services.verifications.run({ study: name, checkpoint }, whileConnected),
     );
     const records = report.streams.find((one) => one.stream === stream)?.records ?? 0;
     const results = verificationJson(report, { stream, isLimited: key.studies !== undefined });
@@ -39,7 +68,7 @@ export function getVerification(routes: StudyRoutes) {
   });
 }
 
-/** The note that is given, as in `Urn-Receipt`. What is wrong with it is added to the problems. */
+/** Returns the given checkpoint note, in the form of `Urn-Receipt`. Any problems with it are added to `problems`. */
 function checkpointOf(
   query: Query,
   { logName, stream }: { readonly logName: string; readonly stream: string },
@@ -59,15 +88,18 @@ function checkpointOf(
     problems.push(`checkpoint is no signed note of a checkpoint: ${kept.why}`);
     return undefined;
   }
-  // Of another stream of this log it would be left out, and look as if it had been compared.
+  // A checkpoint of another stream would be ignored, and the report would look as if it had been compared.
   const of = parseOrigin(logName, kept.claims.origin)?.stream;
   if (of !== undefined && ![stream, 'log', 'access'].includes(of))
     problems.push(`checkpoint is of another stream than this study's, which is ${stream}`);
   return note;
 }
 
-/** @param answer gets what is aborted when the client has gone */
-async function whileAsked<T>({ socket }: Request, answer: (asker: AbortSignal) => Promise<T>): Promise<T> {
+/** @param answer receives a signal that is aborted when the client disconnects */
+async function whileConnected<T>(
+  { socket }: Request,
+  answer: (asker: AbortSignal) => Promise<T>,
+): Promise<T> {
   const asker = new AbortController();
   const gone = () => asker.abort();
   if (socket.destroyed) gone();

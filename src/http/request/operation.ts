@@ -1,74 +1,14 @@
-/** What the operations of the OpenAPI document have in common. */
+/** Describes an operation of the API for the OpenAPI document. */
 import { z } from 'zod';
-import { BareUint128, ParticipantId } from './request/schemas.ts';
+import { BareUint128 } from './schemas.ts';
 
 export type Json = Record<string, unknown>;
 
-export const study = {
-  name: 'study',
-  in: 'query',
-  required: true,
-  description: "The study's name",
-  schema: { type: 'string' },
-};
-
-/** A factor's name never begins with `urn.`. */
-export const MIN_REVISION = {
-  name: 'urn.min_revision',
-  in: 'query',
-  description:
-    'Wait until this instance shows at least this revision of the study (the Urn-Revision of an answer of another instance): at most 5 seconds, then 503.',
-  schema: { type: 'integer', minimum: 0 },
-};
-export const MOMENT = [
-  {
-    name: 'urn.revision',
-    in: 'query',
-    description: 'As it stood at this revision. Needs the scope `audit` besides; excludes urn.at.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  {
-    name: 'urn.at',
-    in: 'query',
-    description:
-      'As it stood at this instant: up to the first event, in the order of revisions, that is later. The header Urn-Revision says which revision that is. Needs the scope `audit` besides; excludes urn.revision.',
-    schema: { type: 'string', format: 'date-time' },
-    example: '2027-06-30T12:00:00Z',
-  },
-];
-
-export const PAGE = [
-  {
-    name: 'urn.limit',
-    in: 'query',
-    description: 'At most so many participants. The header Urn-Next says where the next page begins.',
-    schema: { type: 'integer', minimum: 1, maximum: 1000 },
-  },
-  {
-    name: 'urn.from',
-    in: 'query',
-    description:
-      'Only participants randomized at this revision or later. Pages that are to agree while the study grows all name the same urn.revision.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-];
-export const BG_STATE = {
-  name: 'urn.bg_state',
-  in: 'query',
-  description:
-    '`omit` leaves the generator states out of the records, which a key with the scope `audit` is shown otherwise. Then nothing is disclosed, and nothing counts against the budget of the key.',
-  schema: { type: 'string', enum: ['omit'] },
-};
-export const URN_NEXT = {
-  'Urn-Next': {
-    description: 'Where the next page begins; absent when there is none',
-    schema: { type: 'integer' },
-  },
-};
-
-export const BAD_REQUEST =
+const BAD_REQUEST =
   'Malformed, a parameter is missing or unknown, or a level is invalid; the message names every problem.';
-export const READ_ERRORS = {
+/** The errors of an operation by status, with what each means. */
+export const ERRORS = {
+  400: BAD_REQUEST,
   401: 'The API key is missing or not valid',
   403: 'The key lacks the scope, or is limited to other levels',
   404: 'No such study, or not one of the key',
@@ -76,15 +16,7 @@ export const READ_ERRORS = {
   503: 'Starting, overloaded, or the log has no room or does not answer; try again after Retry-After',
 };
 
-export function idParameter(required: boolean): Json {
-  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
-}
-
-export function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
-  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
-}
-
-export interface Operation {
+interface Operation {
   parameters: readonly Json[];
   result: Json;
   /** An example of `results`. */
@@ -92,7 +24,7 @@ export interface Operation {
   /** `results` on an error. */
   empty: unknown;
   errors: Readonly<Record<number, string>>;
-  /** Headers of a success besides those that all have. */
+  /** Headers of a success, besides those that every operation has. */
   headers?: Json;
 }
 

@@ -1,0 +1,60 @@
+/** Parameters and headers that several operations share, as the OpenAPI document describes them. */
+import { type Json, jsonSchema } from './operation.ts';
+import { ParticipantId } from './schemas.ts';
+
+export const STUDY = {
+  name: 'study',
+  in: 'query',
+  required: true,
+  description: "The study's name",
+  schema: { type: 'string' },
+};
+
+/** A factor's name never begins with `urn.`. */
+export const MIN_REVISION = {
+  name: 'urn.min_revision',
+  in: 'query',
+  description:
+    'Wait until this instance shows at least this revision of the study (the Urn-Revision of an answer of another instance): at most 5 seconds, then 503.',
+  schema: { type: 'integer', minimum: 0 },
+};
+
+export const MOMENT = [
+  {
+    name: 'urn.revision',
+    in: 'query',
+    description: 'As it stood at this revision. Needs the scope `audit` besides; excludes urn.at.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.at',
+    in: 'query',
+    description:
+      'As it stood at this instant: up to the first event, in the order of revisions, that is later. The header Urn-Revision says which revision that is. Needs the scope `audit` besides; excludes urn.revision.',
+    schema: { type: 'string', format: 'date-time' },
+    example: '2027-06-30T12:00:00Z',
+  },
+];
+
+export const BG_STATE = {
+  name: 'urn.bg_state',
+  in: 'query',
+  description:
+    '`omit` leaves the generator states out of the records, which a key with the scope `audit` is shown otherwise. Then nothing is disclosed, and nothing counts against the budget of the key.',
+  schema: { type: 'string', enum: ['omit'] },
+};
+
+export const URN_NEXT = {
+  'Urn-Next': {
+    description: 'Where the next page begins; absent when there is none',
+    schema: { type: 'integer' },
+  },
+};
+
+export function idParameter(required: boolean): Json {
+  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
+}
+
+export function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
+  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
+}

@@ -1,0 +1,26 @@
+import type { Runner } from '../../../projections/runner.ts';
+import type { History } from '../../history/history.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Recorder } from '../../operations/recorder.ts';
+import type { Studies } from '../../study/studies.ts';
+import type { Verifications } from '../../verify/verifications.ts';
+import type { Authentication } from './credentials.ts';
+import type { KeyLimits } from './key-limits.ts';
+import type { StudyViews } from './study-view.ts';
+
+/** The parts of the running service that routes use. */
+export interface Services {
+  readonly authentication: Authentication;
+  readonly studies: Studies;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly history: History;
+  readonly verifications: Verifications;
+  /** The name with which the origins of its checkpoints begin. */
+  readonly logName: string;
+  readonly views: StudyViews;
+  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
+  readonly limits: KeyLimits;
+  /** Why the service is not ready, or undefined when it is. */
+  readonly notReady: () => string | undefined;
+}
