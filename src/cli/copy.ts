@@ -1,13 +1,13 @@
 /** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
-import { abortMove } from '../move/abort-move.ts';
+import { type AbortParts, abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
 import { CopyError } from '../move/move-error.ts';
 import { type Moved, moveLog } from '../move/move-log.ts';
 import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { systemTools } from '../write/tools.ts';
-import { openExisting } from './open-log.ts';
+import { withLog } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
@@ -72,33 +72,11 @@ export function copyCommand(): Command {
     .action(run);
 }
 
-async function run({
-  from,
-  to,
-  toStreamPrefix,
-  reason,
-  abort,
-  dryRun,
-  json,
-  ...options
-}: Options): Promise<void> {
+async function run({ json = false, ...options }: Options): Promise<void> {
+  const { reason, abort = false, dryRun = false } = options;
   if (reason?.trim() === '') throw new UsageError('--reason must not be empty: it is recorded with the move');
   if (abort && dryRun) throw new UsageError('--abort and --dry-run cannot be combined');
-  const settings = logSettings(options);
-  const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
-  const target = plainStore({
-    ...settings,
-    store: to,
-    ...(toStreamPrefix !== undefined && { streamPrefix: toStreamPrefix }),
-  });
-  if (source.id === target.id) throw new UsageError('--from and --to name the same store');
-  const noLog = () => new UsageError(`there is no log in ${source.id} (hint: --from, or --data)`);
-  if (!source.exists) throw noLog();
-  if (abort && !target.exists)
-    throw new UsageError(
-      `there is no store ${target.id} (hint: no move was begun there, so there is nothing to give up)`,
-    );
-  let isClosed = false;
+  const ends = endsOf(options);
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
     const made = await store.open();
@@ -106,54 +84,18 @@ async function run({
     return made;
   };
   try {
-    const here = await open(source);
-    const logId = await logIdIn(here);
-    if (logId === undefined) throw noLog();
-    // A dry run creates nothing.
-    const there = dryRun && !target.exists ? emptyStore() : await open(target);
-    const foreign = await logIdIn(there);
-    if (foreign !== undefined && foreign !== logId)
-      throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
-    if (!abort && from === undefined && hasSigningKey(settings)) await refuseRolledBack(options);
-    const { description } = source;
-    const parts = {
-      source: here,
-      target: there,
-      logId,
-      from: description,
-      reason,
-      actor: cliActor(),
-      tools: systemTools(),
-    };
+    const parts = await openEnds(ends, options, open);
+    // Of a log that --from names, the data folder need not be this one.
+    const isOwn = options.from === undefined && hasSigningKey(logSettings(options));
     if (abort) {
-      const { move, reopened } = await abortMove(parts);
-      if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
-      result(`move ${move} was given up: ${reopened.length} streams are open again in ${source.id}`);
-      note(
-        'the target still holds what was copied, and no move can arrive there any more (hint: remove it, or keep it as it is)',
-      );
+      await giveUp(parts, ends, json);
       return;
     }
-    const shown = progress('records read');
-    const moved = await moveLog({
-      ...parts,
-      to: target.description,
-      onProgress: shown.show,
-      onClosed: () => {
-        isClosed = true;
-      },
-      isDry: dryRun === true,
-    });
-    shown.end();
-    isClosed = false;
-    tell(moved, source, target, json === true);
-    if (moved.move !== undefined && from === undefined && hasSigningKey(settings))
-      await noteWhatIsSigned(options);
+    if (isOwn) await refuseRolledBack(options);
+    const moved = await move(parts, ends, dryRun);
+    tell(moved, ends, json);
+    if (moved.move !== undefined && isOwn) await noteWhatIsSigned(options);
   } catch (error) {
-    if (isClosed)
-      note(
-        'the log is closed in both stores and takes no participants (hint: run the same command again to finish the move, or with --abort to reopen the log where it was)',
-      );
     if (!(error instanceof CopyError)) throw error;
     note(`urn: ${error.message}`);
     process.exitCode = error.kind === 'differs' ? 1 : 2;
@@ -162,12 +104,90 @@ async function run({
   }
 }
 
+interface Ends {
+  readonly source: PlainStore;
+  readonly target: PlainStore;
+}
+
+/** @throws UsageError */
+function endsOf({ from, to, toStreamPrefix, abort, ...options }: Options): Ends {
+  const settings = logSettings(options);
+  const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
+  const target = plainStore({
+    ...settings,
+    store: to,
+    ...(toStreamPrefix !== undefined && { streamPrefix: toStreamPrefix }),
+  });
+  if (source.id === target.id) throw new UsageError('--from and --to name the same store');
+  if (!source.exists) throw noLogIn(source);
+  if (abort && !target.exists)
+    throw new UsageError(
+      `there is no store ${target.id} (hint: no move was begun there, so there is nothing to give up)`,
+    );
+  return { source, target };
+}
+
+function noLogIn({ id }: PlainStore): UsageError {
+  return new UsageError(`there is no log in ${id} (hint: --from, or --data)`);
+}
+
+/** @throws UsageError when the target holds another log */
+async function openEnds(
+  { source, target }: Ends,
+  { reason, dryRun }: Options,
+  open: (store: PlainStore) => Promise<EventStore>,
+): Promise<AbortParts> {
+  const here = await open(source);
+  const logId = await logIdIn(here);
+  if (logId === undefined) throw noLogIn(source);
+  // A dry run creates nothing.
+  const there = dryRun && !target.exists ? emptyStore() : await open(target);
+  const foreign = await logIdIn(there);
+  if (foreign !== undefined && foreign !== logId)
+    throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
+  const actor = cliActor();
+  const tools = systemTools();
+  return { source: here, target: there, logId, from: source.description, reason, actor, tools };
+}
+
+async function giveUp(parts: AbortParts, { source }: Ends, json: boolean): Promise<void> {
+  const { move, reopened } = await abortMove(parts);
+  if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
+  result(`move ${move} was given up: ${reopened.length} streams are open again in ${source.id}`);
+  note(
+    'the target still holds what was copied, and no move can arrive there any more (hint: remove it, or keep it as it is)',
+  );
+}
+
+async function move(parts: AbortParts, { target }: Ends, isDry: boolean): Promise<Moved> {
+  const shown = progress('records read');
+  let isClosed = false;
+  try {
+    const moved = await moveLog({
+      ...parts,
+      to: target.description,
+      onProgress: shown.show,
+      onClosed: () => {
+        isClosed = true;
+      },
+      isDry,
+    });
+    shown.end();
+    return moved;
+  } catch (error) {
+    if (isClosed)
+      note(
+        'the log is closed in both stores and takes no participants (hint: run the same command again to finish the move, or with --abort to reopen the log where it was)',
+      );
+    throw error;
+  }
+}
+
 function tell(
   { move, streams, copied, closedSeconds }: Moved,
-  source: PlainStore,
-  target: PlainStore,
+  { source, target }: Ends,
   json: boolean,
-) {
+): void {
   const records = streams.reduce((sum, stream) => sum + stream.records, 0);
   if (json)
     return result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
@@ -190,27 +210,21 @@ function tell(
 
 /** A log that lacks records it has signed must not be moved as if it were complete. Only its own key can show that. */
 async function refuseRolledBack(options: LogOptions): Promise<void> {
-  const shown = progress('records read');
-  const log = await openExisting(options);
-  try {
+  await withLog(options, async (log) => {
+    const shown = progress('records read');
     await log.rebuild(shown.show);
     shown.end();
     const rolledBack = log.gate.rollback();
     if (rolledBack) throw rolledBack;
-  } finally {
-    await log.close();
-  }
+  });
 }
 
 /** Lets a service with this data folder recognize a backup of the source that was made before the move. */
 async function noteWhatIsSigned(options: LogOptions): Promise<void> {
-  const log = await openExisting(options);
-  try {
+  await withLog(options, async (log) => {
     await log.rebuild();
     const { ledger, lastCheckpoints } = log;
     const streams = ledger.streams().filter((stream) => ledger.maySign(stream));
     await lastCheckpoints?.keep(streams.map((stream) => ledger.checkpoint(stream)));
-  } finally {
-    await log.close();
-  }
+  });
 }

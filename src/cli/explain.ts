@@ -7,7 +7,7 @@ import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
-import { openExisting } from './open-log.ts';
+import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
 
@@ -34,21 +34,19 @@ export function explainCommand(): Command {
 }
 
 async function run(options: Options): Promise<void> {
-  const log = await openExisting(options);
-  try {
-    const explanation = await explained(log, options);
-    await recordDisclosure(log, { what: 'explanation', study: options.study, participant: options.id });
-    result(options.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
-    if (explanation.differences.length === 0) return;
-    note(`urn: the record of ${options.id} does not follow from the history before it`);
+  await withLog(options, async (log) => {
+    try {
+      const explanation = await explained(log, options);
+      await recordDisclosure(log, { what: 'explanation', study: options.study, participant: options.id });
+      result(options.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
+      if (explanation.differences.length === 0) return;
+      note(`urn: the record of ${options.id} does not follow from the history before it`);
+    } catch (error) {
+      if (!(error instanceof RecordError) || error.fault === 'unknown-type') throw error;
+      note(`urn: the allocation cannot be explained: ${error.message}`);
+    }
     process.exitCode = 1;
-  } catch (error) {
-    if (!(error instanceof RecordError) || error.fault === 'unknown-type') throw error;
-    note(`urn: the allocation cannot be explained: ${error.message}`);
-    process.exitCode = 1;
-  } finally {
-    await log.close();
-  }
+  });
 }
 
 async function explained(

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { ApiKey } from '../../projections/access.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { addCommand } from './keys-add.ts';
-import { openExisting, readKeys } from './open-log.ts';
+import { readKeys, withLog } from './open-log.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 
@@ -74,11 +74,8 @@ async function revoke(keyId: string, options: LogOptions & { reason?: string }):
 }
 
 async function withKeys(options: LogOptions, use: (log: OpenLog) => Promise<void>): Promise<void> {
-  const log = await openExisting(options);
-  try {
+  await withLog(options, async (log) => {
     await readKeys(log);
     await use(log);
-  } finally {
-    await log.close();
-  }
+  });
 }

@@ -14,6 +14,20 @@ export async function openExisting(options: LogOptions, hooks: LogHooks = {}): P
   return log;
 }
 
+/** Opens the log for as long as it is used. @throws NoLogError when there is no log: then nothing was written */
+export async function withLog<T>(
+  options: LogOptions,
+  use: (log: OpenLog) => Promise<T>,
+  hooks: LogHooks = {},
+): Promise<T> {
+  const log = await openExisting(options, hooks);
+  try {
+    return await use(log);
+  } finally {
+    await log.close();
+  }
+}
+
 /** Opens the log, or begins one and says so. */
 export async function openOrBegin(
   options: LogOptions,

@@ -10,7 +10,7 @@ import { LOG_STREAM } from '../log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { isLogInUse } from '../open/open-store.ts';
 import { checkpointsIn } from './checkpoints.ts';
-import { openExisting } from './open-log.ts';
+import { withLog } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
@@ -97,8 +97,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
   const inUse = dryRun ? false : isLogInUse(logSettings(options));
   if (inUse) throw new UsageError(IN_USE);
   const shown = progress('records read');
-  const log = await openExisting(options);
-  try {
+  await withLog(options, async (log) => {
     if (inUse === undefined && !stopped) throw new UsageError(PERHAPS_IN_USE);
     await log.rebuild(shown.show);
     shown.end();
@@ -125,9 +124,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
         'records as DECLARED LOSS); archive new checkpoints.',
       ].join('\n'),
     );
-  } finally {
-    await log.close();
-  }
+  });
 }
 
 /** For a log whose losses are all declared: completes a recovery that was interrupted. */

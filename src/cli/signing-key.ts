@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { logHistory } from '../../projections/log.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { openExisting } from './open-log.ts';
+import { withLog } from './open-log.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
 
@@ -46,13 +45,4 @@ async function rotate({ reason, ...options }: LogOptions & { reason: string }): 
       'this key signs from now on (hint: make a new backup of the data folder, and archive this verifier key)',
     );
   });
-}
-
-async function withLog(options: LogOptions, use: (log: OpenLog) => Promise<void>): Promise<void> {
-  const log = await openExisting(options);
-  try {
-    await use(log);
-  } finally {
-    await log.close();
-  }
 }

@@ -2,10 +2,10 @@
 import { participants } from '../../projections/participants.ts';
 import { suspendIfDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import type { LogHooks, OpenLog } from '../open/open-log.ts';
 import type { Standing } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
-import { openExisting } from './open-log.ts';
+import { withLog } from './open-log.ts';
 import { type LogOptions, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
@@ -54,21 +54,20 @@ export function whyClosed({ state, reason, since }: Standing): string | undefine
 /** Opens the log with everything folded. @throws NoLogError */
 export async function withStudies<T>(options: LogOptions, use: (log: OpenLog) => Promise<T>): Promise<T> {
   const shown = progress('records read');
-  const log = await openExisting(options, {
+  const hooks: LogHooks = {
     onHalted: (stream, error) =>
       note(`warning: stream ${stream} cannot be read any further: ${error.message}`),
     // The state of a study shows its own danger.
     onDanger: (stream, danger) => {
       if (danger !== undefined && !stream.startsWith('study-')) note(`warning: ${danger}`);
     },
-  });
-  try {
+  };
+  const used = async (log: OpenLog) => {
     await log.rebuild(shown.show);
     shown.end();
     const warning = log.gate.refusal(LOG_STREAM, 'write');
     if (warning) note(`warning: ${warning.message}`);
-    return await use(log);
-  } finally {
-    await log.close();
-  }
+    return use(log);
+  };
+  return withLog(options, used, hooks);
 }

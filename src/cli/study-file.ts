@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { CONTENTS, type Content } from '../../events/content.ts';
 import type { BundleRequest } from '../bundle/bundle.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import { openExisting } from './open-log.ts';
+import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { progress } from './output.ts';
 import { VERSION } from './version.ts';
@@ -42,9 +42,8 @@ export async function writeAbout<Written>(
 ): Promise<void> {
   const out = resolve(options.out ?? `${fileNameOf(study)}-${content}${extension}`);
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
-  const log = await openExisting(options);
   const shown = progress('records written');
-  try {
+  await withLog(options, async (log) => {
     const { store, identity, studies } = log;
     const stream = studies.streamOf(study);
     if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
@@ -52,9 +51,7 @@ export async function writeAbout<Written>(
     const written = await write(log, { store, identity, stream, content, version: VERSION, out, onProgress });
     shown.end();
     await tell(log, written, out);
-  } finally {
-    await log.close();
-  }
+  });
 }
 
 async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
