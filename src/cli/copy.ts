@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type AbortParts, abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
-import { CopyError } from '../move/move-error.ts';
+import { MoveError } from '../move/move-error.ts';
 import { type Moved, moveLog } from '../move/move-log.ts';
 import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -85,7 +85,7 @@ async function run({ json = false, ...options }: Options): Promise<void> {
   };
   try {
     const parts = await openEnds(ends, options, open);
-    // Of a log that --from names, the data folder need not be this one.
+    // The data folder may belong to another log than the one that --from names.
     const isOwn = options.from === undefined && hasSigningKey(logSettings(options));
     if (abort) {
       await giveUp(parts, ends, json);
@@ -96,7 +96,7 @@ async function run({ json = false, ...options }: Options): Promise<void> {
     tell(moved, ends, json);
     if (moved.move !== undefined && isOwn) await noteWhatIsSigned(options);
   } catch (error) {
-    if (!(error instanceof CopyError)) throw error;
+    if (!(error instanceof MoveError)) throw error;
     note(`urn: ${error.message}`);
     process.exitCode = error.kind === 'differs' ? 1 : 2;
   } finally {

@@ -1,13 +1,13 @@
 /**
- * Giving a move up. CopyAborted in the target's `log`, at the exact revision behind LogMoved, bars LogArrived for good;
- * only then the source is opened again. It can be cut off at any point, and done again.
+ * Giving up a move. CopyAborted in the target's `log`, at the exact revision after LogMoved, rules out LogArrived for good.
+ * Only then is the source opened again. The abort can be cut off at any point, and repeated.
  */
 import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
 import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
-import { CopyError } from './move-error.ts';
+import { MoveError } from './move-error.ts';
 import { inGroups } from './move-log.ts';
 import { Side } from './side.ts';
 
@@ -28,7 +28,7 @@ export interface Aborted {
   readonly reopened: readonly string[];
 }
 
-/** @throws CopyError when there is nothing to give up here, or the move is done; StoreError, DomainError */
+/** @throws MoveError if there is nothing to give up here, or the move is done; StoreError, DomainError */
 export async function abortMove(parts: AbortParts): Promise<Aborted> {
   const { actor, tools, logId, from, reason } = parts;
   const there = await logRecords(parts.target);
@@ -38,7 +38,7 @@ export async function abortMove(parts: AbortParts): Promise<Aborted> {
   await target.read();
   await source.read();
   if (wasTaken) expectCopy(source, target);
-  if ((await target.submit(LOG_STREAM, { type: 'abort', move, reason })) !== 'done') throw done();
+  if ((await target.submit(LOG_STREAM, { type: 'abort', move, reason })) !== 'done') throw alreadyArrived();
 
   const reopened = new Set<string>();
   for (;;) {
@@ -48,7 +48,7 @@ export async function abortMove(parts: AbortParts): Promise<Aborted> {
       return movement.status === 'closed' && movement.move === move;
     });
     if (closed.length === 0) return { move, reopened: [...reopened] };
-    // The log first: it says what has become of the move.
+    // The stream `log` first: it says what has become of the move.
     const [first, others] = [
       closed.filter((name) => name === LOG_STREAM),
       closed.filter((name) => name !== LOG_STREAM),
@@ -61,7 +61,7 @@ export async function abortMove(parts: AbortParts): Promise<Aborted> {
   }
 }
 
-/** @throws CopyError unless the target's last move began with this source, and has not arrived */
+/** @throws MoveError unless the target's last move began with this source, and has not arrived */
 function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord[], from: string) {
   const common = commonLength(here, there);
   const last = there.findLastIndex((stored) => moveIn(stored) !== undefined);
@@ -70,35 +70,35 @@ function moveToAbort(here: readonly StoredRecord[], there: readonly StoredRecord
   if (!begun || last < common - 1 || last > common) {
     const hint =
       elsewhere && common < here.length
-        ? `the log is moved to another store: ${elsewhere.to}; give it up there`
-        : 'nothing was closed; a copier that still runs can close it, so end that first';
-    throw new CopyError('refused', `no move of this source was begun in this target (hint: ${hint})`);
+        ? `the log was moved to another store: ${elsewhere.to}; give the move up there`
+        : 'nothing was closed; an urn copy that is still running can close it, so end that first';
+    throw new MoveError('refused', `no move of this source was begun in this target (hint: ${hint})`);
   }
   expectDirection(begun, from);
-  if (ends(there[last + 1], 'LogArrived')) throw done();
+  if (ends(there[last + 1], 'LogArrived')) throw alreadyArrived();
   const wasTaken = common === last + 1;
   const next = here[last + 1];
-  if (wasTaken && next && !ends(next, 'LogReopened')) throw done();
+  if (wasTaken && next && !ends(next, 'LogReopened')) throw alreadyArrived();
   return { move: begun.move, wasTaken };
 }
 
 /**
- * Before it arrives, a target holds nothing that the source does not: the other way round, the source would be barred, and
- * what lacks records be opened.
+ * Until the log arrives, a target holds nothing that the source does not. With the two stores confused, the complete one
+ * would be closed for good, and the one that lacks records would be opened.
  */
 function expectCopy(source: Side, target: Side): void {
   if (target.movement(LOG_STREAM).status !== 'closed') return;
   const more = target.streams().find((stream) => target.size(stream) > source.size(stream));
   if (more !== undefined)
-    throw new CopyError(
+    throw new MoveError(
       'refused',
-      `the target holds records of ${more} that the source does not have, so it is no copy of it (hint: are --from and --to the other way round? If the source was restored from a backup, recover it with --not-moved)`,
+      `the target holds records of ${more} that the source does not have, so it is not a copy of it (hint: are --from and --to the other way round? If the source was restored from a backup, recover it with --not-moved)`,
     );
 }
 
-function done(): CopyError {
-  return new CopyError(
+function alreadyArrived(): MoveError {
+  return new MoveError(
     'refused',
-    'the log has arrived in the target, and goes on there: this move cannot be given up any more (hint: to come back, move it again to a fresh store)',
+    'the log has arrived in the target and continues there: this move can no longer be given up (hint: to come back, move it again to a fresh store)',
   );
 }

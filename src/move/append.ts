@@ -1,16 +1,16 @@
 import type { RecordBytes } from '../../events/record.ts';
 import { type AppendResult, type EventStore, StoreError } from '../store/event-store.ts';
 
-/** How long an append is tried that the store does not answer clearly, in ms. */
+/** How long an append is repeated while the store gives no clear answer, in ms. */
 const DEADLINE_MS = 30_000;
 const MOST_PAUSE_MS = 1000;
 
 /**
- * Appends records that are what they are until the store's answer is clear: what is sent again is the same, so it cannot
- * stand there twice.
+ * Appends records unchanged, again and again until the store's answer is clear. Every attempt sends the same records at the
+ * same revision, so they cannot be stored twice.
  * @throws StoreError
  */
-export async function appendAsTheyAre(
+export async function appendUnchanged(
   store: EventStore,
   stream: string,
   expectedRevision: number,

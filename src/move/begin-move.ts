@@ -1,18 +1,18 @@
 /**
- * Closing the stream `log`, with which a move begins.
+ * A move begins by closing the stream `log`.
  *
- * The record LogMoved is made once, and appended to the target first: in one piece with all of `log` before it. Until then the
- * target holds no log that could be opened, and from then on one that is closed. Behind it the identical record closes the
- * source. No copier ever copies it from there. So of all stores only the one that the move was begun with holds it, and a
- * second target is told from it, whatever crashed in between.
+ * The record LogMoved is made once and appended to the target first, in one append with all of `log` before it. Until then
+ * the target holds no log that could be opened; from then on it holds a closed one. Then the identical record closes the
+ * source. It is never copied from the source. So the only target that holds it is the one that the move began with, and
+ * any other target can be recognized, whatever crashed in between.
  */
 import { type Actor, encodeRecord, type RecordBytes } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
-import { appendAsTheyAre } from './append.ts';
+import { appendUnchanged } from './append.ts';
 import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
-import { CopyError } from './move-error.ts';
+import { MoveError } from './move-error.ts';
 import { differs } from './mover.ts';
 
 export interface BeginParts {
@@ -32,80 +32,81 @@ interface MoveRecord {
   readonly record: RecordBytes;
 }
 
-/** What the two streams `log` say of a move of this source to this target. */
-export type Standing =
+/** How far a move of this source to this target has come, as the two streams `log` say. */
+export type MoveStatus =
   | { readonly type: 'none' }
-  /** In the target alone: a copier was cut off between the two. */
+  /** In the target alone: the mover was cut off before it closed the source. */
   | { readonly type: 'begun'; readonly move: MoveRecord }
   | { readonly type: 'closed'; readonly move: string }
   | { readonly type: 'arrived'; readonly move: string };
 
 /**
  * @param from the source, for people
- * @throws CopyError when the source is moved elsewhere, or this target can take no move of it any more
+ * @throws MoveError if the source was moved elsewhere, or no move of it can arrive in this target any more
  */
-export async function standingOf(source: EventStore, target: EventStore, from: string): Promise<Standing> {
-  const { standing } = await readStanding(source, target, from);
-  return standing;
+export async function moveStatus(source: EventStore, target: EventStore, from: string): Promise<MoveStatus> {
+  const { status } = await readStatus(source, target, from);
+  return status;
 }
 
 /**
- * Begins the move, or finds the one that was begun.
+ * Begins the move, or finds the one that has begun.
  * @returns its id
- * @throws CopyError as `standingOf`; StoreError
+ * @throws MoveError as `moveStatus`; StoreError
  */
 export async function beginMove({ source, target, ...parts }: BeginParts): Promise<string> {
   for (;;) {
-    const { standing, here } = await readStanding(source, target, parts.from);
-    if (standing.type === 'closed' || standing.type === 'arrived') return standing.move;
-    const move = standing.type === 'begun' ? standing.move : newMove(parts, here.length);
-    // In one append: at no moment is the target a log that is open.
-    const begun = standing.type === 'begun' || (await isWritten(target, 0, [...here, move.record]));
+    const { status, here } = await readStatus(source, target, parts.from);
+    if (status.type === 'closed' || status.type === 'arrived') return status.move;
+    const move = status.type === 'begun' ? status.move : newMove(parts, here.length);
+    // In one append: the target is never an open log.
+    const begun = status.type === 'begun' || (await isWritten(target, 0, [...here, move.record]));
     if (begun && (await isWritten(source, here.length, [move.record]))) return move.id;
     // Somebody else was faster.
   }
 }
 
-async function readStanding(source: EventStore, target: EventStore, from: string) {
-  // The target first: what it holds, the source has had when it was read.
+async function readStatus(source: EventStore, target: EventStore, from: string) {
+  // The target first: whatever it holds is in the source by the time the source is read.
   const there = await logRecords(target);
   const here = await logRecords(source);
-  return { standing: judge(here, there, from), here };
+  return { status: judge(here, there, from), here };
 }
 
-function judge(here: readonly StoredRecord[], there: readonly StoredRecord[], from: string): Standing {
+function judge(here: readonly StoredRecord[], there: readonly StoredRecord[], from: string): MoveStatus {
   const common = commonLength(here, there);
   if (ends(here.at(-1), 'CopyAborted'))
-    throw new CopyError(
+    throw new MoveError(
       'refused',
-      'the source is itself a copy that was given up (hint: the log goes on where it was copied from)',
+      'the source is itself a copy from a move that was given up (hint: the log continues where it was copied from)',
     );
   const closed = moveIn(here.at(-1));
   if (closed) {
     expectDirection(closed, from);
-    if (common < here.length) throw elsewhere(closed.to);
+    if (common < here.length) throw movedElsewhere(closed.to);
     const next = there[here.length];
     if (ends(next, 'CopyAborted')) throw givenUp(here.length);
     return { type: ends(next, 'LogArrived') ? 'arrived' : 'closed', move: closed.move };
   }
   const first = there[common];
   if (!first) {
-    // A process that had that log open could go on with it as soon as a stream of it is no longer closed.
+    // A process that has that log open could continue it as soon as one of its streams is no longer closed.
     if (there.length > 0)
-      throw new CopyError(
+      throw new MoveError(
         'refused',
-        'the target holds this log already, as a copy of its files or because the log was moved from there (hint: begin with a fresh target)',
+        'the target already holds this log, as a copy of its files or because the log was moved from there (hint: begin with a fresh target)',
       );
     return { type: 'none' };
   }
   if (ends(first, 'CopyAborted')) throw givenUp(common);
   const begun = moveIn(first);
-  if (!begun) throw differs(LOG_STREAM, common, 'the target holds another record than the source');
+  if (!begun)
+    throw differs(LOG_STREAM, common, 'the record in the target differs from the one in the source');
   if (ends(there[common + 1], 'CopyAborted')) throw givenUp(common + 1);
   if (common < here.length || there.length > common + 1)
-    throw new CopyError(
+    throw new MoveError(
       'refused',
-      'a move was begun in this target that the source never took, because its log went on or was moved elsewhere (hint: this target is void; begin with a fresh one)',
+      'a move was begun in this target but never took effect in the source, because its log went on or was moved elsewhere (hint: this target is void; begin with a fresh one)',
     );
   return { type: 'begun', move: { id: begun.move, record: first } };
 }
@@ -123,19 +124,19 @@ function newMove(
 
 /** @param from revision of the first */
 async function isWritten(store: EventStore, from: number, records: readonly RecordBytes[]): Promise<boolean> {
-  const { type } = await appendAsTheyAre(store, LOG_STREAM, from - 1, records);
+  const { type } = await appendUnchanged(store, LOG_STREAM, from - 1, records);
   return type === 'written';
 }
 
-function elsewhere(to: string): CopyError {
-  return new CopyError(
+function movedElsewhere(to: string): MoveError {
+  return new MoveError(
     'refused',
-    `the log is moved to another store: ${to} (hint: finish it there, or give it up there first with urn copy --abort --to THAT-STORE)`,
+    `the log was moved to another store: ${to} (hint: finish that move, or first give it up with urn copy --abort --to THAT-STORE)`,
   );
 }
 
-function givenUp(revision: number): CopyError {
-  return new CopyError(
+function givenUp(revision: number): MoveError {
+  return new MoveError(
     'refused',
     `this move was given up: the target has CopyAborted at revision ${revision} of log (hint: finish that with urn copy --abort, then begin with a fresh target)`,
   );

@@ -1,4 +1,4 @@
-/** The decider of a stream that is moved: closed, reopened, arrived, or barred from arriving. */
+/** The decider of a stream that is moved: it is closed, reopened, has arrived, or can never arrive. */
 import type { MoveFact } from '../../events/move.ts';
 import { type Movement, movementAfter } from '../../projections/movement.ts';
 import type { Decider, Decision } from '../write/decider.ts';
@@ -16,8 +16,8 @@ export type MoveCommand =
 
 export interface MoveOutcome {
   /**
-   * `done`: now, or before. `ended`: this move has ended in the stream, otherwise than the command wants. `other`: the
-   * stream is not where this move left it.
+   * `done`: now or before. `ended`: this move has ended in the stream, but not as the command wants. `other`: the stream
+   * is not in the state in which this move left it.
    */
   readonly type: 'done' | 'ended' | 'other';
 }

@@ -3,7 +3,7 @@ import { decodeRecord } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import { sameRecords } from '../store/same-records.ts';
-import { CopyError } from './move-error.ts';
+import { MoveError } from './move-error.ts';
 
 /** All records of `log`: they are few. */
 export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
@@ -12,14 +12,14 @@ export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
   return records;
 }
 
-/** How many records the two have in common from the first on. */
+/** How many records the two have in common, counted from the first. */
 export function commonLength(a: readonly StoredRecord[], b: readonly StoredRecord[]): number {
   const most = Math.min(a.length, b.length);
   for (let i = 0; i < most; i++) if (!sameRecords(a.slice(i, i + 1), b.slice(i, i + 1))) return i;
   return most;
 }
 
-/** The move that a record closes `log` for; undefined for any other record. */
+/** The move for which a record closes `log`; undefined if the record does not close it. */
 export function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
   if (!stored) return undefined;
   const event = decodeRecord(stored);
@@ -27,19 +27,19 @@ export function moveIn(stored: StoredRecord | undefined): { move: string; to: st
 }
 
 /**
- * While a move is under way, `log` is the same in both stores, so nothing but the name tells which of the two is which.
- * @param from the source, as its description names it
- * @throws CopyError when that is where the move goes to
+ * While a move is under way, `log` is the same in both stores, so only the names show which is the source.
+ * @param from the description of the source
+ * @throws MoveError if the move goes to that store
  */
 export function expectDirection({ to }: { readonly to: string }, from: string): void {
   if (to === from)
-    throw new CopyError(
+    throw new MoveError(
       'refused',
       `the log is being moved to ${from}, not from there (hint: --from and --to are the other way round)`,
     );
 }
 
-/** Whether a record ends a move so. */
+/** Whether a record ends a move in this way. */
 export function ends(
   stored: StoredRecord | undefined,
   type: 'LogReopened' | 'LogArrived' | 'CopyAborted',
@@ -47,7 +47,7 @@ export function ends(
   return stored !== undefined && decodeRecord(stored).type === type;
 }
 
-/** Which log the records of a store are of; undefined for a store without any. */
+/** The id of the log that a store holds; undefined if the store is empty. */
 export async function logIdIn(store: EventStore): Promise<string | undefined> {
   for await (const [first] of store.readAll()) return first && decodeRecord(first).log;
   return undefined;

@@ -1,30 +1,30 @@
 /**
- * Moving a log to another store (docs/adr/0011-moving-a-log.md), in steps each of which can be cut off at any point, and
- * is done to its end by doing all of it again:
+ * Moving a log to another store (docs/adr/0011-moving-a-log.md). Each step can be cut off at any point; running all of
+ * them again finishes the move:
  *
  *   0. copy, while the source is in use, until little is missing;
  *   1. close `log`: in the target, then in the source (begin-move.ts);
  *   2. close every other stream of the source, until none is left open;
  *   3. copy the rest, and compare all of it;
- *   4. LogArrived in the target's `log`, at the exact revision behind LogMoved: from here on the log is the target's.
- *      Then in each other stream.
+ *   4. LogArrived in the target's `log`, at the exact revision after LogMoved: from here on the log belongs to the target.
+ *      Then LogArrived in each other stream.
  */
 import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
-import { beginMove, standingOf } from './begin-move.ts';
-import { CopyError } from './move-error.ts';
-import { Copier } from './mover.ts';
+import { beginMove, moveStatus } from './begin-move.ts';
+import { MoveError } from './move-error.ts';
+import { Mover } from './mover.ts';
 import { Side } from './side.ts';
 
-/** Streams of the source that are closed before they exist, too: whoever is late must not begin them. */
+/** Streams of the source that are closed even if they do not exist: a late service must not begin them. */
 const ALWAYS_CLOSED = ['access', 'operations'];
-/** So many records are copied in no time: then the source is closed. */
+/** So few records are copied in an instant, so the source can be closed. */
 const FEW_RECORDS = 250;
-/** Rounds of copying before the source is closed in any case: it may grow faster than it can be copied. */
+/** The source is closed after this many rounds of copying anyway: it may grow faster than it can be copied. */
 const MOST_ROUNDS = 20;
-/** Streams that are written to at once. */
+/** How many streams are written at the same time. */
 const AT_ONCE = 64;
 
 export interface MoveParts {
@@ -37,9 +37,9 @@ export interface MoveParts {
   readonly reason?: string | undefined;
   readonly actor: Actor;
   readonly tools: WriterTools;
-  /** Gets the number of records of the source that were read so far. */
+  /** Gets the number of records read from the source so far. */
   readonly onProgress?: (records: number) => void;
-  /** From now on neither store takes anything, until the move is done or given up. */
+  /** Called when the log is closed: neither store takes anything until the move is done or given up. */
   readonly onClosed?: () => void;
   readonly isDry?: boolean;
 }
@@ -47,34 +47,34 @@ export interface MoveParts {
 export interface Moved {
   /** Undefined after a dry run. */
   readonly move: string | undefined;
-  /** Of the source. Roots in base64. */
+  /** The source's streams. Roots in base64. */
   readonly streams: readonly { readonly stream: string; readonly records: number; readonly root: string }[];
   /** Records that the target lacked. */
   readonly copied: number;
-  /** For how long neither store took anything, as far as this run closed it. */
+  /** For how long neither store took anything in this run. */
   readonly closedSeconds: number;
 }
 
 /**
- * @throws CopyError when it is not done, and says why; StoreError, DomainError when a store fails: the same again goes on
- *   where it ended
+ * @throws MoveError if the move is not done, saying why; StoreError, DomainError if a store fails: another call continues
+ *   where this one ended
  */
 export async function moveLog(parts: MoveParts): Promise<Moved> {
   const { actor, tools, logId } = parts;
   const source = new Side({ name: 'source', store: parts.source, logId, actor, tools });
   const target = new Side({ name: 'target', store: parts.target, logId, actor, tools });
-  const copier = new Copier(source, target, parts.onProgress ?? (() => undefined), parts.isDry ?? false);
+  const mover = new Mover(source, target, parts.onProgress ?? (() => undefined), parts.isDry ?? false);
 
-  // From then on the target goes its own way: what is left is to open its other streams.
-  const standing = await standingOf(parts.source, parts.target, parts.from);
-  if (standing.type === 'arrived') {
+  // The log belongs to the target by now: only its other streams may have to be opened.
+  const status = await moveStatus(parts.source, parts.target, parts.from);
+  if (status.type === 'arrived') {
     await source.read();
     await target.read();
-    if (!parts.isDry) await arrive(target, standing.move, parts.from);
-    return summary(source, copier, standing.move, 0);
+    if (!parts.isDry) await arrive(target, status.move, parts.from);
+    return summary(source, mover, status.move, 0);
   }
 
-  if (standing.type === 'closed') parts.onClosed?.();
+  if (status.type === 'closed') parts.onClosed?.();
 
   // 0. The last round is short, so that few requests are refused.
   await target.read();
@@ -82,16 +82,16 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
   let rounds = 0;
   do {
     before = source.records;
-    await copier.copy();
-    await copier.compare();
+    await mover.copy();
+    await mover.compare();
   } while (source.records - before > FEW_RECORDS && ++rounds < MOST_ROUNDS);
   const unfinished = source.awaitsRecovery();
   if (unfinished !== undefined)
-    throw new CopyError(
+    throw new MoveError(
       'refused',
-      `a recovery of the log was declared, but the generator of ${unfinished} was not begun anew yet (hint: run urn recover again first)`,
+      `a recovery of the log was declared, but ${unfinished} has no new generator yet (hint: run urn recover again first)`,
     );
-  if (parts.isDry) return summary(source, copier, undefined, 0);
+  if (parts.isDry) return summary(source, mover, undefined, 0);
 
   const closedAt = performance.now();
   const move = await beginMove({
@@ -102,17 +102,17 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
   });
   parts.onClosed?.();
   do {
-    await copier.copy();
+    await mover.copy();
     await closeStreams(source, move, parts);
-    await copier.copy();
+    await mover.copy();
   } while (streamsToClose(source, move).length > 0);
-  await copier.compare();
-  copier.expectWhole(
+  await mover.compare();
+  mover.expectWhole(
     (stream) =>
       hasArrived(target, LOG_STREAM, move) && (source.size(stream) === 0 || hasArrived(target, stream, move)),
   );
   await arrive(target, move, parts.from);
-  return summary(source, copier, move, (performance.now() - closedAt) / 1000);
+  return summary(source, mover, move, (performance.now() - closedAt) / 1000);
 }
 
 function streamsToClose(source: Side, move: string): string[] {
@@ -127,14 +127,14 @@ async function closeStreams(source: Side, move: string, { to, reason }: MovePart
     const outcome = await source.submit(stream, { type: 'close', move, to, reason });
     if (outcome === 'ended') throw givenUp();
     if (outcome === 'other')
-      throw new CopyError(
+      throw new MoveError(
         'refused',
-        `${stream} is still closed by an earlier move (hint: finish that one first, with urn copy or urn copy --abort)`,
+        `${stream} is still closed by an earlier move (hint: finish that move first, with urn copy or urn copy --abort)`,
       );
   });
 }
 
-/** @throws CopyError when the move was given up meanwhile */
+/** @throws MoveError if the move was given up meanwhile */
 async function arrive(target: Side, move: string, from: string): Promise<void> {
   const command = { type: 'arrive', move, from } as const;
   if ((await target.submit(LOG_STREAM, command)) !== 'done') throw givenUp();
@@ -145,18 +145,18 @@ async function arrive(target: Side, move: string, from: string): Promise<void> {
   await inGroups(closed, (stream) => target.submit(stream, command));
 }
 
-/** Only then the target may hold more than the source. */
+/** The target may hold more than the source only once this is true. */
 function hasArrived(target: Side, stream: string, move: string): boolean {
   const movement = target.movement(stream);
   return movement.status === 'open' && movement.ended.includes(move);
 }
 
-function summary(source: Side, copier: Copier, move: string | undefined, closedSeconds: number): Moved {
+function summary(source: Side, mover: Mover, move: string | undefined, closedSeconds: number): Moved {
   const streams = source.streams().map((stream) => {
     const records = source.size(stream);
     return { stream, records, root: source.root(stream, records).toString('base64') };
   });
-  return { move, streams, copied: copier.copied, closedSeconds };
+  return { move, streams, copied: mover.copied, closedSeconds };
 }
 
 export async function inGroups(
@@ -167,9 +167,9 @@ export async function inGroups(
     await Promise.all(streams.slice(from, from + AT_ONCE).map(use));
 }
 
-function givenUp(): CopyError {
-  return new CopyError(
+function givenUp(): MoveError {
+  return new MoveError(
     'refused',
-    'this move was given up meanwhile (hint: urn copy --abort again opens what is still closed in the source)',
+    'this move was given up meanwhile (hint: run urn copy --abort again to open what is still closed in the source)',
   );
 }

@@ -1,24 +1,24 @@
 /**
- * Copies records as they are, at exact revisions, and holds the two sides against each other. The stream `log` is not
- * copied here: a store without it is no log that anyone could open (begin-move.ts).
+ * Copies records unchanged, at exact revisions, and compares the two sides. The stream `log` is not copied here: a store
+ * without it cannot be opened as a log (begin-move.ts).
  */
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { StoredRecord } from '../store/event-store.ts';
 import { DEFAULT_LIMITS } from '../write/writer.ts';
-import { appendAsTheyAre } from './append.ts';
-import { CopyError } from './move-error.ts';
+import { appendUnchanged } from './append.ts';
+import { MoveError } from './move-error.ts';
 import type { Side } from './side.ts';
 
-/** How often the target is read again because somebody else, another copier of the same, was faster. */
+/** How often the target is read again because another mover of the same log was faster. */
 const MOST_CONFLICTS = 100;
 
-export class Copier {
+export class Mover {
   readonly #source: Side;
   readonly #target: Side;
   readonly #onProgress: (records: number) => void;
   /** Set for a dry run. */
   readonly #isDry: boolean;
-  /** Records that this copier has appended, by stream: read they are later. */
+  /** The end of each stream after what this mover appended; the target is read only later. */
   readonly #ends = new Map<string, number>();
   /** Records compared so far, by stream. */
   readonly #compared = new Map<string, number>();
@@ -33,8 +33,8 @@ export class Copier {
   }
 
   /**
-   * Copies what the source has beyond what was read of it. What the target holds already is compared.
-   * @throws CopyError, StoreError
+   * Copies the records of the source that have not been read yet. Those that the target already holds are compared.
+   * @throws MoveError, StoreError
    */
   async copy(): Promise<void> {
     await this.#source.read(async (page) => {
@@ -44,8 +44,8 @@ export class Copier {
   }
 
   /**
-   * Reads back what was copied, and compares all that both sides hold, each record's bytes and each stream's root.
-   * @throws CopyError naming the first difference
+   * Reads back what was copied, and compares all that both sides hold: the bytes of each record, the root of each stream.
+   * @throws MoveError naming the first difference
    */
   async compare(): Promise<void> {
     await this.#target.read();
@@ -54,12 +54,12 @@ export class Copier {
       const to = Math.min(this.#source.size(stream), this.#target.size(stream));
       this.#compareRecords(stream, from, to);
       if (to > from && Buffer.compare(this.#source.root(stream, to), this.#target.root(stream, to)) !== 0)
-        throw differs(stream, to - 1, 'the roots of the two are not the same');
+        throw differs(stream, to - 1, 'the roots of the two stores differ');
       this.#compared.set(stream, to);
     }
   }
 
-  /** @throws CopyError unless the target holds all that the source has, and nothing besides what `more` allows */
+  /** @throws MoveError unless the target holds all that the source has, and more only in the streams that `more` allows */
   expectWhole(more: (stream: string) => boolean): void {
     for (const stream of new Set([...this.#source.streams(), ...this.#target.streams()])) {
       const [here, there] = [this.#source.size(stream), this.#target.size(stream)];
@@ -79,9 +79,12 @@ export class Copier {
     }
     for (let conflicts = 0; byStream.size > 0; conflicts++) {
       if (conflicts === MOST_CONFLICTS)
-        throw new CopyError('refused', 'somebody else writes to the target all the time (hint: who does?)');
+        throw new MoveError(
+          'refused',
+          'somebody else keeps writing to the target (hint: find out who, and stop it)',
+        );
       if (conflicts > 0) await this.#target.read();
-      // Together: a store can make one flush of them.
+      // Together, so that a store can flush them at once.
       const results = await Promise.all(
         [...byStream].map(async ([stream, records]) =>
           (await this.#copyRun(stream, records)) ? stream : '',
@@ -102,7 +105,7 @@ export class Copier {
     if (!this.#isDry)
       for (const batch of batches(fresh)) {
         const expected = (batch[0]?.revision ?? 0) - 1;
-        const { type } = await appendAsTheyAre(this.#target.store, stream, expected, batch);
+        const { type } = await appendUnchanged(this.#target.store, stream, expected, batch);
         if (type === 'conflict') return false;
         this.#ends.set(stream, expected + 1 + batch.length);
       }
@@ -113,11 +116,11 @@ export class Copier {
   #compareRecords(stream: string, from: number, to: number): void {
     for (let revision = from; revision < to; revision++)
       if (Buffer.compare(this.#source.digest(stream, revision), this.#target.digest(stream, revision)) !== 0)
-        throw differs(stream, revision, 'the target holds another record than the source');
+        throw differs(stream, revision, 'the record in the target differs from the one in the source');
   }
 }
 
-/** Within what every store takes in one append. */
+/** Splits the records into batches that every store takes in one append. */
 export function* batches(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {
   let batch: StoredRecord[] = [];
   let bytes = 0;
@@ -137,9 +140,9 @@ export function* batches(records: readonly StoredRecord[]): Iterable<readonly St
   if (batch.length > 0) yield batch;
 }
 
-export function differs(stream: string, revision: number, why: string): CopyError {
-  return new CopyError(
+export function differs(stream: string, revision: number, why: string): MoveError {
+  return new MoveError(
     'differs',
-    `${stream}, revision ${revision}: ${why} (hint: nothing more is copied to such a target; find out who wrote to it or changed it, and begin with a fresh one)`,
+    `${stream}, revision ${revision}: ${why} (hint: nothing more is copied to this target; find out who wrote to it or changed it, and begin with a fresh one)`,
   );
 }

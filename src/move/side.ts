@@ -1,6 +1,6 @@
 /**
- * One of the two stores of a move, folded as far as it was read. Of each record a digest is kept, so that the two sides
- * can be compared without reading them again: 96 bytes with its part of the tree.
+ * One of the two stores of a move, folded as far as it has been read. It keeps a digest of each record, so that the two
+ * sides can be compared without reading them again: 96 bytes a record, with its part of the tree.
  */
 import { hash } from 'node:crypto';
 import type { MoveFact } from '../../events/move.ts';
@@ -17,7 +17,7 @@ import type { EventStore, StoredRecord } from '../store/event-store.ts';
 import { foldedStreamWith } from '../write/folded-stream.ts';
 import { Writer, type WriterTools } from '../write/writer.ts';
 import { type MoveCommand, type MoveOutcome, moveDecider } from './decide.ts';
-import { CopyError } from './move-error.ts';
+import { MoveError } from './move-error.ts';
 
 export interface SideParts {
   readonly name: 'source' | 'target';
@@ -44,13 +44,13 @@ export class Side {
     this.#parts = parts;
     this.#runner = new Runner(parts.store, parts.logId, [logHistory, studyConfig], {
       onFolded: (stream, leaf) => this.#tree(stream).append(leaf),
-      onPage: (page) => this.#take(page),
+      onPage: (page) => this.#takePage(page),
     });
   }
 
   /**
-   * Reads what has come since the last time, page by page.
-   * @throws CopyError when a record is not what it should be; StoreError
+   * Reads what is new since the last time, page by page.
+   * @throws MoveError if a record cannot be understood; StoreError
    */
   async read(onPage: OnPage = async () => undefined): Promise<void> {
     this.#onPage = onPage;
@@ -65,12 +65,12 @@ export class Side {
     return this.#runner.movement(stream);
   }
 
-  /** Records of the stream that were read. */
+  /** Number of records of the stream read so far. */
   size(stream: string): number {
     return this.#digests.get(stream)?.length ?? 0;
   }
 
-  /** Of record, sealed part and leaf. @throws RangeError when it was not read */
+  /** Digest of record, sealed part and leaf. @throws RangeError if the record was not read */
   digest(stream: string, revision: number): Hash {
     const digests = this.#digests.get(stream);
     if (!digests) throw new RangeError(`no stream ${stream}`);
@@ -82,7 +82,7 @@ export class Side {
     return this.#tree(stream).root(size);
   }
 
-  /** A study whose generator has still to begin anew after a recovery of the log. */
+  /** A study that still needs a new generator after a recovery of the log. */
   awaitsRecovery(): string | undefined {
     const { recoveries } = this.#runner.state(logHistory, LOG_STREAM);
     return this.streams().find((stream) => {
@@ -92,7 +92,7 @@ export class Side {
     });
   }
 
-  /** On the one write path, but past what refuses commands to a stream that is closed. @throws DomainError */
+  /** Takes the one write path, without the check that refuses commands to a closed stream. @throws DomainError */
   async submit(stream: string, command: MoveCommand): Promise<MoveOutcome['type']> {
     const { outcome } = await this.#writer(stream).submit(command, this.#parts.actor);
     return outcome.type;
@@ -106,13 +106,13 @@ export class Side {
     return new Writer({ ...this.#parts, stream, decider: moveDecider, folded });
   }
 
-  async #take(page: readonly StoredRecord[]): Promise<void> {
+  async #takePage(page: readonly StoredRecord[]): Promise<void> {
     for (const { stream, revision, record, sealed, leaf } of page) {
       const halted = this.#runner.halted(stream);
       if (halted)
-        throw new CopyError(
+        throw new MoveError(
           'differs',
-          `the ${this.#parts.name} cannot be read: ${halted.message} (hint: urn verify says more of it)`,
+          `the ${this.#parts.name} cannot be read: ${halted.message} (hint: urn verify shows more)`,
           halted,
         );
       const digests = this.#digests.get(stream) ?? new HashList();

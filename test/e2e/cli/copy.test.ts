@@ -119,7 +119,7 @@ describe('a move that has begun', () => {
     const elsewhere = await copy('elsewhere');
     expect(elsewhere.code).toBe(2);
     expect(elsewhere.stderr).toContain(
-      `moved to another store: sqlite:${database('away')} (hint: finish it there`,
+      `moved to another store: sqlite:${database('away')} (hint: finish that move`,
     );
 
     expect((await copy('away')).code).toBe(0);
@@ -206,7 +206,7 @@ it('finds a record of the target that is not the source’s, and copies nothing 
   db.exec(`VACUUM INTO '${database('away')}'`);
   db.close();
   const whole = await copy('away');
-  expect([whole.code, whole.stderr]).toEqual([2, expect.stringContaining('holds this log already')]);
+  expect([whole.code, whole.stderr]).toEqual([2, expect.stringContaining('already holds this log')]);
   // As a copier leaves it that was cut off.
   atTables(place('away'), (tables) => tables.exec("DELETE FROM records WHERE stream = 'log'"));
   const stream = streamOfStudy(place('away'), 'Sleep');

@@ -1,5 +1,5 @@
 /**
- * Services, copiers and somebody who gives the move up, all at once, each of whom may die at any step: nobody ever gets an
+ * Services, movers and somebody who gives the move up, all at once, each of whom may die at any step: nobody ever gets an
  * arm in each store, and nothing that was acknowledged is lost.
  */
 import { strict as assert } from 'node:assert';
@@ -15,7 +15,7 @@ import { Keys } from '../../../src/access/keys.ts';
 import { DomainError } from '../../../src/base/errors.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { abortMove } from '../../../src/move/abort-move.ts';
-import { CopyError } from '../../../src/move/move-error.ts';
+import { MoveError } from '../../../src/move/move-error.ts';
 import { moveLog } from '../../../src/move/move-log.ts';
 import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
@@ -46,7 +46,7 @@ class World {
   readonly targets = [new MemoryStore(), new MemoryStore()] as const;
   readonly acknowledged: Acknowledged[] = [];
   actor: Actor = OPERATOR;
-  /** Copiers and those who give up that still run. */
+  /** Movers and those who give up that still run. */
   movers = 0;
   #series = 0;
   #ids = 0;
@@ -114,13 +114,13 @@ async function refusable<T>(asked: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** What a copier, or somebody who gives up, may end with. */
+/** What a mover, or somebody who gives up, may end with. */
 async function mayFail(run: Promise<unknown>): Promise<boolean> {
   try {
     await run;
     return true;
   } catch (error) {
-    if (error instanceof CopyError || error instanceof Died || error instanceof DomainError) return false;
+    if (error instanceof MoveError || error instanceof Died || error instanceof DomainError) return false;
     throw error;
   }
 }
@@ -160,7 +160,7 @@ async function moving(world: World, work: Promise<void>): Promise<void> {
   world.movers--;
 }
 
-async function copier(world: World, target: EventStore, runs: number): Promise<void> {
+async function mover(world: World, target: EventStore, runs: number): Promise<void> {
   for (let i = 0; i < runs; i++) {
     for (let wait = world.choices.between(0, 30); wait > 0; wait--) await world.turns.take();
     await mayFail(moveLog(partsOf(world, target, world.someSteps())));
@@ -236,9 +236,9 @@ async function history(seed: number): Promise<void> {
     service(world, source),
     service(world, source),
     service(world, target),
-    moving(world, copier(world, target, choices.between(1, 4))),
-    ...(choices.chance(0.4) ? [moving(world, copier(world, target, 2))] : []),
-    ...(choices.chance(0.4) ? [moving(world, copier(world, another, 2)), service(world, another)] : []),
+    moving(world, mover(world, target, choices.between(1, 4))),
+    ...(choices.chance(0.4) ? [moving(world, mover(world, target, 2))] : []),
+    ...(choices.chance(0.4) ? [moving(world, mover(world, another, 2)), service(world, another)] : []),
     ...(choices.chance(0.6) ? [moving(world, aborter(world, choices.chance(0.8) ? target : another))] : []),
   ];
   await turns.until(Promise.all(everybody));

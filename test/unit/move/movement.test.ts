@@ -7,7 +7,7 @@ import { Runner } from '../../../projections/runner.ts';
 import { foldUntil } from '../../../src/history/past.ts';
 import { openIdentity } from '../../../src/ledger/identity.ts';
 import { keyringInMemory } from '../../../src/ledger/keyring.ts';
-import { Copier } from '../../../src/move/mover.ts';
+import { Mover } from '../../../src/move/mover.ts';
 import { Side } from '../../../src/move/side.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { studyState } from '../../../src/study/state.ts';
@@ -118,7 +118,7 @@ it('a store that a log is being copied to is no place to begin one', async () =>
   const target = new MemoryStore();
   const side = (name: 'source' | 'target', store: MemoryStore) =>
     new Side({ name, store, logId: LOG_ID, actor: OPERATOR, tools: fixedTools() });
-  await new Copier(side('source', source), side('target', target), () => undefined, false).copy();
+  await new Mover(side('source', source), side('target', target), () => undefined, false).copy();
   const opening = openIdentity(target, keyringInMemory(), 'trial-log', OPERATOR, fixedTools());
   await expect(opening).rejects.toThrow('a log is being copied here (hint: urn copy has to finish first)');
   for await (const page of target.readAll()) expect(page.map(({ stream }) => stream)).toEqual([STREAM]);

@@ -81,7 +81,7 @@ it('does not go back to a store that it left: a process that slept through it al
   const back = moveLog(stores(dyingAt(away, '"LogMoved"'), home, 'away', 'home'));
   await expect(back).rejects.toMatchObject({
     kind: 'refused',
-    message: expect.stringContaining('the target holds this log already'),
+    message: expect.stringContaining('the target already holds this log'),
   });
   await expect(asleep.post('b')).rejects.toMatchObject({ code: 'moved' });
   await (await openProcess(away)).post('b');
@@ -93,7 +93,7 @@ it('does not go to a copy of its own files, which a service could have open', as
     for (const record of page) await seeded.append(record.stream, record.revision - 1, [record]);
   await (await openProcess(home)).register();
   const before = await size(home);
-  await expect(moveLog(stores(home, seeded, 'home', 'seeded'))).rejects.toThrow('holds this log already');
+  await expect(moveLog(stores(home, seeded, 'home', 'seeded'))).rejects.toThrow('already holds this log');
   expect([await size(home), await size(seeded)]).toEqual([before, 1]);
 });
 
@@ -101,7 +101,7 @@ it('is not given up, or moved on, with source and target exchanged', async () =>
   const [home, away] = [await begun(), new MemoryStore()];
   const process = await openProcess(home);
   await process.register();
-  // The copier dies when `log` alone is closed.
+  // The mover dies when `log` alone is closed.
   const dying = dyingAt(home, '"stream":"study-');
   await expect(moveLog(stores(dying, away, 'home', 'away'))).rejects.toThrow('died');
   // Only the source has this one.
@@ -114,7 +114,7 @@ it('is not given up, or moved on, with source and target exchanged', async () =>
     );
   // Under another name, as the machine may have got one.
   await expect(abortMove(stores(away, home, 'AWAY', 'home'))).rejects.toThrow(
-    'does not have, so it is no copy',
+    'does not have, so it is not a copy',
   );
   expect([await size(home), await size(away)]).toEqual(before);
 
