@@ -51,80 +51,83 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const now = log.studies.find(name);
     if (!now) throw unknownStudy(name);
     suspendAsServed(log, options.studies);
-    const {
-      study,
-      counts,
-      enrolled: count,
-      at,
-      nextAt,
-    } = moment ? await past(log, now, moment) : present(log, now);
+    const shown = moment ? await past(log, now, moment) : present(log, now);
+    const { study, counts } = shown;
     if (!counts) throw unknownStudy(name);
-    const said = { what: 'balance', study: name, toRevision: study.revision } as const;
-    await recordDisclosure(log, said);
-    const { configuration, registeredAt, seedSource, seedWeak, recoveries, paused, studyId } =
-      study.registered;
-    const standing = moment ? openOrPaused(paused) : log.studies.standing(study.stream);
-    const overview = { ...summary(log, study), ...standing, participants: count };
-    const firstCheckpoint = log.ledger.maySign(study.stream)
-      ? log.ledger.checkpoint(study.stream, 1).note
-      : undefined;
-    const asOf = moment && { revision: study.revision, at, nextAt, lastRevision: now.revision };
-    if (options.json) {
-      const more = {
-        studyId,
-        registeredAt,
-        seedSource,
-        seedWeak,
-        recoveries,
-        paused,
-        configuration,
-        balance: counts,
-        firstCheckpoint,
-        verifierKey: log.identity.signingKey.publicKey,
-      };
-      result(JSON.stringify({ ...overview, asOf, ...more }, null, 2));
-      return;
-    }
-    const { D, w, alpha, beta, urnSelection, idPattern } = configuration;
-    const seed =
-      seedSource === 'drawn'
-        ? 'drawn from the operating system'
-        : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
-    const facts = [
-      ['study', name],
-      ...(asOf ? [['as of', `revision ${asOf.revision}, of ${asOf.at}`]] : []),
-      // This shows a clock that ran ahead.
-      ...(nextAt === undefined
-        ? []
-        : [['not shown', `${now.revision - study.revision} later events, the first of ${nextAt}`]]),
-      ['mode', overview.mode],
-      ['state', whyClosed(overview) ?? overview.state],
-      ['participants', enrolled(overview.participants, overview.target)],
-      ['registered', registeredAt],
-      ['study id', studyId],
-      ['revision', String(study.revision)],
-      ['verifier key', log.identity.signingKey.publicKey],
-      ['seed', seed],
-      ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
-      ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
-      ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
-    ];
-    const rows = counts.factors.flatMap(({ factor, levels }) =>
-      levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
-    );
-    const balanceTable = table([['', ...counts.treatments], ['all', ...counts.totals.map(String)], ...rows]);
-    result(
-      [
-        table(facts),
-        `participants by treatment\n${balanceTable}`,
-        ...(firstCheckpoint === undefined
-          ? []
-          : [
-              `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
-            ]),
-      ].join('\n\n'),
-    );
+    await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
+    const standing = moment ? openOrPaused(study.registered.paused) : log.studies.standing(study.stream);
+    const view: View = {
+      ...shown,
+      counts,
+      overview: { ...summary(log, study), ...standing, participants: shown.enrolled },
+      lastRevision: moment && now.revision,
+      verifierKey: log.identity.signingKey.publicKey,
+      firstCheckpoint: log.ledger.maySign(study.stream)
+        ? log.ledger.checkpoint(study.stream, 1).note
+        : undefined,
+    };
+    result(options.json ? JSON.stringify(asJson(view), null, 2) : asText(view));
   });
+}
+
+interface View extends Shown {
+  readonly counts: Balance;
+  readonly overview: ReturnType<typeof summary>;
+  /** Of the study as it is now, when an earlier moment is shown. */
+  readonly lastRevision: number | undefined;
+  readonly verifierKey: string;
+  readonly firstCheckpoint: string | undefined;
+}
+
+function asJson({ study, counts, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint }: View) {
+  const { studyId, registeredAt, seedSource, seedWeak, recoveries, paused, configuration } = study.registered;
+  return {
+    ...overview,
+    asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
+    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, paused, configuration },
+    ...{ balance: counts, firstCheckpoint, verifierKey },
+  };
+}
+
+function asText(view: View): string {
+  const { counts, firstCheckpoint } = view;
+  const rows = counts.factors.flatMap(({ factor, levels }) =>
+    levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
+  );
+  const balanceTable = table([['', ...counts.treatments], ['all', ...counts.totals.map(String)], ...rows]);
+  const parts = [table(facts(view)), `participants by treatment\n${balanceTable}`];
+  if (firstCheckpoint !== undefined)
+    parts.push(
+      `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
+    );
+  return parts.join('\n\n');
+}
+
+function facts({ study, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
+  const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId } = study.registered;
+  const { name, D, w, alpha, beta, urnSelection, idPattern } = configuration;
+  const seed =
+    seedSource === 'drawn'
+      ? 'drawn from the operating system'
+      : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
+  const later = (lastRevision ?? study.revision) - study.revision;
+  return [
+    ['study', name],
+    ...(lastRevision === undefined ? [] : [['as of', `revision ${study.revision}, of ${at}`]]),
+    // A clock that ran ahead shows here.
+    ...(nextAt === undefined ? [] : [['not shown', `${later} later events, the first of ${nextAt}`]]),
+    ['mode', overview.mode],
+    ['state', whyClosed(overview) ?? overview.state],
+    ['participants', enrolled(overview.participants, overview.target)],
+    ['registered', registeredAt],
+    ['study id', studyId],
+    ['revision', String(study.revision)],
+    ['verifier key', verifierKey],
+    ['seed', seed],
+    ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
+    ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+    ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+  ];
 }
 
 /** @throws UsageError */
