@@ -1,0 +1,131 @@
+/** The files of a bundle, made from the records as they are written. */
+import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { lastRecovery, logHistory } from '../../projections/log.ts';
+import { isMoveEvent } from '../../projections/movement.ts';
+import type { Rollback } from '../ledger/last-checkpoints.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import type { StoredRecord } from '../store/event-store.ts';
+import type { ArchiveFile, WrittenFile } from './archive.ts';
+import type { BundleRequest } from './bundle.ts';
+import { readme } from './readme.ts';
+import { otherLine, studyLine, withheldLine } from './record-lines.ts';
+import { reportHtml } from './report-html.ts';
+import { type StreamSummary, StudySummary } from './study-summary.ts';
+import { readVerifier } from './verifier.ts';
+
+export const REPORT = 'report.html';
+
+interface Line {
+  readonly text: Buffer;
+  readonly isWithheld?: boolean;
+}
+
+export class Composition {
+  readonly verifier = readVerifier();
+  /** What the manifest lists: each file that was written before it. */
+  readonly written: WrittenFile[] = [];
+  /** These are complete once the files of the records are written. */
+  readonly summary = new StudySummary();
+  readonly streams: StreamSummary[] = [];
+  readonly rolledBack: Rollback[] = [];
+  readonly #request: BundleRequest;
+  readonly #ledger: Ledger;
+  /** Keys that events of the study name. */
+  readonly #keyIds = new Set<string>();
+  #history = logHistory.initial();
+  #records = 0;
+
+  constructor(request: BundleRequest) {
+    this.#request = request;
+    this.#ledger = new Ledger(request.identity, () => lastRecovery(this.#history));
+  }
+
+  /** In their order: what a file says can depend on those before it. */
+  files(): ArchiveFile[] {
+    const { summary, streams, verifier } = this;
+    const { identity, stream, content, version, checkpoints } = this.#request;
+    const report = { summary, content, identity, streams, version, verifierSha256: verifier.sha256 };
+    return [
+      // The study first: then every key that it names is in what is read of `access` afterwards.
+      { path: `records/${stream}.txt`, parts: () => this.#lines(stream, this.#studyLine) },
+      { path: 'records/access.txt', parts: () => this.#lines('access', this.#accessLine) },
+      { path: 'records/log.txt', parts: () => this.#lines('log', this.#logLine) },
+      { path: 'checkpoints.txt', parts: () => [[...this.#sign(), ...checkpoints].join('\n')] },
+      { path: 'public-key.txt', parts: () => [`${identity.signingKey.publicKey}\n`] },
+      { path: 'configuration.json', parts: () => [json(summary.configuration)] },
+      { path: REPORT, parts: () => reportHtml(report) },
+      { path: 'README.txt', parts: () => [readme(content, verifier.sha256)] },
+      { path: 'verify_bundle.py', parts: () => [verifier.source] },
+      { path: 'manifest.json', parts: () => [json(this.#manifest())] },
+    ];
+  }
+
+  async *#lines(
+    stream: string,
+    lineOf: (stored: StoredRecord, event: LogEvent) => Line,
+  ): AsyncGenerator<Buffer> {
+    const { store, onProgress } = this.#request;
+    let withheld = 0;
+    for await (const page of store.readStream(stream, 0)) {
+      const texts: Buffer[] = [];
+      for (const stored of page) {
+        const { text, isWithheld = false } = lineOf(stored, decodeRecord(stored));
+        this.#ledger.append(stream, stored.leaf);
+        texts.push(text);
+        if (isWithheld) withheld++;
+      }
+      this.#records += page.length;
+      onProgress?.(this.#records);
+      yield Buffer.concat(texts);
+    }
+    const tree = this.#ledger.tree(stream);
+    const root = Buffer.from(tree.root()).toString('base64');
+    this.streams.push({ stream, records: tree.size, withheld, root });
+  }
+
+  readonly #studyLine = (stored: StoredRecord, event: LogEvent): Line => {
+    this.summary.take(event);
+    if ('keyId' in event.actor) this.#keyIds.add(event.actor.keyId);
+    return { text: studyLine(stored, this.#request.content) };
+  };
+
+  readonly #accessLine = (stored: StoredRecord, event: LogEvent): Line =>
+    concernsKey(event, this.#keyIds) || isMoveEvent(event)
+      ? { text: otherLine(stored) }
+      : { text: withheldLine(stored), isWithheld: true };
+
+  readonly #logLine = (stored: StoredRecord, event: LogEvent): Line => {
+    this.#history = logHistory.apply(this.#history, event);
+    return { text: otherLine(stored) };
+  };
+
+  /** What the store has acknowledged is signed, unless that contradicts what was signed before. @returns the notes */
+  #sign(): string[] {
+    const ledger = this.#ledger;
+    const { recoveries } = this.#history;
+    const isRead = (name: string) => ledger.streams().includes(name);
+    this.rolledBack.push(...(this.#request.lastCheckpoints?.rollbacks(ledger, recoveries, isRead) ?? []));
+    return this.rolledBack.length > 0 ? [] : ledger.streams().map((name) => ledger.checkpoint(name).note);
+  }
+
+  #manifest() {
+    const { identity, stream, content, version } = this.#request;
+    return {
+      format: 'urn-bundle@1',
+      software: `urn ${version}`,
+      content,
+      log: { id: identity.logId, name: identity.logName },
+      study: { id: this.summary.studyId, name: this.summary.configuration?.name, stream },
+      streams: this.streams,
+      files: this.written,
+    };
+  }
+}
+
+function concernsKey(event: LogEvent, keyIds: ReadonlySet<string>): boolean {
+  return (event.type === 'ApiKeyIssued' || event.type === 'ApiKeyRevoked') && keyIds.has(event.data.keyId);
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
