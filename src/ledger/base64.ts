@@ -1,8 +1,8 @@
 /**
- * Base64 with padding (RFC 4648 §4), canonical (§3.5): one text for each sequence of bytes. Node's own decoder takes
- * much more, so a signature could be written in several ways and a changed character go unnoticed.
+ * Canonical base64 with padding (RFC 4648 §4 and §3.5): exactly one text for each sequence of bytes. Node's decoder
+ * accepts much more, so a signature could be written in several ways and a changed character could go unnoticed.
  *
- * @returns undefined when the text is not what encoding its bytes gives
+ * @returns undefined when encoding the bytes again does not give the same text
  */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');

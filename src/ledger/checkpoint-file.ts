@@ -1,14 +1,14 @@
 /**
- * Files of checkpoints, as they are kept: signed notes as they are written, one after another with an empty line
- * between two, or a line of base64 for each whole note, as the response header `Urn-Receipt` carries it; both may
- * stand in one file. Parsing is strict: a checkpoint that is silently left out proves nothing and looks as if it did.
+ * Files of kept checkpoints. A file holds signed notes separated by empty lines, or one line of base64 for each whole
+ * note, as in the response header `Urn-Receipt`, or a mix of both. Parsing is strict: a checkpoint that is silently left
+ * out proves nothing but looks as if it did.
  */
 import { isUtf8 } from 'node:buffer';
 import { decodeBase64 } from './base64.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { type Malformed, parseNote } from './signed-note.ts';
 
-/** A checkpoint as it was kept. Nothing of it is true before its signature is checked. */
+/** A checkpoint as it was kept. It proves nothing before its signature is checked. */
 export interface KeptCheckpoint {
   /** `<file>:<line>` of its first line, lines counted from 1. */
   readonly where: string;
@@ -17,7 +17,7 @@ export interface KeptCheckpoint {
   readonly claims: Checkpoint;
 }
 
-/** A file that is not what this module's comment says. The message names file and line. */
+/** The file does not have the format described above. The message names file and line. */
 export class CheckpointFileError extends Error {
   override readonly name = 'CheckpointFileError';
 }
@@ -51,7 +51,7 @@ export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckp
     }
     const end = endOfNote(lines, at);
     if (end === undefined)
-      throw new CheckpointFileError(`${where}: this is the beginning of no whole signed note ${HINT}`);
+      throw new CheckpointFileError(`${where}: no complete signed note begins here ${HINT}`);
     kept.push(checkpointAt(`${lines.slice(at, end).join('\n')}\n`, where));
     at = end;
   }
@@ -59,7 +59,7 @@ export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckp
   return kept;
 }
 
-/** The note that a line holds in base64; undefined when it is another kind of line, such as a note's first one. */
+/** The note that a line holds in base64; undefined for any other line, such as the first line of a note. */
 function noteInBase64(line: string): string | undefined {
   const bytes = decodeBase64(line);
   if (bytes === undefined || !isUtf8(bytes)) return undefined;
@@ -67,12 +67,12 @@ function noteInBase64(line: string): string | undefined {
   return text.includes(`\n\n${SIGNATURE}`) ? text : undefined;
 }
 
-/** Index of the line behind the last signature of the note that begins at a line. */
+/** Index of the line after the last signature of the note that begins at `begin`. */
 function endOfNote(lines: readonly string[], begin: number): number | undefined {
   const empty = lines.indexOf('', begin);
   let end = empty + 1;
   while (empty > begin && lines[end]?.startsWith(SIGNATURE)) end++;
-  // Behind the last signature there is an empty line, if only the one that the file's last line break makes.
+  // The last signature is followed by an empty line. At the end of the file, the final line break makes one.
   return end > empty + 1 && empty > begin && lines[end] === '' ? end : undefined;
 }
 
@@ -82,7 +82,7 @@ function checkpointAt(note: string, where: string): KeptCheckpoint {
   return kept;
 }
 
-/** @param where what reports call it */
+/** @param where how reports refer to the note */
 export function keptCheckpoint(note: string, where: string): KeptCheckpoint | Malformed {
   const parsed = parseNote(note);
   const claims = parsed.type === 'note' ? parseCheckpoint(parsed.text) : parsed;

@@ -1,13 +1,13 @@
 /**
- * Checkpoints (C2SP tlog-checkpoint): what a log signs to say that a tree has this size and this root. The text of the
- * signed note is
+ * Checkpoints (C2SP tlog-checkpoint), by which a log signs the size and the root of a tree. The text of the signed note
+ * is
  *
  *   <origin>
  *   <size, decimal>
  *   <base64 of the 32-byte root>
  *   <extension lines, which this project does not use>
  *
- * Each stream is a tree, and its origin `<log name>/<stream>`; after the log's n-th recovery `<log name>/<stream>/<n>`.
+ * Each stream is a tree with the origin `<log name>/<stream>`, or `<log name>/<stream>/<n>` after the log's n-th recovery.
  */
 import { decodeBase64 } from './base64.ts';
 import { type Hash, isHash } from './merkle-hash.ts';
@@ -18,7 +18,7 @@ import type { VerifierKey } from './verifier-key.ts';
 export interface Checkpoint {
   readonly type: 'checkpoint';
   readonly origin: string;
-  /** How many leaves. */
+  /** Number of leaves. */
   readonly size: number;
   readonly root: Hash;
   /** Other logs' lines after the root, kept as they are. */
@@ -30,8 +30,8 @@ export type CheckpointCheck =
   | Exclude<NoteCheck, { type: 'signed' }>;
 
 /**
- * @param recovery number of the log's last recovery; 0: there was none
- * @throws RangeError when that is no count
+ * @param recovery number of the log's last recovery; 0 if there was none
+ * @throws RangeError when `recovery` is not a count
  */
 export function checkpointOrigin(logName: string, stream: string, recovery = 0): string {
   if (!Number.isSafeInteger(recovery) || recovery < 0)
@@ -40,7 +40,7 @@ export function checkpointOrigin(logName: string, stream: string, recovery = 0):
 }
 
 /**
- * The stream and the recovery that an origin names; undefined when it is none of this log's.
+ * The stream and the recovery that an origin names; undefined when it is not an origin of this log.
  */
 export function parseOrigin(
   logName: string,
@@ -53,16 +53,16 @@ export function parseOrigin(
 }
 
 /**
- * The signed note that says: the tree of `origin` has `size` leaves and this root. To be made of what the store has
- * acknowledged, never of anything that could still go another way.
+ * A signed note saying that the tree of `origin` has `size` leaves and this root. Sign only what the store has
+ * acknowledged, never anything whose outcome is still open.
  *
- * @throws RangeError when the parts cannot stand in a checkpoint
+ * @throws RangeError when the parts do not make a valid checkpoint
  */
 export function signCheckpoint(origin: string, size: number, root: Hash, key: SigningKey): string {
   return signNote(formatCheckpoint(origin, size, root), key);
 }
 
-/** @throws RangeError when the parts cannot stand in a checkpoint */
+/** @throws RangeError when the parts do not make a valid checkpoint */
 export function formatCheckpoint(origin: string, size: number, root: Hash): string {
   if (origin === '' || origin.includes('\n')) throw new RangeError('an origin is one line');
   if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`no tree has ${size} leaves`);
@@ -88,10 +88,10 @@ export function parseCheckpoint(text: string): Checkpoint | Malformed {
 /**
  * Checks who signed a checkpoint, and reads it.
  *
- * One key signs all streams of a log. So the caller compares the origin with that of the stream in question: the one of
- * another stream is signed just as well.
+ * One key signs all streams of a log, so the caller must compare the origin with that of the stream in question: a
+ * checkpoint of another stream has a valid signature too.
  *
- * @param trusted from outside: a key that came along with the checkpoint vouches for nothing
+ * @param trusted keys from outside; a key that comes with the checkpoint proves nothing
  */
 export function openCheckpoint(note: string | Uint8Array, trusted: readonly VerifierKey[]): CheckpointCheck {
   const checked = checkNote(note, trusted);

@@ -1,6 +1,6 @@
 /**
- * Collects the newest checkpoint of every stream that grew, at most once a second. Two places want them: the file of a
- * witness, which keeps them all for somebody else, and the log's own note of what it signed last.
+ * Collects the newest checkpoint of every stream that has grown, at most once a second. They go to two places: a witness's
+ * file, which keeps all of them for somebody else, and the file in which the log saves what it signed last.
  */
 import { appendFile } from 'node:fs/promises';
 import type { Ledger, SignedCheckpoint } from './ledger.ts';
@@ -13,12 +13,12 @@ export class Collector {
   readonly #ledger: Ledger;
   readonly #write: Write;
   readonly #onError: (error: Error) => void;
-  /** Size of each stream's checkpoint that was written last. */
+  /** Size of the last written checkpoint, by stream. */
   readonly #written = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
   #collecting = Promise.resolve();
 
-  /** @param onError is told each time that writing fails; what is missing is written a second later */
+  /** @param onError called each time writing fails; the same checkpoints are tried again a second later */
   constructor(ledger: Ledger, write: Write, onError: (error: Error) => void) {
     this.#ledger = ledger;
     this.#write = write;
@@ -27,7 +27,7 @@ export class Collector {
     this.#collect();
   }
 
-  /** Writes what is new. Resolves when that is done. */
+  /** Stops the timer and writes what is new. Resolves when that is done. */
   stop(): Promise<void> {
     clearInterval(this.#timer);
     return this.#collect();
@@ -38,7 +38,7 @@ export class Collector {
       const grown = this.#ledger
         .streams()
         .filter((stream) => this.#ledger.tree(stream).size > (this.#written.get(stream) ?? 0))
-        // Why not was reported when it came to be so.
+        // The reason for a refusal was reported when it arose.
         .filter((stream) => this.#ledger.maySign(stream));
       if (grown.length === 0) return;
       try {
@@ -53,7 +53,7 @@ export class Collector {
   }
 }
 
-/** Notes one after another, an empty line between them, as `urn verify --checkpoint FILE` reads them. */
+/** Appends notes separated by empty lines, as `urn verify --checkpoint FILE` reads them. */
 export function appendTo(file: string): Write {
   return (checkpoints) =>
     appendFile(file, checkpoints.map(({ note }) => `${note}\n`).join(''), { mode: 0o600 });

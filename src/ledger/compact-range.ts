@@ -1,12 +1,12 @@
 /**
- * The root of a growing Merkle tree (RFC 6962 §2.1) in O(log n) memory: of all subtrees only those are kept that no
- * larger complete one contains. For whoever reads a stream from its beginning and compares roots on the way: the root
- * at a chosen size is root() when that many leaves have been appended.
+ * The root of a growing Merkle tree (RFC 6962 §2.1) in O(log n) memory: it keeps only the complete subtrees that no larger
+ * complete subtree contains. Use it to read a stream from the beginning and compare roots on the way: the root at a
+ * given size is root() once that many leaves have been appended.
  */
 import { type Hash, isHash, nodeHash, rootOverPeaks } from './merkle-hash.ts';
 
 export class CompactRange {
-  /** The roots of complete subtrees, from the left and the largest first: one for each binary 1 of the size. */
+  /** The roots of complete subtrees, from the left, which is largest first: one for each 1 in the binary size. */
   readonly #peaks: Hash[] = [];
   #size = 0;
 
@@ -22,7 +22,7 @@ export class CompactRange {
   append(leaf: Hash): void {
     if (!isHash(leaf)) throw new RangeError(`a leaf hash has 32 bytes, not ${leaf.length}`);
     let node: Hash = Buffer.from(leaf);
-    // Adding 1 to a binary number: each 1 at its end is carried.
+    // As in adding 1 to a binary number, where each trailing 1 carries.
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
       const left = this.#peaks.pop();
       if (left !== undefined) node = nodeHash(left, node);

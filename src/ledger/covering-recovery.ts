@@ -1,8 +1,8 @@
-/** Which of the log's recoveries declared lost what a checkpoint is about. */
+/** Which of the log's recoveries declared the records of a checkpoint lost. */
 import type { RecoveredStream } from '../../events/log.ts';
 import type { Recovery } from '../../projections/log.ts';
 
-/** A checkpoint, by the stream and the recovery that its origin names. */
+/** A checkpoint, with the stream and the recovery that its origin names. */
 export interface SignedState {
   readonly stream: string;
   readonly recovery: number;
@@ -14,13 +14,13 @@ export interface CoveringRecovery {
   readonly recovery: Recovery;
   /** What the recovery says of the stream. */
   readonly of: RecoveredStream;
-  /** Whether the recovery knew that so much had been signed; if not, it declares less than was lost. */
+  /** Whether the recovery knew that this much had been signed. If not, it declares less than was lost. */
   readonly isDeclared: boolean;
 }
 
 /**
- * The first recovery after which the signed state cannot be found any more; undefined when no recovery touched it, so
- * that the records must be there as they were signed.
+ * The first recovery after which the signed state can no longer be found. Undefined when no recovery affects it: then the
+ * records must still be there as they were signed.
  */
 export function recoveryCovering(
   recoveries: readonly Recovery[],

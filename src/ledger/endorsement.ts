@@ -1,11 +1,11 @@
 /**
- * How a log's key names the one that signs after it: a signed note (C2SP signed-note) with the text
+ * How a log's key names its successor: a signed note (C2SP signed-note) with the text
  *
  *   <log name>/signing-key
  *   <log id>
- *   <verifier key of the new one>
+ *   <new verifier key>
  *
- * Its second line is no tree size, so that it can never be taken for a checkpoint.
+ * The second line is not a tree size, so this can never be mistaken for a checkpoint.
  */
 import { checkNote, signNote } from './signed-note.ts';
 import type { SigningKey } from './signing-key.ts';
@@ -14,7 +14,7 @@ import { parseVerifierKey, type VerifierKey } from './verifier-key.ts';
 export interface Successor {
   readonly logName: string;
   readonly logId: string;
-  /** Its verifier key. */
+  /** The successor's verifier key. */
   readonly publicKey: string;
 }
 
@@ -32,7 +32,7 @@ function text({ logName, logId, publicKey }: Successor): string {
   return `${logName}/signing-key\n${logId}\n${publicKey}\n`;
 }
 
-/** The verifier key in a text of the log; undefined when it is none, or bears another name than the log. */
+/** Parses a verifier key from the log; undefined when it is not one, or its name is not the log's. */
 export function keyOfLog(publicKey: string, logName: string): VerifierKey | undefined {
   try {
     const key = parseVerifierKey(publicKey, 'publicKey');

@@ -1,6 +1,6 @@
 /**
- * A growing list of hashes at 32 bytes each; an object for each would take several times that. The bytes stand in
- * chunks, so that a long list grows without being copied, and a chunk starts small, so that a short list stays small.
+ * A growing list of hashes that takes 32 bytes for each; one object per hash would take several times that. The bytes are
+ * in chunks, so a long list grows without being copied. A chunk starts small, so a short list stays small.
  */
 import { HASH_BYTES, type Hash } from './merkle-hash.ts';
 
@@ -24,8 +24,8 @@ export class HashList {
   }
 
   /**
-   * A view of the hash at `index`: to be read, not to be kept or given away.
-   * @throws RangeError when there is none
+   * A view of the hash at `index`. Read it at once; do not keep it or pass it on.
+   * @throws RangeError when there is no hash at `index`
    */
   at(index: number): Hash {
     const chunk = this.#chunks[Math.floor(index / CHUNK_HASHES)];

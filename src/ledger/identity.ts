@@ -1,4 +1,4 @@
-/** Whose log this is: its id, name and keys, as its stream `log` says. The first process to open an empty store begins it. */
+/** The log's id, name and keys, from its stream `log`. The first process to open an empty store begins the log. */
 import { LogCreated } from '../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord } from '../../events/record.ts';
 import { type LogHistory, logHistory } from '../../projections/log.ts';
@@ -26,17 +26,17 @@ export class LogIdentity {
     this.#publicKeys = parts.publicKeys;
   }
 
-  /** The one that signs now. */
+  /** The current key. */
   get signingKey(): SigningKey {
     return this.#signingKey;
   }
 
-  /** Verifier keys of all that have signed, the present one last. */
+  /** The verifier keys of all keys that have signed, the current one last. */
   get publicKeys(): readonly string[] {
     return this.#publicKeys;
   }
 
-  /** @param publicKeys of all that have signed; of two rotations in a row the first key is gone before it is heard of */
+  /** @param publicKeys of all keys that have signed, since one may already be gone before this process hears of it */
   rotateTo(signingKey: SigningKey, publicKeys: readonly string[]): void {
     this.#signingKey = signingKey;
     this.#publicKeys = publicKeys;
@@ -44,18 +44,18 @@ export class LogIdentity {
 }
 
 export interface Beginning {
-  /** Throws when a log is known to have been here, so that none must be begun. */
+  /** Throws when there is known to have been a log here, so that a new one must not be begun. */
   expectNone?(): void;
-  /** Why none may be begun by this command, if that is so. */
+  /** Why this command may not begin a log; undefined if it may. */
   readonly refused?: DomainError | undefined;
-  /** This process has begun the log. */
+  /** Called when this process has begun the log. */
   onBegun?(logName: string): void;
 }
 
 /**
- * Reads who the log is, and begins it when the store is empty.
+ * Reads the log's identity, and begins the log when the store is empty.
  *
- * @param wantedName name for a new log; undefined: "urn", and whatever name an existing log has
+ * @param wantedName the expected name; undefined: "urn" for a new log, any name for an existing one
  * @throws DomainError `identity` when log, name and key do not belong together; RecordError; StoreError
  */
 export async function openIdentity(
@@ -78,7 +78,7 @@ export async function openIdentity(
   return new LogIdentity({ logId, logName, publicKeys, signingKey: presentKey(keys, publicKeys) });
 }
 
-/** @throws DomainError `identity` when the key that signs now is not there */
+/** Loads the current key. @throws DomainError `identity` when it is missing */
 export function presentKey(keys: Keyring, publicKeys: readonly string[]): SigningKey {
   const publicKey = publicKeys.at(-1) ?? '';
   const signingKey = keys.load(publicKey);
@@ -108,13 +108,13 @@ async function readIdentity(store: EventStore): Promise<Begun | undefined> {
   return created && { logId: created.logId, logName: created.logName, publicKeys: history.publicKeys };
 }
 
-/** The first record of every store is the log's LogCreated, but while a log is copied there: `log` comes last then. */
+/** LogCreated is the first record of every store, except while a log is being moved there: then `log` comes last. */
 async function expectEmpty(store: EventStore): Promise<void> {
   for await (const [first] of store.readAll()) {
     if (first && first.stream !== 'log')
       throw new DomainError(
         'identity',
-        'this store holds records, but no log yet: a log is being copied here (hint: urn copy has to finish first)',
+        'this store holds records, but no log yet: a log is being moved here (hint: urn copy has to finish first)',
       );
     return;
   }
@@ -136,11 +136,11 @@ async function begin(
       `"${logName}" cannot name a log: a name has 1 to 64 characters, no white space, no control characters and no "+"`,
     );
   const key = keys.loadOrMake(logName);
-  // A start that broke off, or another process just now, can have made the key under another name.
+  // An interrupted start, or another process just now, may have made the key under another name.
   if (key.name !== logName)
     throw new DomainError(
       'identity',
-      `the signing key is there already, and is that of a log named "${key.name}" (hint: use --log-name ${key.name})`,
+      `there is a signing key already, for a log named "${key.name}" (hint: use --log-name ${key.name})`,
     );
   const logId = newId();
   const data = { logId, logName, publicKey: key.publicKey };

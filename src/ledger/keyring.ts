@@ -1,4 +1,4 @@
-/** Where a log's signing key is kept: the one that signs, and while it is rotated the next one beside it. */
+/** Where a log's signing key is kept. During a rotation, the next key is kept beside the current one. */
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createOnce, flush } from '../base/create-once.ts';
@@ -7,18 +7,18 @@ import { loadSigningKey, makeSigningKey, type SigningKey } from './signing-key.t
 
 export interface Keyring {
   /**
-   * The key that signs. Of two, as an unfinished rotation leaves them, it is the one that the log names: then the
-   * rotation is finished, and the key before is gone.
-   * @throws DomainError `identity` when there is none
+   * The current key. An unfinished rotation leaves two keys. If the log already names the next one, this finishes the
+   * rotation and drops the old key.
+   * @throws DomainError `identity` when there is no key
    */
   load(publicKey: string): SigningKey;
-  /** The key for a new log of that name, made unless it exists. */
+  /** The key for a new log of that name. It is made if it does not exist. */
   loadOrMake(logName: string): SigningKey;
-  /** The next key: the one that an earlier attempt left, or a new one. */
+  /** The next key: the one left by an earlier attempt, or a new one. */
   loadOrMakeNext(logName: string): SigningKey;
 }
 
-/** In a file that nobody but its owner, and perhaps its group, may use; the next one in `<file>.next`. */
+/** Keeps the key in a file that only its owner, and perhaps its group, may use. The next key is in `<file>.next`. */
 export function keyringInFile(file: string): Keyring {
   const nextFile = `${file}.next`;
   const read = (path: string) => {
@@ -50,7 +50,7 @@ export function keyringInFile(file: string): Keyring {
   };
 }
 
-/** For a log that is gone when its process ends. */
+/** For a log that lives only as long as its process. */
 export function keyringInMemory(): Keyring {
   let key: SigningKey | undefined;
   let next: SigningKey | undefined;

@@ -1,9 +1,9 @@
 /**
- * What this log signed last, kept beside its key and outside its store. A store that was restored from an old backup is
- * known by it: it would draw the lost allocations again, with arms that sites already know.
+ * What this log signed last, kept beside its key and outside its store. It reveals a store that was restored from an old
+ * backup, which would draw the lost allocations again, with arms that sites already know.
  *
- * A file of signed notes, one for each stream, the newest; of several processes' the larger one. It is at most about a
- * second behind what was signed: a store that is older by less than that passes.
+ * The file holds the newest signed note of each stream. When several processes sign, the one with the larger size is
+ * kept. The file is at most about a second behind, so a rollback by less than that goes unnoticed.
  */
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, readFileSync } from 'node:fs';
@@ -25,11 +25,11 @@ export const LAST_CHECKPOINTS = 'last-checkpoints';
 /** A stream that does not extend what was signed of it. */
 export interface Rollback {
   readonly signed: SignedState;
-  /** Records that are there, where they were counted. Not fewer than were signed: then they are others. */
+  /** How many records there are, if they were counted. If there are no fewer than were signed, they are other records. */
   readonly present: number | undefined;
 }
 
-/** The beginning of a sentence, without what to do. */
+/** The message, without a hint or a full stop. */
 export function describeRollback({ signed: { stream, size }, present }: Rollback): string {
   const now =
     present === undefined ? 'ends earlier' : present < size ? `ends after ${present}` : 'holds others';
@@ -41,7 +41,7 @@ type Kept = SignedState & { readonly note: string };
 export class LastCheckpoints {
   readonly #file: string;
   readonly #identity: LogIdentity;
-  /** As the file was before the log was read: other processes go on signing. */
+  /** The file's contents before the log was read, since other processes go on signing. */
   readonly #before: readonly Kept[];
 
   /** @throws DomainError `identity` when the file cannot be understood */
@@ -51,13 +51,13 @@ export class LastCheckpoints {
     this.#before = this.#read();
   }
 
-  /** What was signed last of each stream, as the file said before the log was read. */
+  /** What was signed last of each stream, according to the file before the log was read. */
   get signedBefore(): readonly SignedState[] {
     return this.#before;
   }
 
   /**
-   * The streams that do not extend what was signed of them, and whose loss no recovery has declared.
+   * The streams that do not extend what was signed of them and whose loss no recovery has declared.
    * @param isFolded whether all records of a stream have been read
    */
   rollbacks(
@@ -75,7 +75,7 @@ export class LastCheckpoints {
   }
 
   /**
-   * The same for streams that were not read, as far as one look at each can tell: those that end too early.
+   * The same for streams that were not read. One look at each only shows which ones end too early.
    * @throws StoreError
    */
   async shortened(
@@ -92,7 +92,7 @@ export class LastCheckpoints {
   }
 
   /**
-   * Makes the folder where there is none: without it, a rollback would go unnoticed.
+   * Makes the folder if it does not exist. Without it, a rollback would go unnoticed.
    * @throws DomainError `identity` when nothing can be written there
    */
   async expectWritable(): Promise<void> {
@@ -109,7 +109,7 @@ export class LastCheckpoints {
     }
   }
 
-  /** Replaces the notes of these streams, unless another process has kept later ones. */
+  /** Replaces the notes of these streams, unless another process has saved later ones. */
   async keep(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
     type Note = Pick<Kept, 'recovery' | 'size' | 'note'>;
     const newest = new Map(this.#read().map((kept) => [kept.stream, kept as Note]));
@@ -118,7 +118,7 @@ export class LastCheckpoints {
       if (!before || isLater(one, before)) newest.set(one.stream, one);
     }
     const text = [...newest.values()].map(({ note }) => `${note}\n`).join('');
-    // A crash leaves the old file or the new one; several processes write drafts of their own.
+    // A crash leaves the old file or the new one. Each process writes its own draft.
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
     const draft = `${this.#file}.new-${randomBytes(6).toString('hex')}`;
     try {
@@ -145,7 +145,7 @@ export class LastCheckpoints {
         if (opened.type !== 'signed') throw new Error(`${where} is not signed by a key of this log`);
         const { origin, size, root } = opened.checkpoint;
         const place = parseOrigin(this.#identity.logName, origin);
-        if (!place) throw new Error(`${where} is of no stream of this log`);
+        if (!place) throw new Error(`${where} is not of a stream of this log`);
         return { ...place, size, root, note };
       });
     } catch (error) {
@@ -158,7 +158,7 @@ export class LastCheckpoints {
   }
 }
 
-/** Of a stream that is broken by itself nothing is said: the log is not what it was, and that stream alone. */
+/** A broken stream passes here: it is reported elsewhere, and says nothing about the rest of the log. */
 async function holds(store: EventStore, stream: string, revision: number): Promise<boolean> {
   try {
     for await (const page of store.readStream(stream, revision)) return page.length > 0;
@@ -171,7 +171,7 @@ async function holds(store: EventStore, stream: string, revision: number): Promi
 
 type Signed = Pick<SignedState, 'recovery' | 'size'>;
 
-/** After a recovery a stream is shorter, and what is signed of it counts nevertheless. */
+/** After a recovery a stream may be shorter, and its new checkpoints still count as later. */
 export function isLater(one: Signed, other: Signed): boolean {
   return one.recovery === other.recovery ? one.size > other.size : one.recovery > other.recovery;
 }

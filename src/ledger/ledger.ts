@@ -1,6 +1,6 @@
 /**
- * The ledger of a log: a Merkle tree for each stream over the leaves that were folded, and the checkpoints that the log's
- * key signs of them. Only what the store has acknowledged is folded, and so nothing else is ever signed.
+ * The ledger of a log: a Merkle tree over the folded leaves of each stream, and the checkpoints of these trees that the
+ * log's key signs. Only records that the store has acknowledged are folded, so nothing else is ever signed.
  */
 import type { DomainError } from '../base/errors.ts';
 import { checkpointOrigin, signCheckpoint } from './checkpoint.ts';
@@ -8,21 +8,21 @@ import type { LogIdentity } from './identity.ts';
 import type { Hash } from './merkle-hash.ts';
 import { MerkleTree } from './merkle-tree.ts';
 
-/** Hashes that are worked out in one turn of the event loop, about 1 ms. */
+/** Hashes computed in one turn of the event loop, which takes about 1 ms. */
 const HASHES_A_TURN = 1000;
 
 export interface SignedCheckpoint {
   readonly origin: string;
   readonly stream: string;
-  /** Number of the log's last recovery when it was signed; 0: there was none. */
+  /** Number of the log's last recovery at the time of signing; 0 if there was none. */
   readonly recovery: number;
-  /** Verifier key of the one that signed. */
+  /** Verifier key of the signing key. */
   readonly publicKey: string;
-  /** Leaves: the revision of the last record, and one. */
+  /** Number of leaves, which is the revision of the last record plus one. */
   readonly size: number;
   /** The signed note. */
   readonly note: string;
-  /** The same in base64, as it stands in a header. */
+  /** The note in base64, as in the response header. */
   readonly base64: string;
 }
 
@@ -31,12 +31,12 @@ export class Ledger {
   readonly #recovery: () => number;
   readonly #refusal: (stream: string) => DomainError | undefined;
   readonly #trees = new Map<string, MerkleTree>();
-  /** The last checkpoint of each stream: one batch of allocations asks for it many times. */
+  /** The last checkpoint of each stream. One batch of allocations asks for it many times. */
   readonly #signed = new Map<string, SignedCheckpoint>();
 
   /**
-   * @param recovery number of the log's last recovery: what is signed from then on has another origin
-   * @param refusal why nothing may be signed of a stream, if that is so
+   * @param recovery returns the number of the log's last recovery, which is part of the origin
+   * @param refusal returns why nothing of a stream may be signed; undefined if it may
    */
   constructor(
     identity: Pick<LogIdentity, 'logName' | 'signingKey'>,
@@ -48,14 +48,14 @@ export class Ledger {
     this.#refusal = refusal;
   }
 
-  /** Takes the leaf of a stream's next record. */
+  /** Adds the leaf of a stream's next record. */
   append(stream: string, leaf: Hash): void {
     const tree = this.#trees.get(stream) ?? new MerkleTree();
     this.#trees.set(stream, tree);
     tree.append(leaf);
   }
 
-  /** The tree of a stream: empty for a stream that does not exist. */
+  /** The tree of a stream. It is empty for a stream that does not exist. */
   tree(stream: string): MerkleTree {
     return this.#trees.get(stream) ?? new MerkleTree();
   }
@@ -71,8 +71,8 @@ export class Ledger {
 
   /**
    * The signed checkpoint of a stream.
-   * @param size of an earlier state; without it the present one
-   * @throws RangeError when the stream has not so many records; DomainError as the write gate refuses it
+   * @param size of an earlier state; by default the current size
+   * @throws RangeError when the stream has fewer records; the DomainError with which the write gate refuses
    */
   checkpoint(stream: string, size?: number): SignedCheckpoint {
     const refusal = this.#refusal(stream);
@@ -92,7 +92,7 @@ export class Ledger {
     return signed;
   }
 
-  /** Works out the inner nodes of all trees, in between other work, so that the first receipt need not wait for it. */
+  /** Computes the inner nodes of all trees in between other work, so that the first receipt need not wait for them. */
   async warmUp(): Promise<void> {
     for (const tree of this.#trees.values())
       while (!tree.grow(HASHES_A_TURN)) await new Promise(setImmediate);

@@ -11,7 +11,7 @@ export type Hash = Uint8Array;
 
 export const HASH_BYTES = 32;
 
-/** The hash of an inner node. Both hashes must have 32 bytes: isHash tells. */
+/** The hash of an inner node. Both hashes must have 32 bytes (see isHash). */
 export function nodeHash(left: Hash, right: Hash): Buffer {
   const joined = Buffer.allocUnsafe(1 + 2 * HASH_BYTES);
   joined[0] = 1;
@@ -21,10 +21,10 @@ export function nodeHash(left: Hash, right: Hash): Buffer {
 }
 
 /**
- * The root over neighbouring complete subtrees, each smaller than the one before it: the binary digits of the number of
- * leaves. (In the recursion of RFC 6962 the left part is the largest complete subtree.)
+ * The root over adjacent complete subtrees, each smaller than the one before it: one for each 1 in the binary number of
+ * leaves. (In the recursion of RFC 6962, the left part is the largest complete subtree.)
  *
- * @param peaks the roots of the subtrees, from the left; none: the tree without a leaf
+ * @param peaks the roots of the subtrees, from the left; empty for the tree without leaves
  */
 export function rootOverPeaks(peaks: readonly Hash[]): Buffer {
   const last = peaks.at(-1);

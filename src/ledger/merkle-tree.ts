@@ -1,16 +1,16 @@
 /**
  * The Merkle tree of RFC 6962 §2.1 over the leaf hashes of one stream, with the audit paths of §2.1.1 and the
- * consistency proofs of §2.1.2, for its present size and for every earlier one.
+ * consistency proofs of §2.1.2, for its current size and every earlier one.
  *
- * The hash of every complete subtree is kept, about two per leaf and so 64 bytes. A root and a proof cost O(log n), and
- * one hash for each leaf that was appended since the last time: appending itself hashes nothing, so that reading in a long
- * stream stays cheap. Who needs roots alone takes a CompactRange.
+ * It keeps the hash of every complete subtree, which is about two hashes or 64 bytes per leaf. A root or a proof costs
+ * O(log n), plus one hash for each leaf appended since the last one. Appending itself hashes nothing, so reading a long
+ * stream stays cheap. If you only need roots, use a CompactRange.
  */
 import { HashList } from './hash-list.ts';
 import { type Hash, isHash, nodeHash, rootOverPeaks } from './merkle-hash.ts';
 
 export class MerkleTree {
-  /** Level k holds the hashes of the complete subtrees of 2^k leaves, from the left; level 0 the leaves. */
+  /** Level k holds the hashes of the complete subtrees of 2^k leaves, from the left. Level 0 holds the leaves. */
   readonly #levels: HashList[] = [new HashList()];
 
   /** The number of leaves. */
@@ -38,9 +38,9 @@ export class MerkleTree {
   }
 
   /**
-   * Works out inner nodes that are not known yet, `hashes` at the most. Whoever asks for a root or a proof need not; it
-   * spares them the wait.
-   * @returns whether all are known now
+   * Computes missing inner nodes, at most `hashes` of them. Roots and proofs do this themselves; calling it beforehand
+   * saves them the wait.
+   * @returns whether all inner nodes are now known
    */
   grow(hashes: number = Number.POSITIVE_INFINITY): boolean {
     let left = hashes;
@@ -59,7 +59,7 @@ export class MerkleTree {
 
   /**
    * The root over the first `size` leaves, 32 bytes.
-   * @throws RangeError unless the tree has as many
+   * @throws RangeError when the tree has fewer leaves
    */
   root(size: number = this.size): Buffer {
     this.#checkSize(size);
@@ -92,8 +92,8 @@ export class MerkleTree {
   }
 
   /**
-   * PROOF(first, D[second]): that the tree of the first `first` leaves is the beginning of that of `second`. Empty when
-   * both are of one size.
+   * PROOF(first, D[second]): proves that the tree of `first` leaves is the beginning of the tree of `second` leaves.
+   * Empty when both have the same size.
    * @throws RangeError unless 0 < first <= second <= the tree's size
    */
   consistencyProof(first: number, second: number = this.size): Buffer[] {
@@ -113,12 +113,12 @@ export class MerkleTree {
         from = middle;
       }
     }
-    // A subtree that begins at 0 is the whole first tree, whose root the verifier has.
+    // A subtree that begins at 0 is the whole first tree, and the verifier has its root.
     if (from > 0) proof.push(this.#range(from, to));
     return proof.reverse();
   }
 
-  /** MTH(D[from:to]), where `from` is a multiple of the largest power of two that fits between. */
+  /** MTH(D[from:to]), where `from` is a multiple of the largest power of two not above `to - from`. */
   #range(from: number, to: number): Buffer {
     const peaks: Hash[] = [];
     for (let at = from; at < to; ) {
@@ -143,7 +143,7 @@ function largestPowerBelow(n: number): number {
   return 2 ** floorLog2(n - 1);
 }
 
-/** For n >= 1. Exact, which Math.log2 is not for large n. */
+/** For n >= 1. Exact, unlike Math.log2 for large n. */
 function floorLog2(n: number): number {
   let log = 0;
   while (2 ** (log + 1) <= n) log++;

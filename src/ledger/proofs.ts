@@ -1,19 +1,19 @@
 /**
- * Checking the proofs of RFC 6962 trees with nothing but hashes: RFC 9162 §2.1.3.2 and §2.1.4.2. A proof that is wrong in
- * any way, be it in length or shape, gives false; nothing throws.
+ * Checks proofs of RFC 6962 trees from hashes alone (RFC 9162 §2.1.3.2 and §2.1.4.2). A proof that is wrong in any way,
+ * including its length or shape, gives false. Nothing throws.
  *
- * RFC 9162 finds the shape of the path while it consumes the proof. Here the shape is found first, from the sizes alone,
- * so that a proof of another length is refused before anything is hashed.
+ * RFC 9162 finds the shape of the path while it consumes the proof. Here the shape is computed first, from the sizes
+ * alone, so a proof of the wrong length is refused before anything is hashed.
  */
 import { type Hash, isHash, nodeHash } from './merkle-hash.ts';
 
 type Side = 'left' | 'right';
 
 /**
- * Whether the leaf stands at `index` in the tree of `size` leaves with that root.
+ * Whether the leaf is at `index` in the tree with this size and root.
  *
- * A root does not say of how many leaves it is, and some sizes have paths of one shape. So size and root must come from
- * one checkpoint; that holds for consistency too.
+ * A root does not say how many leaves it covers, and different sizes can have paths of the same shape. So size and root
+ * must come from the same checkpoint. This also holds for consistency.
  *
  * @param leaf SHA-256(0x00 ‖ record)
  * @param proof PATH(index, D[size]), from the bottom up
@@ -32,10 +32,10 @@ export function verifyInclusion(
 }
 
 /**
- * Whether the tree of `first` leaves is the beginning of the tree of `second`.
+ * Whether the tree of `first` leaves is the beginning of the tree of `second` leaves.
  *
- * Trees of one size need an empty proof and equal roots. `first` must not be 0: of the empty tree, with which every tree
- * begins, there is nothing to prove.
+ * Trees of the same size need an empty proof and equal roots. `first` must not be 0: every tree begins with the empty
+ * tree, so there would be nothing to prove.
  *
  * @param proof PROOF(first, D[second]), from the bottom up
  */
@@ -58,17 +58,17 @@ export function verifyConsistency(
   const sides = siblingSides(position, last);
   if (start === undefined || sides.length !== path.length) return false;
 
-  // What stands on the right came after the first tree.
+  // Siblings on the right came after the first tree.
   const firstPath = path.filter((_, i) => sides[i] === 'left');
   const firstSides = sides.filter((side) => side === 'left');
   return same(climb(start, firstSides, firstPath), firstRoot) && same(climb(start, sides, path), secondRoot);
 }
 
 /**
- * On which side the siblings stand, from a node up to the root. The last node of a level can be without one; it rises
- * as it is.
- * @param position the node's in its level
- * @param last the position of the last node of that level
+ * The side of each sibling on the way from a node up to the root. The last node of a level may have no sibling; it then
+ * moves up unchanged.
+ * @param position of the node in its level
+ * @param last position of the last node of that level
  */
 function siblingSides(position: number, last: number): Side[] {
   const sides: Side[] = [];
@@ -79,7 +79,7 @@ function siblingSides(position: number, last: number): Side[] {
   return sides;
 }
 
-/** The hash at which one arrives from `start` by joining the siblings, as many as there are sides. */
+/** The hash reached from `start` by joining the siblings in turn. There are as many siblings as sides. */
 function climb(start: Hash, sides: readonly Side[], siblings: readonly Hash[]): Hash {
   return siblings.reduce(
     (node, sibling, i) => (sides[i] === 'left' ? nodeHash(sibling, node) : nodeHash(node, sibling)),
@@ -87,7 +87,7 @@ function climb(start: Hash, sides: readonly Side[], siblings: readonly Hash[]): 
   );
 }
 
-/** Without bit operations: in JavaScript they end at 32 bits. */
+/** Without bit operations, which JavaScript limits to 32 bits. */
 function half(n: number): number {
   return Math.floor(n / 2);
 }

@@ -5,8 +5,9 @@
  *
  *   — <key name> <base64(4-byte key id ‖ signature)>
  *
- * UTF-8, without ASCII control characters other than line breaks. Ed25519 signatures (RFC 8032) over the text are made
- * and checked, those of unknown keys carried along unread. Parsing is strict: what is taken has exactly one form.
+ * A note is UTF-8 without ASCII control characters other than line breaks. This file makes and checks Ed25519 signatures
+ * (RFC 8032) over the text; signatures of unknown keys are kept but not checked. Parsing is strict: each note has exactly
+ * one accepted form.
  */
 import { isUtf8 } from 'node:buffer';
 import { sign, verify } from 'node:crypto';
@@ -14,9 +15,9 @@ import { decodeBase64 } from './base64.ts';
 import type { SigningKey } from './signing-key.ts';
 import { isKeyName, type VerifierKey } from './verifier-key.ts';
 
-/** The document asks for a limit of 16 or more. Each signature of a known key costs a verification. */
+/** The specification asks for a limit of at least 16. Each signature by a known key costs a verification. */
 const MAX_SIGNATURES = 100;
-/** Room for that many post-quantum signatures of 5 kB, which the document says may come. */
+/** Room for that many post-quantum signatures of 5 kB, which the specification expects in the future. */
 const MAX_BYTES = 1_000_000;
 const KEY_ID_BYTES = 4;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
@@ -26,28 +27,28 @@ export interface NoteSignature {
   readonly name: string;
   /** Eight lower-case hex digits. */
   readonly keyId: string;
-  /** What follows the key id: 64 bytes when it is Ed25519's. */
+  /** The bytes after the key id: 64 for Ed25519. */
   readonly signature: Uint8Array;
 }
 
-/** A note as it is written. Nothing of it is true before its signature is checked. */
+/** A note as it is written. It proves nothing before its signature is checked. */
 export interface SignedNote {
   readonly type: 'note';
-  /** With the line break at its end, without the empty line. */
+  /** With its final line break, but without the empty line. */
   readonly text: string;
   readonly signatures: readonly NoteSignature[];
 }
 
 export interface Malformed {
   readonly type: 'malformed';
-  /** For people, and without quoting. */
+  /** For people. Never quotes the note. */
   readonly why: string;
 }
 
 export type NoteCheck =
-  /** At least one trusted key has signed, and no signature of a trusted key is wrong. */
+  /** At least one trusted key has signed, and no trusted key's signature is wrong. */
   | { readonly type: 'signed'; readonly text: string; readonly by: readonly VerifierKey[] }
-  /** There are signatures, but of unknown keys only. */
+  /** There are signatures, but only by unknown keys. */
   | { readonly type: 'not-signed' }
   /** A line has the name and the id of a trusted key, but that key did not sign this text. */
   | { readonly type: 'bad-signature'; readonly name: string; readonly keyId: string }
@@ -99,10 +100,10 @@ export function parseNote(note: string | Uint8Array): SignedNote | Malformed {
 }
 
 /**
- * Reads a note and checks the signatures of the trusted keys. Lines of other keys are ignored, also when they share the
- * name or the id, but not both, with a trusted one. One wrong signature of a trusted key spoils the note.
+ * Reads a note and checks the signatures of the trusted keys. Lines of other keys are ignored, even if they share either
+ * the name or the id with a trusted key. A single wrong signature of a trusted key invalidates the note.
  *
- * @param trusted from outside: a key that came along with the note vouches for nothing
+ * @param trusted keys from outside; a key that comes with the note proves nothing
  */
 export function checkNote(note: string | Uint8Array, trusted: readonly VerifierKey[]): NoteCheck {
   const parsed = parseNote(note);

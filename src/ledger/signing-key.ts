@@ -4,7 +4,7 @@
  *
  *   signer key  PRIVATE+KEY+<name>+<key id>+<base64(0x01 ‖ 32-byte private key)>
  *
- * The name is the log's name, the key id that of the verifier key.
+ * The name is the log's name. The key id is the same as the verifier key's.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -25,13 +25,13 @@ export interface SigningKey {
   readonly secret: string;
 }
 
-/** @throws DomainError `identity` when no key can have that name */
+/** @throws DomainError `identity` when the name is not valid for a key */
 export function makeSigningKey(name: string): SigningKey {
   const { privateKey } = generateKeyPairSync('ed25519');
   return signingKey(name, privateKey);
 }
 
-/** @throws DomainError `identity` when the text is no signer key, or its parts do not belong together */
+/** @throws DomainError `identity` when the text is not a signer key, or its parts do not belong together */
 export function parseSigningKey(text: string, where: string): SigningKey {
   const [, name = '', encoded = ''] = /^PRIVATE\+KEY\+([^+]+)\+[0-9a-f]{8}\+(\S+)\s*$/.exec(text) ?? [];
   const raw = decodeTypedKey(encoded);
@@ -51,7 +51,7 @@ export function parseSigningKey(text: string, where: string): SigningKey {
   return key;
 }
 
-/** @throws DomainError `identity` when there is no such file, or no key in it */
+/** @throws DomainError `identity` when the file does not exist or holds no key */
 export function loadSigningKey(file: string): SigningKey {
   if (!existsSync(file))
     throw new DomainError(

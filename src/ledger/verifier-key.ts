@@ -1,10 +1,10 @@
 /**
- * Public keys as C2SP signed-note writes them, and what secret keys share with them:
+ * Public keys in the format of C2SP signed-note, and the parts of the format that secret keys share:
  *
  *   verifier key  <name>+<key id>+<base64(0x01 ‖ 32-byte public key)>
  *
  * The key id is the first four bytes, in lower-case hex, of SHA-256(<name> ‖ 0x0A ‖ 0x01 ‖ public key). 0x01 stands for
- * Ed25519; no other type is known here. In notes a key goes by name and id.
+ * Ed25519, the only type supported here. Notes identify a key by its name and id.
  */
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 import { DomainError } from '../base/errors.ts';
@@ -14,7 +14,7 @@ const ED25519 = 0x01;
 const KEY_BYTES = 32;
 /** DER header of an Ed25519 public key (RFC 8410 §4); the 32-byte key follows. */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
-/** No Unicode space, no plus; nor what no note can hold: ASCII control characters and halves of surrogate pairs. */
+/** No Unicode space, no plus, and nothing that a note cannot hold: ASCII control characters and lone surrogates. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
 const KEY_NAME = /^[^\p{White_Space}\p{Surrogate}\u0000-\u001f+]+$/u;
 
@@ -33,7 +33,7 @@ export function isKeyName(text: string): boolean {
 
 /**
  * @param rawPublicKey 32 bytes
- * @throws DomainError `identity` when no key can have that name
+ * @throws DomainError `identity` when the name is not valid for a key
  */
 export function verifierKey(name: string, rawPublicKey: Uint8Array): VerifierKey {
   if (!isKeyName(name))
@@ -53,8 +53,8 @@ export function verifierKey(name: string, rawPublicKey: Uint8Array): VerifierKey
 
 /**
  * @param text exactly the verifier key, without a line break
- * @param where what the message calls the text; the text itself is not quoted: it may be a secret given by mistake
- * @throws DomainError `identity` when the text is no Ed25519 verifier key, or its parts do not belong together
+ * @param where how messages refer to the text, which they never quote because it may be a secret given by mistake
+ * @throws DomainError `identity` when the text is not an Ed25519 verifier key, or its parts do not belong together
  */
 export function parseVerifierKey(text: string, where: string): VerifierKey {
   const [, name = '', encoded = ''] = /^([^+]+)\+[0-9a-f]{8}\+(.+)$/.exec(text) ?? [];
@@ -62,7 +62,7 @@ export function parseVerifierKey(text: string, where: string): VerifierKey {
   if (!isKeyName(name) || !raw)
     throw new DomainError(
       'identity',
-      `${where} is no Ed25519 verifier key (hint: it reads <name>+<8 hex digits>+<base64>, as publicKey in LogCreated)`,
+      `${where} is not an Ed25519 verifier key (hint: it reads <name>+<8 hex digits>+<base64>, as publicKey in LogCreated)`,
     );
   const key = verifierKey(name, raw);
   if (key.text !== text)
@@ -73,12 +73,12 @@ export function parseVerifierKey(text: string, where: string): VerifierKey {
   return key;
 }
 
-/** base64(0x01 ‖ key), as it stands in verifier keys and signer keys. */
+/** base64(0x01 ‖ key), as in verifier keys and signer keys. */
 export function encodeTypedKey(raw: Uint8Array): string {
   return Buffer.concat([Buffer.of(ED25519), raw]).toString('base64');
 }
 
-/** The 32 bytes after 0x01; undefined when the text is not the base64 of just that. */
+/** The 32 bytes after 0x01; undefined when the text is not the base64 of exactly 0x01 and 32 bytes. */
 export function decodeTypedKey(encoded: string): Buffer | undefined {
   const bytes = decodeBase64(encoded);
   return bytes?.length === 1 + KEY_BYTES && bytes[0] === ED25519 ? bytes.subarray(1) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Auditing the streams of a log one after another: `log` and `access` first, because the others refer to them. Of each
- * stream no event is kept; see replay-study.ts for what is.
+ * Audits the streams of a log one after another: `log` and `access` first, because the others refer to them. No events are
+ * kept; replay-study.ts says what is.
  */
 import { streamKind } from '../../events/catalogue.ts';
 import type { PartialEvent } from '../../events/record.ts';
@@ -30,16 +30,16 @@ export interface AuditPlan {
   readonly source: RecordSource;
   readonly reading: Reading;
   readonly identity: ClaimedIdentity | undefined;
-  /** Those that were given; empty: any key will do. */
+  /** The keys given as trusted. If empty, any key is accepted. */
   readonly trusted: readonly VerifierKey[];
-  /** `log`, `access` where there is one, then the others. */
+  /** `log`, then `access` if it exists, then the others. */
   readonly streams: readonly string[];
   readonly evidence: Evidence;
   /** Gets the number of records audited so far. */
   readonly onProgress: (records: number) => void;
 }
 
-/** @throws whatever the source throws */
+/** @throws what the source throws */
 export async function auditStreams(plan: AuditPlan): Promise<StreamReport[]> {
   const audits = new Audits(plan);
   const reports: StreamReport[] = [];
@@ -98,7 +98,7 @@ class Audits {
 
   async #other(stream: string): Promise<StreamReport> {
     const warnings = new Warnings();
-    // Of a stream that this build does not know no record can be read.
+    // Records of a stream that this build does not know cannot be read anyway.
     const replay =
       stream === 'operations' ? new OperationsReplay(this.#history, warnings) : { take: () => [] };
     return (await this.#audit(stream, warnings, this.#plan.reading.others, replay)).finish({});
@@ -126,7 +126,7 @@ class Audits {
         onProgress(this.#done);
       }
     } catch (error) {
-      // The others can be verified all the same.
+      // The other streams can still be verified.
       if (!(error instanceof BrokenStream)) throw error;
       audit.breakOff(error.message);
     }
@@ -134,12 +134,12 @@ class Audits {
   }
 }
 
-/** By revision: where a study's generator must begin anew, directly behind what a recovery kept of it. */
+/** By revision: where a study's generator must be restarted, directly after the records that a recovery kept. */
 function recoveredPlaces(stream: string, recoveries: readonly Recovery[]): ReadonlyMap<number, Recovered> {
   const places = new Map<number, Recovered>();
   for (const { recovery, streams } of recoveries) {
     const of = streams.get(stream);
-    // A study of which nothing was kept is registered first. Of two recoveries in a row the later one counts.
+    // If nothing of a study was kept, it is registered first. The later one of two successive recoveries counts.
     if (of)
       places.set(Math.max(of.kept, 1), { recovery, kept: of.kept, ...(of.signed && { signed: of.signed }) });
   }

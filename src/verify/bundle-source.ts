@@ -1,4 +1,4 @@
-/** The records of a bundle (docs/bundle.md), line by line: in memory are a piece of a file and the line that it begins. */
+/** Reads the records of a bundle (docs/bundle.md) line by line, holding one piece of a file and one partial line in memory. */
 
 import type { Content } from '../../events/content.ts';
 import { canonicalJson } from '../../events/record.ts';
@@ -11,7 +11,7 @@ import type { RecordSource, SourceRecord } from './source.ts';
 
 const CHECKPOINTS = 'checkpoints.txt';
 const CONFIGURATION = 'configuration.json';
-/** What a bundle holds beside its records (docs/bundle.md): anything else could be taken for a part of it. */
+/** The files of a bundle besides its records (docs/bundle.md). Any other file could be mistaken for a part of it. */
 const OTHER_FILES = new Set([
   CHECKPOINTS,
   CONFIGURATION,
@@ -22,7 +22,7 @@ const OTHER_FILES = new Set([
   'verify_bundle.py',
 ]);
 const LINE_FEED = 0x0a;
-/** No record is as long: a configuration is a file that people write. */
+/** No record is this long: the largest part, a configuration, is written by people. */
 const LONGEST_LINE = 64 * 2 ** 20;
 
 export class BundleSource implements RecordSource {
@@ -41,7 +41,7 @@ export class BundleSource implements RecordSource {
   }
 
   async streams(): Promise<readonly string[]> {
-    // Where no key was ever issued there is no such stream; where its file is missing, `problems` says so.
+    // If no key was ever issued, there is no such stream. `problems` reports a missing file.
     const access = fileOf('access');
     const isThere = this.#files.has(access) && !this.#files.isEmpty(access);
     return ['log', ...(isThere ? ['access'] : []), this.#study];
@@ -79,7 +79,7 @@ export class BundleSource implements RecordSource {
     yield [recordOf(Buffer.concat(begun))];
   }
 
-  /** Those that came along, for whatever they are worth. @throws BundleError when the file holds something else */
+  /** The checkpoints in the bundle, for what they are worth. @throws BundleError when the file holds anything else */
   async checkpoints(): Promise<KeptCheckpoint[]> {
     const bytes = await this.#files.readWhole(CHECKPOINTS);
     if (bytes.length === 0) return [];
@@ -91,20 +91,20 @@ export class BundleSource implements RecordSource {
     }
   }
 
-  /** What is wrong with the files. To be asked when the streams have been read. */
+  /** What is wrong with the files. Call it after the streams have been read. */
   async problems(): Promise<FileProblem[]> {
     const problems: FileProblem[] = await this.#files.problems();
-    const tell = (path: string, why: string) => {
+    const note = (path: string, why: string) => {
       if (!problems.some((known) => known.path === path)) problems.push({ path, why });
     };
     const records = ['log', 'access', this.#study].map(fileOf);
     for (const path of [...records, CHECKPOINTS, CONFIGURATION])
-      if (!this.#files.has(path)) tell(path, 'is missing');
+      if (!this.#files.has(path)) note(path, 'is missing');
     for (const path of this.#files.paths)
-      if (!OTHER_FILES.has(path) && !records.includes(path)) tell(path, 'is no file of a bundle');
-    for (const stream of this.#open) tell(fileOf(stream), 'does not end with a line feed');
+      if (!OTHER_FILES.has(path) && !records.includes(path)) note(path, 'is no file of a bundle');
+    for (const stream of this.#open) note(fileOf(stream), 'does not end with a line feed');
     if (!(await this.#showsConfiguration()))
-      tell(CONFIGURATION, "does not say what the study's first record says");
+      note(CONFIGURATION, "does not say what the study's first record says");
     return problems;
   }
 

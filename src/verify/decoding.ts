@@ -1,4 +1,4 @@
-/** Reading a record with every check that does not need its neighbours, and saying in which field it failed. */
+/** Reads a record with every check that does not need other records, and says in which field it failed. */
 import { hash } from 'node:crypto';
 import {
   canonicalJson,
@@ -18,10 +18,10 @@ export type Decoded<E extends PartialEvent = LogEvent> =
   | {
       readonly event: E;
       readonly leaf: Uint8Array;
-      /** By name: the seals of the sections that are withheld; absent where none is. */
+      /** The seals of withheld sections, by name. Absent if the source withholds none. */
       readonly withheldSeals?: Readonly<Record<string, string>>;
     }
-  /** `leaf` is that of the bytes as they are. */
+  /** `leaf` is computed from the actual bytes. */
   | { readonly mismatch: Mismatch; readonly leaf: Uint8Array };
 
 export type Decode<E extends PartialEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
@@ -36,7 +36,7 @@ export function decode(stored: SourceRecord): Decoded {
   }
 }
 
-/** Of a source that holds some sections of its records and withholds the others. */
+/** For a source that includes some sections of its records and withholds the others. */
 export function decodePartial(
   stored: SourceRecord,
   isIncluded: (section: string) => boolean,
@@ -52,7 +52,7 @@ export function decodePartial(
   }
 }
 
-/** What a record says that it is, as far as it can be read; nothing of it is checked. */
+/** What a record says it is, as far as it can be read. Nothing is checked. */
 export function nameOf({ record, revision }: SourceRecord): EventName {
   const { id, type, data } = membersOf(record);
   const participant = isObject(data) ? data['participantId'] : undefined;
@@ -115,7 +115,7 @@ function sealDiagnosis(
   );
 }
 
-/** Undefined for what has no canonical form, such as half a surrogate pair. */
+/** Undefined for a value without a canonical form, such as a lone surrogate. */
 function sealOf(section: unknown): string | undefined {
   try {
     return hash('sha256', canonicalJson(section));
@@ -124,7 +124,7 @@ function sealOf(section: unknown): string | undefined {
   }
 }
 
-/** From "data has no valid levels.0.level, participantId". */
+/** The field named first in a message such as "data has no valid levels.0.level, participantId". */
 function fieldOf(why: string): string {
   const [, part = '', paths = ''] = /^(.*) has no valid (.*)$/.exec(why) ?? [];
   const [first = ''] = paths.split(', ');

@@ -1,7 +1,7 @@
-/** What the report for people says of a stream's checkpoints. */
+/** The part of the report for people that is about a stream's checkpoints. */
 import type { FailedCheckpoint, LostCheckpoint, StreamEvidence } from './report.ts';
 
-/** @param isTrusted whether the key that signed was given as trusted: the log's own one proves nothing */
+/** @param isTrusted whether the signing key was given as trusted; the log's own key proves nothing */
 export function evidenceLines(
   evidence: StreamEvidence,
   records: number,
@@ -54,7 +54,7 @@ export function evidenceLines(
   return lines;
 }
 
-/** Lost checkpoints listed one by one, of each kind. */
+/** How many lost checkpoints of each kind are listed one by one. */
 const LISTED_LOST = 5;
 
 function lostLines(lost: readonly LostCheckpoint[]): string[] {

@@ -1,4 +1,4 @@
-/** Kept checkpoints, checked under the trusted keys and sorted by the stream that they are about. */
+/** Checks kept checkpoints with the trusted keys and sorts them by stream. */
 import type { Recovery } from '../../projections/log.ts';
 import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
@@ -8,15 +8,15 @@ import type { VerifierKey } from '../ledger/verifier-key.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
 
 /**
- * Who had the checkpoint. `elsewhere`: somebody else than the operator, so it proves something. `bundle`: it came with the
- * bundle. `data-folder`: the log's own note of what it signed last. Whoever made the bundle, or owns the folder, chose
- * the latter two.
+ * Who kept the checkpoint. `elsewhere`: somebody other than the operator, so it proves something. `bundle`: it came with
+ * the bundle. `data-folder`: the file in which the log saves what it signed last. The last two prove little: whoever made
+ * the bundle or owns the folder chose them.
  */
 export type CheckpointOrigin = 'elsewhere' | 'bundle' | 'data-folder';
 
-/** A checkpoint to compare with. */
+/** A checkpoint to compare the log with. */
 export interface GivenCheckpoint extends KeptCheckpoint {
-  /** Absent: elsewhere. */
+  /** Default: `elsewhere`. */
   readonly from?: CheckpointOrigin;
 }
 
@@ -29,14 +29,14 @@ export interface SignedCheckpoint extends CheckpointName {
 export interface Evidence {
   /** By stream, in ascending order of size. */
   readonly byStream: ReadonlyMap<string, readonly SignedCheckpoint[]>;
-  /** By stream, in ascending order of size: those of records that a recovery declares lost. */
+  /** Checkpoints of records that a recovery declares lost: by stream, in ascending order of size. */
   readonly lost: ReadonlyMap<string, readonly LostCheckpoint[]>;
   readonly unused: readonly UnusedCheckpoint[];
 }
 
 /**
- * @param logName undefined when the log does not tell its name: no origin can be compared then
- * @param use what is to become of a stream's checkpoints
+ * @param logName undefined when the log does not say its name; then no origin can be compared
+ * @param use says what to do with a stream's checkpoints
  */
 export function sortEvidence(
   kept: readonly GivenCheckpoint[],
@@ -85,8 +85,8 @@ function sortBySize(...lists: ReadonlyMap<string, { size: number }[]>[]): void {
 }
 
 /**
- * Adds what the log noted itself, as `sortEvidence` sorted it. What a recovery declares lost is known to be gone, and a
- * stream that was not asked for is no matter: neither contradicts the log.
+ * Adds the checkpoints that the log saved itself, as sorted by `sortEvidence`. Leaves out declared losses and streams that
+ * were not asked for, because neither contradicts the log.
  */
 export function withLastSigned(evidence: Evidence, noted: Evidence): Evidence {
   const byStream = new Map([...evidence.byStream].map(([stream, list]) => [stream, [...list]]));
@@ -102,8 +102,8 @@ export function withLastSigned(evidence: Evidence, noted: Evidence): Evidence {
 }
 
 /**
- * The first of those that are the same: clients keep the same receipt more than once, and a signature costs a tenth of
- * a millisecond.
+ * Drops duplicates, keeping the first of each: clients keep the same receipt more than once, and checking a signature
+ * takes a tenth of a millisecond.
  */
 function distinct(kept: readonly GivenCheckpoint[]): GivenCheckpoint[] {
   return [...new Map(kept.toReversed().map((one) => [one.note, one])).values()].reverse();

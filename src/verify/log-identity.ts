@@ -1,6 +1,6 @@
 /**
- * What a log says of itself, read before anything is verified: the rest is understood with it. Nothing of it is true
- * before the stream `log` is verified, which says so when it is not.
+ * What a log says about itself. It is read before anything is verified, because the rest depends on it. None of it is
+ * certain until the stream `log` has been verified.
  */
 
 import { streamKind } from '../../events/catalogue.ts';
@@ -18,7 +18,7 @@ import { moveName } from './stream-audit.ts';
 type Created = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 
 export interface ClaimedIdentity extends Created, LogHistory {
-  /** The first key and those after it, as far as each was endorsed by the one before. */
+  /** The first key and its successors, as long as each was endorsed by its predecessor. */
   readonly keys: readonly VerifierKey[];
   /** By `moveName`. */
   readonly moves: ReadonlySet<string>;
@@ -37,7 +37,7 @@ export async function readIdentity(
     for (const record of page) {
       const decoded = reading.others(record);
       if (!('event' in decoded)) {
-        // A later record may be understood without this one; the first one may not.
+        // Later records may still make sense without this one, but not without the first.
         if (!created) return undefined;
         continue;
       }
@@ -52,12 +52,14 @@ export async function readIdentity(
       if (key) keys.push(key);
     }
   if (!created) return undefined;
-  const isTold = history.recoveries.length === 0 || !reading.hidesRecoveredStudies;
-  const told = isTold ? history : withRecoveredStudies(history, await recoveredStudies(source, reading));
-  return { ...created, ...told, keys, moves };
+  const isComplete = history.recoveries.length === 0 || !reading.hidesRecoveredStudies;
+  const complete = isComplete
+    ? history
+    : withRecoveredStudies(history, await recoveredStudies(source, reading));
+  return { ...created, ...complete, keys, moves };
 }
 
-/** What StudyRecovered says, as LogRecovered of the same number does where it is not withheld. */
+/** The contents of StudyRecovered. LogRecovered of the same number says the same unless it is withheld. */
 type RecoveredStudy = RecoveredStream & { readonly recovery: number };
 
 async function recoveredStudies(source: RecordSource, reading: Reading): Promise<RecoveredStudy[]> {
@@ -91,8 +93,8 @@ function nextKey(event: LogEvent, { logName, logId }: Created, last?: VerifierKe
 }
 
 /**
- * The keys under which checkpoints are checked: those that were given as trusted, and each that was endorsed by one of
- * them, directly or through others. With none given, all of the log's own.
+ * The keys with which checkpoints are checked: the keys given as trusted and every key that one of them endorsed,
+ * directly or through others. If none was given, all of the log's own keys.
  */
 export function trustedKeys(
   given: readonly VerifierKey[],

@@ -1,6 +1,6 @@
 /**
- * What a source withholds, and how its records are read for it: of a database nothing, of a bundle what docs/bundle.md
- * says of its content. Nothing else in the verification knows which sections a bundle discloses.
+ * How the records of a source are read, given what it withholds. A database withholds nothing; docs/bundle.md says what a
+ * bundle of each content withholds. No other part of the verification knows which sections a bundle includes.
  */
 
 import type { Content } from '../../events/content.ts';
@@ -9,11 +9,11 @@ import { type Decode, type Decoded, decode, decodePartial } from './decoding.ts'
 
 /** How the records of a source are read. */
 export interface Reading {
-  /** Those of all streams but the studies'. */
+  /** For all streams that are not studies. */
   readonly others: Decode;
-  /** Those of studies whose draws are withheld, so that they cannot be decided again; undefined: with all sections. */
+  /** For studies whose draws are withheld and cannot be decided again. Undefined if all sections are included. */
   readonly undrawn: Decode<PartialEvent> | undefined;
-  /** Whether what the log's recoveries say of studies is withheld. */
+  /** Whether the parts of LogRecovered that are about studies are withheld. */
   readonly hidesRecoveredStudies: boolean;
 }
 
@@ -25,26 +25,26 @@ const STUDY: Readonly<Record<Content, Decode<PartialEvent> | undefined>> = {
   blinded: (stored) => decodePartial(stored, includesNone),
 };
 
-/** @param content of a bundle; undefined: the source has all that the log has */
+/** @param content of a bundle; undefined if the source holds everything that the log holds */
 export function readingOf(content: Content | undefined): Reading {
   if (content === undefined) return { others: decode, undrawn: undefined, hidesRecoveredStudies: false };
   return { others: decodeOther, undrawn: STUDY[content], hidesRecoveredStudies: true };
 }
 
-/** Of `log` and `access`, of whose sections every bundle withholds all. */
+/** For `log` and `access`: every bundle withholds all their sections. */
 const decodeOther: Decode = (stored): Decoded => {
   const decoded = decodePartial(stored, includesNone);
   return 'event' in decoded ? { ...decoded, event: withStandIns(decoded.event) } : decoded;
 };
 
-/** What is replayed does not depend on what is withheld, so that something else can stand in its place. */
+/** The replay does not depend on the withheld sections, so placeholders can take their place. */
 function withStandIns(event: PartialEvent): LogEvent {
   switch (event.type) {
     case 'ApiKeyIssued':
-      // No credential is issued twice. Whether this one was cannot be told; the id of the event is as unique.
+      // No credential is issued twice, but a bundle cannot show that. The event's id is just as unique.
       return { ...event, sections: { credential: { sha256: event.id } } };
     case 'LogRecovered':
-      // As far as this source tells, none. What StudyRecovered says of the same is taken for it (log-identity.ts).
+      // This source names no studies here. StudyRecovered says the same and is used instead (log-identity.ts).
       return { ...event, sections: { studies: { streams: [] } } };
     case 'LogCreated':
     case 'SigningKeyRotated':

@@ -1,4 +1,4 @@
-/** The report for people. It says what was seen, and what that is worth, and never more. */
+/** The report for people. It says what was found and what that proves, and never more. */
 import { onOneLine } from '../base/text.ts';
 import { count, evidenceLines } from './evidence-text.ts';
 import type { BundleReport, Divergence, Report, StreamReport, UnusedCheckpoint } from './report.ts';
@@ -115,7 +115,7 @@ function divergenceLines(divergence: Divergence, stream: string, notReplayed: nu
   ];
 }
 
-/** Checkpoints listed one by one, of each kind. */
+/** How many checkpoints of each kind are listed one by one. */
 const LISTED = 5;
 
 const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
@@ -147,7 +147,7 @@ function verdict(report: Report): string[] {
   return report.ok ? [...worth(report), '', result(report)] : ['FAILED'];
 }
 
-/** The last word, for a reader who has to know whether there is something to be done. */
+/** The last line, for a reader who wants to know whether there is anything to do. */
 function result({ streams, selfConsistentOnly, bundle }: Report): string {
   const records = streams.reduce((sum, stream) => sum + stream.records, 0);
   const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
@@ -159,7 +159,7 @@ function result({ streams, selfConsistentOnly, bundle }: Report): string {
   return `RESULT: no fault was found in ${count(records, 'record')} of ${count(streams.length, 'stream')}${far}.${worthIt}${look}`;
 }
 
-/** What is proven by a verification that found no fault. */
+/** What a verification without a fault proves. */
 function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
   const isReplayed = bundle?.notReplayed === undefined;
   const follows = isReplayed

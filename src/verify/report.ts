@@ -1,17 +1,17 @@
-/** What a verification found. The report is for auditors: `expected` and `found` can name treatments and states. */
+/** The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states. */
 
 import type { Content } from '../../events/content.ts';
 
 /** Why a record is not what it should be. */
 export interface Mismatch {
-  /** Path in the record or its sealed sections, such as `allocation.treatment`, `seals.draw` or `revision`. */
+  /** Path in the record or its sealed sections, for example `allocation.treatment`, `seals.draw` or `revision`. */
   readonly field: string;
   readonly expected: string;
   readonly found: string;
   readonly why: string;
 }
 
-/** Where a record stands. What the record says of itself is absent where it cannot be read. */
+/** Where a record is, and what it says about itself, as far as it can be read. */
 export interface EventName {
   readonly revision: number;
   readonly id?: string;
@@ -19,9 +19,9 @@ export interface EventName {
   readonly participant?: string;
 }
 
-/** The first record of a stream that cannot stand there as it does. */
+/** The first record of a stream that is not what it should be. */
 export interface Divergence extends EventName, Mismatch {
-  /** Further fields of the same event that differ. */
+  /** Other fields of the same event that differ. */
   readonly alsoDiffer: readonly string[];
 }
 
@@ -42,84 +42,84 @@ export type WarningCode =
 
 export interface Warning {
   readonly code: WarningCode;
-  /** How often. */
+  /** How many times it occurred. */
   readonly count: number;
-  /** Of the first time. */
+  /** Where it occurred first. */
   readonly revision?: number;
   readonly text: string;
 }
 
-/** A checkpoint that was given, by the file and line that it begins on. */
+/** A given checkpoint, identified by the file and line where it begins. */
 export interface CheckpointName {
   readonly where: string;
   readonly size: number;
 }
 
-/** A given checkpoint that the stream does not agree with. */
+/** A given checkpoint that does not match the stream. */
 export interface FailedCheckpoint extends CheckpointName {
   /**
-   * `other-root`: so many records stand there, but they are not those that were signed. `missing-tail`: the stream is
-   * shorter. `gap`: a record before this size is missing, so that there is no tree to compare with.
+   * `other-root`: there are enough records, but they are not the signed ones. `missing-tail`: the stream is shorter.
+   * `gap`: a record before this size is missing, so there is no tree to compare with.
    */
   readonly because: 'other-root' | 'missing-tail' | 'gap';
   /** Base64. */
   readonly signedRoot: string;
-  /** Base64; of `other-root` alone. */
+  /** Base64. Only for `other-root`. */
   readonly root?: string;
 }
 
-/** A given checkpoint of records that are gone, since the log was restored from a backup and recovered. */
+/** A given checkpoint of records that are gone because the log was restored from a backup and recovered. */
 export interface LostCheckpoint extends CheckpointName {
   /** Number of the recovery. */
   readonly recovery: number;
-  /** Records that were there when it was declared. */
+  /** How many records there were when the recovery was declared. */
   readonly kept: number;
-  /** `undeclared-loss`: the recovery declares that less had been signed, or something else. */
+  /** `undeclared-loss`: the recovery declares that fewer records, or others, had been signed. */
   readonly because: 'declared-loss' | 'undeclared-loss';
 }
 
-/** How a stream compares with the given checkpoints that are its own. Sizes and revisions: size n covers 0 to n - 1. */
+/** How a stream compares with its given checkpoints. Size n covers revisions 0 to n - 1. */
 export interface StreamEvidence {
-  /** Those that were kept elsewhere, as are all that do not come with a bundle. */
+  /** Matching checkpoints that were kept elsewhere. */
   readonly matching: number;
-  /** The largest size at which a checkpoint matches; 0: none does. */
+  /** The largest size at which one of them matches; 0 if none does. */
   readonly matchingSize: number;
   /** Matching checkpoints that came with the bundle: signed, but perhaps today, of records that were rewritten before. */
   readonly cameAlong?: { readonly matching: number; readonly matchingSize: number };
-  /** What the log noted itself of what it signed last (the file last-checkpoints): it belongs to the operator. */
+  /** The checkpoints that the log saved itself, in the file last-checkpoints, which belongs to the operator. */
   readonly lastSigned?: {
     readonly matching: number;
     readonly matchingSize: number;
-    /** These count in `failing`, too. */
+    /** Also counted in `failing`. */
     readonly failing: number;
   };
   readonly failing: number;
-  /** Those of the smallest sizes, in ascending order. */
+  /** The ones with the smallest sizes, in ascending order. */
   readonly failed: readonly FailedCheckpoint[];
-  /** Between which sizes the signed history and this one part. */
+  /** The sizes between which this history begins to differ from the signed one. */
   readonly rewritten?: { readonly afterSize: number; readonly upToSize: number };
-  /** The signer has signed more records than there are. */
+  /** More records were signed than there are. */
   readonly tailCutOff?: { readonly size: number; readonly signedSize: number };
-  /** Given checkpoints of records that a recovery declares lost: a failure each, but no rewrite. */
+  /** Given checkpoints of records that a recovery declares lost. Each is a failure, but not a sign of rewriting. */
   readonly lost: readonly LostCheckpoint[];
-  /** Revisions that no matching checkpoint covers which was kept elsewhere. */
+  /** Revisions not covered by a matching checkpoint that was kept elsewhere. */
   readonly uncovered?: { readonly from: number; readonly to: number };
 }
 
 export interface StreamReport {
   readonly stream: string;
-  /** Name of the study, as its registration says. */
+  /** Name of the study, according to its registration. */
   readonly study?: string;
   readonly sound: boolean;
   readonly records: number;
-  /** Of a study. */
+  /** Only for a study. */
   readonly participants?: number;
-  /** Base64 of the Merkle root over all records; absent where a revision is missing. */
+  /** Base64 of the Merkle root over all records. Absent when a revision is missing. */
   readonly root?: string;
   readonly divergence?: Divergence;
   /** Records from the divergence on that were not decided again. */
   readonly notReplayed: number;
-  /** Records of which a bundle tells their place alone. */
+  /** Records of which a bundle contains only the place. */
   readonly withheld?: number;
   readonly evidence: StreamEvidence;
   readonly warnings: readonly Warning[];
@@ -128,13 +128,14 @@ export interface StreamReport {
 /** A given checkpoint that could not be compared with any verified stream. */
 export interface UnusedCheckpoint {
   readonly where: string;
-  /** As it says itself. */
+  /** As the checkpoint says. */
   readonly origin: string;
   readonly size: number;
   /**
-   * `forged`: it bears the name of a trusted key that did not sign it. `not-trusted`: no trusted key signed it.
-   * `other-log`: another log's. `other-recovery`: of a recovery that this log does not record. `no-such-stream`: of a
-   * stream that this log does not have. `declared-loss`: of such a stream, and a recovery declares it lost. `not-asked-for`: of a stream that was not to be verified; no failure.
+   * `forged`: it names a trusted key that did not sign it. `not-trusted`: no trusted key signed it. `other-log`: it is of
+   * another log. `other-recovery`: it is of a recovery that this log does not record. `no-such-stream`: it is of a stream
+   * that this log does not have. `declared-loss`: it is of such a stream, and a recovery declares that stream lost.
+   * `not-asked-for`: it is of a stream that was not to be verified, which is not a failure.
    */
   readonly because:
     | 'forged'
@@ -146,14 +147,14 @@ export interface UnusedCheckpoint {
     | 'not-asked-for';
 }
 
-/** What is to be said of a bundle beside its records. */
+/** The findings about a bundle, apart from its records. */
 export interface BundleReport {
   readonly content: Content;
-  /** Why no draw was decided again; absent when they were. */
+  /** Why the draws were not decided again. Absent when they were. */
   readonly notReplayed?: string;
-  /** What cannot be known, because it is withheld. */
+  /** What cannot be known because it is withheld. */
   readonly notKnown: readonly string[];
-  /** Files that are not what the manifest, or the records, say. */
+  /** Files that do not agree with the manifest or the records. */
   readonly files: readonly FileProblem[];
 }
 
@@ -162,26 +163,26 @@ export interface FileProblem {
   readonly why: string;
 }
 
-/** How the database differs from the one that this program makes. */
+/** How the database differs from one made by this program. */
 export interface StoreFindings {
-  /** A failure each: what was read may not be what others read. */
+  /** Each is a failure: other readers of the database may see something else. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
 
 export interface Report {
-  /** No failure. It says nothing about what no matching checkpoint under a trusted key covers. */
+  /** Nothing failed. This says nothing about records that no matching checkpoint with a trusted signature covers. */
   readonly ok: boolean;
   /**
-   * True unless at least one checkpoint that was kept elsewhere matches, under a key that was given as trusted: until
-   * then the history agrees with itself and with nothing else, as would any history that was written anew.
+   * True unless at least one checkpoint that was kept elsewhere matches and is signed by a key given as trusted. As long as
+   * it is true, the history agrees only with itself, as a rewritten one would.
    */
   readonly selfConsistentOnly: boolean;
   readonly log:
     | {
         readonly id: string;
         readonly name: string;
-        /** The first key; `laterKeys` are those that it endorsed, directly or through others. */
+        /** The first key. It endorsed `laterKeys`, directly or through others. */
         readonly publicKey: string;
         readonly laterKeys: readonly string[];
         readonly recoveries: readonly {
@@ -191,25 +192,25 @@ export interface Report {
         }[];
       }
     | undefined;
-  /** Verifier keys that were given as trusted; empty: the log's own key stood in for them. */
+  /** The verifier keys given as trusted. If empty, the log's own keys were used. */
   readonly trusted: readonly string[];
-  /** The log's own key is none of the trusted ones. */
+  /** The log's own key is not one of the trusted keys. */
   readonly untrustedKey: boolean;
   /** `log`, `access`, then the studies. */
   readonly streams: readonly StreamReport[];
   readonly unusedCheckpoints: readonly UnusedCheckpoint[];
   /**
-   * Present when checkpoints of other studies were given, and none of a study that was verified: what they are of. A
-   * failure, since the study may have been put in the place of another one.
+   * Present when checkpoints of other studies were given, and none of a verified study. Says what they are of. This is a
+   * failure, because the study may have been put in the place of another one.
    */
   readonly othersOnly?: readonly { readonly origin: string; readonly checkpoints: number }[];
-  /** The id of a study that had to be found, and was not. A failure. */
+  /** The id of a study that had to be there and is not. A failure. */
   readonly missingStudyId?: string;
   /** Present when the data folder says what the log signed last. */
   readonly lastCheckpoints?: { readonly file: string; readonly agree: boolean };
-  /** What the records stand in, apart from the records; absent where nothing can be said of it. */
+  /** Findings about the database itself. Absent when the source is not a database. */
   readonly store?: StoreFindings;
-  /** Present when it is one. */
+  /** Present when a bundle was verified. */
   readonly bundle?: BundleReport;
   readonly seconds: number;
 }

@@ -1,9 +1,9 @@
 /**
- * Whether each sealed section has a salt of its own. Sections that are equal, salt included, have equal seals: under one
- * salt for all, a reader of the seals alone would see which participants got the same arm.
+ * Checks that each sealed section has its own salt. Equal sections with equal salts have equal seals, so with a single
+ * salt, a reader of the seals alone would see which participants got the same arm.
  *
- * Of a section that is there its salt is compared with all before it, of one that is withheld its seal: 32 to 64 bytes of
- * memory for each.
+ * If a section is included, its salt is compared with all earlier ones. If it is withheld, its seal is. Each takes 32 to
+ * 64 bytes of memory.
  */
 import { mismatch } from './replay/differences.ts';
 import { DigestSet } from './replay/digest-set.ts';
@@ -14,9 +14,9 @@ export class Sealing {
   readonly #seals = new DigestSet('hex');
 
   /**
-   * Takes in the sections of one record.
-   * @param sections by name: those that are there
-   * @param withheld by name: the seals of the others
+   * Adds the sections of one record.
+   * @param sections the included sections, by name
+   * @param withheld the seals of the withheld ones, by name
    */
   mismatch(
     sections: Readonly<Record<string, object | undefined>>,
@@ -46,7 +46,7 @@ export class Sealing {
   }
 }
 
-/** Puts the text into the set; false: it was there already. */
+/** Adds the text to the set. Returns false if it was there already. */
 function isNew(set: DigestSet, text: string): boolean {
   if (set.has(text)) return false;
   set.add(text);

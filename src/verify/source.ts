@@ -1,4 +1,4 @@
-/** Where the records come from that are verified: a database, or anything else that can hand them over. */
+/** Where verification gets its records: a database or anything else that can provide them. */
 
 import type { Content } from '../../events/content.ts';
 import type { RecordBytes } from '../../events/record.ts';
@@ -7,27 +7,27 @@ import type { StoreFindings } from './report.ts';
 export interface SourceRecord extends RecordBytes {
   /** The stream that it was read from. */
   readonly stream: string;
-  /** As the source has it beside the record: of a source that was tampered with, anything. */
+  /** As stored beside the record. In a source that was tampered with, it can be anything. */
   readonly revision: number;
-  /** Set when `checkRecord` has taken exactly these bytes already, in another thread: they are only read then. */
+  /** Set when `checkRecord` has already accepted exactly these bytes, so they need not be checked again. */
   readonly isChecked?: boolean;
-  /** Set when the source tells nothing of the record but its leaf; the other bytes are none then. */
+  /** Set when the source provides only the leaf of the record. The other bytes are then empty. */
   readonly isWithheld?: boolean;
 }
 
 export interface RecordSource {
-  /** What a bundle discloses of the sealed sections; undefined: the source has all that the log has. */
+  /** Which sealed sections a bundle includes; undefined if the source holds everything that the log holds. */
   readonly content?: Content;
   /** The names of all streams. */
   streams(): Promise<readonly string[]>;
   /**
-   * All records of one stream in the order of their revisions, in pages; none when there is no such stream. A record
-   * that stands twice, or under a revision that cannot be, is handed over like the others. Streams are read one after
-   * another, `log` and `access` first; what is appended to the log meanwhile may be left out, but then wholly: no
-   * record without the key that it names. A page's bytes may be overwritten when the next page is asked for. Throws
-   * BrokenStream where a stream is known to lack records, or to be deleted.
+   * All records of one stream, in pages, by ascending revision; none if there is no such stream. Records that occur twice
+   * or have an impossible revision are included. Streams are read one after another, `log` and `access` first. Records
+   * appended in the meantime may be left out, but consistently: no record may come without the key that it names. The
+   * bytes of a page may be overwritten when the next page is requested. Throws BrokenStream if a stream is known to lack
+   * records or to be deleted.
    */
   read(stream: string): AsyncIterable<readonly SourceRecord[]>;
-  /** What is remarkable about the place where the records stand. */
+  /** Findings about the database that holds the records. */
   findings?(): Promise<StoreFindings>;
 }

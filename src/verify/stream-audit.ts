@@ -1,4 +1,4 @@
-/** One stream, record by record: each is decoded, put into the tree, and decided again until one diverges. */
+/** Audits one stream: each record is decoded, added to the tree, and decided again until one diverges. */
 import type { MoveFact } from '../../events/move.ts';
 import type { PartialEvent } from '../../events/record.ts';
 import {
@@ -20,8 +20,8 @@ import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
 import type { Warnings } from './warnings.ts';
 
-/** Clocks of machines that write the same stream may differ by this much, in ms, and be right. */
-const CLOCKS_DIFFER_MS = 1000;
+/** Tolerated difference, in ms, between the clocks of machines that write the same stream. */
+const CLOCK_TOLERANCE_MS = 1000;
 
 export class StreamAudit<E extends PartialEvent> {
   readonly #stream: string;
@@ -42,7 +42,7 @@ export class StreamAudit<E extends PartialEvent> {
   readonly #moves: ReadonlySet<string> | undefined;
   readonly #sealing: Sealing;
 
-  /** @param logId undefined when the log does not tell its id: then a record may name any */
+  /** @param logId undefined when the log does not say its id; then a record may name any log */
   constructor(parts: {
     stream: string;
     logId: string | undefined;
@@ -51,9 +51,9 @@ export class StreamAudit<E extends PartialEvent> {
     warnings: Warnings;
     checkpoints: readonly SignedCheckpoint[];
     lost: readonly LostCheckpoint[];
-    /** What `log` says of moves, as `moveName` has it; undefined: of `log` itself. */
+    /** The moves in `log`, by `moveName`; undefined when auditing `log` itself. */
     moves: ReadonlySet<string> | undefined;
-    /** Of all streams alike. */
+    /** Shared by all streams. */
     sealing: Sealing;
   }) {
     this.#stream = parts.stream;
@@ -67,17 +67,17 @@ export class StreamAudit<E extends PartialEvent> {
     this.#sealing = parts.sealing;
   }
 
-  /** Revision of the first record that diverges. */
+  /** Revision of the first diverging record. */
   get divergesAt(): number | undefined {
     return this.#divergence?.revision;
   }
 
-  /** How many there were so far. */
+  /** Number of records so far. */
   get records(): number {
     return this.#records;
   }
 
-  /** Those of which the source tells nothing but their place. */
+  /** Number of records of which the source provides only the place. */
   get withheld(): number {
     return this.#withheld;
   }
@@ -85,7 +85,7 @@ export class StreamAudit<E extends PartialEvent> {
   take(stored: SourceRecord): void {
     const expected = this.#records++;
     if (stored.revision !== expected) {
-      // Behind a gap there is nothing to go by: neither a tree that could have been signed, nor a state to decide from.
+      // After a gap, there is neither a tree that could have been signed nor a state to decide from.
       this.#tree.break();
       this.#diverge(stored, [gap(expected, stored.revision)]);
       return;
@@ -105,7 +105,7 @@ export class StreamAudit<E extends PartialEvent> {
     else this.#passed++;
   }
 
-  /** The source can give no further record. @param why with what to do */
+  /** The source can provide no more records. @param why with a hint */
   breakOff(why: string): void {
     this.#tree.break();
     this.#divergence ??= {
@@ -115,7 +115,7 @@ export class StreamAudit<E extends PartialEvent> {
     };
   }
 
-  /** @param more what is known of the stream besides */
+  /** @param more what else is known about the stream */
   finish(more: { readonly study?: string | undefined; readonly participants?: number }): StreamReport {
     if (this.#records === 0) {
       const none = mismatch('revision', 0, undefined, 'the stream has no record');
@@ -127,7 +127,7 @@ export class StreamAudit<E extends PartialEvent> {
         'two-histories-signed',
         'the given checkpoints contradict one another: the signing key has signed two histories of this stream',
       );
-    this.#tellOfMove();
+    this.#warnOfMove();
     const root = this.#tree.root();
     return {
       stream: this.#stream,
@@ -154,7 +154,7 @@ export class StreamAudit<E extends PartialEvent> {
     try {
       mismatches = this.#judgeMove(event) ?? this.#replay.take(event);
     } catch (error) {
-      // A decider refuses what it was never meant to see: a state that no generator has, an urn without end.
+      // A decider throws on input that it should never see, such as an impossible generator state or an oversized urn.
       const why = `it cannot be decided again: ${(error as Error).message}`;
       return [mismatch('data', 'what can be decided again', event.type, why)];
     }
@@ -166,7 +166,7 @@ export class StreamAudit<E extends PartialEvent> {
     return [];
   }
 
-  /** Undefined: the move of the log is not what this event is about, and it may stand here. */
+  /** Undefined: this event is not about a move of the log, and no move forbids it here. */
   #judgeMove(event: E): readonly Mismatch[] | undefined {
     const wrong = outOfPlace(this.#movement, event);
     if (wrong) return [mismatch(wrong.field, wrong.expected, wrong.found, wrong.why)];
@@ -180,8 +180,8 @@ export class StreamAudit<E extends PartialEvent> {
     return [];
   }
 
-  /** Of `log`, which says it of all streams: what somebody reads here is not the last word. */
-  #tellOfMove(): void {
+  /** Only for `log`, which speaks for all streams: this copy may not be the current one. */
+  #warnOfMove(): void {
     if (this.#moves || this.#movement.status === 'open' || this.#divergence) return;
     this.#warnings.add(
       'moved',
@@ -197,8 +197,8 @@ export class StreamAudit<E extends PartialEvent> {
     if (otherTime !== undefined) this.#warnings.add('id-of-another-time', otherTime, revision);
     const before = this.#lastAt;
     this.#lastAt = at;
-    // Most are not; and these texts sort as the times do.
-    if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCKS_DIFFER_MS)
+    // These texts sort like the times, so most events need no parsing.
+    if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCK_TOLERANCE_MS)
       this.#warnings.add('clock-stepped-back', `the clock stepped back from ${before} to ${at}`, revision);
   }
 
@@ -209,7 +209,7 @@ export class StreamAudit<E extends PartialEvent> {
   }
 }
 
-/** Each stream is moved as `log` is, which is so first. */
+/** Identifies a step of a move. Each step happens in `log` first, then in every other stream. */
 export function moveName({ type, data }: Extract<PartialEvent, MoveFact>): string {
   return `${type} ${data.move}`;
 }

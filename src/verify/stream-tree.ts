@@ -1,10 +1,10 @@
-/** The Merkle tree of one stream as it is read, in O(log n) memory, against the signed checkpoints of that stream. */
+/** Compares the Merkle tree of one stream with its signed checkpoints while the stream is read, in O(log n) memory. */
 import { CompactRange } from '../ledger/compact-range.ts';
 import type { Hash } from '../ledger/merkle-hash.ts';
 import type { CheckpointOrigin, SignedCheckpoint } from './evidence.ts';
 import type { FailedCheckpoint, StreamEvidence } from './report.ts';
 
-/** Failed checkpoints that the report lists. */
+/** How many failed checkpoints the report lists. */
 const LISTED = 10;
 
 export class StreamTree {
@@ -12,32 +12,32 @@ export class StreamTree {
   readonly #range = new CompactRange();
   readonly #failed: FailedCheckpoint[] = [];
   #next = 0;
-  /** Only those that were kept elsewhere prove anything. */
+  /** Only checkpoints that were kept elsewhere prove anything. */
   readonly #matching: Readonly<Record<CheckpointOrigin, { matching: number; matchingSize: number }>> = {
     elsewhere: { matching: 0, matchingSize: 0 },
     bundle: { matching: 0, matchingSize: 0 },
     'data-folder': { matching: 0, matchingSize: 0 },
   };
   #failing = 0;
-  /** Of these, the log's own notes. */
+  /** How many of these the log saved itself. */
   #failingOwn = 0;
   #smallestOther: number | undefined;
   #isBroken = false;
 
-  /** @param checkpoints signed by a trusted key, in ascending order of size */
+  /** @param checkpoints signed by trusted keys, in ascending order of size */
   constructor(checkpoints: readonly SignedCheckpoint[]) {
     this.#checkpoints = checkpoints;
     this.#compare();
   }
 
-  /** The next record's leaf. */
+  /** Adds the next record's leaf. */
   append(leaf: Hash): void {
     if (this.#isBroken) return;
     this.#range.append(leaf);
     this.#compare();
   }
 
-  /** A revision is missing, or stands twice: from here on there is no tree that could have been signed. */
+  /** A revision is missing or occurs twice. From here on, there is no tree that could have been signed. */
   break(): void {
     this.#isBroken = true;
   }
@@ -47,7 +47,7 @@ export class StreamTree {
     return this.#isBroken ? undefined : this.#range.root().toString('base64');
   }
 
-  /** @param records how many the stream has */
+  /** @param records the number of records in the stream */
   finish(records: number): Omit<StreamEvidence, 'lost'> {
     const beyond = this.#checkpoints.slice(this.#next);
     for (const checkpoint of beyond) this.#fail(checkpoint, this.#isBroken ? 'gap' : 'missing-tail');
@@ -73,10 +73,10 @@ export class StreamTree {
     };
   }
 
-  /** One history cannot both match a checkpoint and fail an earlier one, nor two of one size with different roots. */
+  /** No single history can match a checkpoint and fail a smaller one, or have two roots at the same size. */
   get twoHistoriesSigned(): boolean {
     return (
-      // Size 0 is signed by every history alike.
+      // At size 0, all histories are the same.
       (this.#smallestOther !== undefined &&
         this.#signedSize > 0 &&
         this.#smallestOther <= this.#signedSize) ||
@@ -92,7 +92,7 @@ export class StreamTree {
     return Math.max(...Object.values(this.#matching).map(({ matchingSize }) => matchingSize));
   }
 
-  /** With each checkpoint of the present size. */
+  /** Compares the tree with each checkpoint of the current size. */
   #compare(): void {
     let root: Buffer | undefined;
     for (let next = this.#checkpoints[this.#next]; next?.size === this.#range.size; ) {

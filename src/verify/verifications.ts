@@ -1,6 +1,6 @@
 /**
- * Verifying a study in the running service, for those who ask it over HTTP: one at a time, and so that it can be
- * stopped. It is `urn verify` without a trusted key: what the service says of itself cannot be worth more.
+ * Verifies a study in the running service on request over HTTP: one at a time, and stoppable. It does what `urn verify`
+ * does without a trusted key, because a service's word about itself cannot prove more.
  */
 import { DomainError } from '../base/errors.ts';
 import { keptCheckpoint } from '../ledger/checkpoint-file.ts';
@@ -9,7 +9,7 @@ import type { Report } from './report.ts';
 import type { RecordSource } from './source.ts';
 import { UnknownStudyError, verifyLog } from './verify.ts';
 
-/** What to verify, beside `log` and `access`. It can be handed to a thread. */
+/** What to verify in addition to `log` and `access`. Can be passed to a thread. */
 export interface VerificationOrder {
   /** Name of the study. */
   readonly study: string;
@@ -19,15 +19,15 @@ export interface VerificationOrder {
 
 /**
  * Verifies the log that the service writes to.
- * @param stop rejects with its reason once it is aborted
+ * @param stop when it is aborted, the promise rejects with its reason
  * @throws StoreError, UnknownStudyError
  */
 export type Verify = (order: VerificationOrder, stop: AbortSignal) => Promise<Report>;
 
-/** What reports call the checkpoint of an order. */
+/** How reports refer to the checkpoint of an order. */
 const GIVEN = 'checkpoint';
 
-/** @throws UnknownStudyError, and whatever the source or `onProgress` throws */
+/** @throws UnknownStudyError, and what the source or `onProgress` throws */
 export function verifyStudy(
   source: RecordSource,
   { study, checkpoint }: VerificationOrder,
@@ -35,13 +35,13 @@ export function verifyStudy(
 ): Promise<Report> {
   const given = checkpoint === undefined ? [] : [keptCheckpoint(checkpoint, GIVEN)];
   const checkpoints = given.map((one) => {
-    if ('why' in one) throw new TypeError(`the order holds no checkpoint: ${one.why}`);
+    if ('why' in one) throw new TypeError(`the order holds no valid checkpoint: ${one.why}`);
     return one;
   });
   return verifyLog({ source, trusted: [], checkpoints, studies: [study], onProgress });
 }
 
-/** Without a thread, between other work: a page of records holds up what else there is to do. */
+/** Verifies without a thread. Each page of records delays everything else in the process. */
 export function verifyInStore(store: Pick<EventStore, 'readAll' | 'readStream'>): Verify {
   return async (order, stop) =>
     verifyStudy(await storeSource(store), order, () => {
@@ -49,10 +49,10 @@ export function verifyInStore(store: Pick<EventStore, 'readAll' | 'readStream'>)
     });
 }
 
-/** A store's records, as far as they stand there now: what is appended later is left out of all streams alike. */
+/** The records that are in the store now. Records appended later are left out of every stream. */
 export async function storeSource(store: Pick<EventStore, 'readAll' | 'readStream'>): Promise<RecordSource> {
   const ends = new Map<string, number>();
-  // Whoever reads such a stream is told then.
+  // Reading such a stream reports the reason.
   const onBroken = (stream: string) => void ends.set(stream, Number.POSITIVE_INFINITY);
   for await (const page of store.readAll(undefined, { onBroken }))
     for (const { stream, revision } of page) ends.set(stream, revision);
@@ -78,16 +78,16 @@ export class Verifications {
   }
 
   /**
-   * @param asker aborted when nobody waits for the report any more
-   * @throws DomainError `overloaded` while another one is under way; `unavailable` when the log cannot be read, nobody
-   *   waits any more, or the service stops; `halted` when the log cannot be read to its end
+   * @param asker aborted when nobody is waiting for the report any more
+   * @throws DomainError `overloaded` while another verification is under way; `unavailable` when the log cannot be read,
+   *   nobody is waiting any more, or the service is stopping; `halted` when the log cannot be read to its end
    */
   async run(order: VerificationOrder, asker: AbortSignal): Promise<Report> {
     if (this.#isStopped) throw stopped();
     if (this.#underWay)
       throw new DomainError(
         'overloaded',
-        'another verification is under way, and there is one at a time; ask again when it is done',
+        'another verification is under way, and only one can run at a time; ask again when it is done',
       );
     const stopping = new AbortController();
     const running = this.#verify(order, AbortSignal.any([asker, stopping.signal]));
@@ -96,14 +96,15 @@ export class Verifications {
       return await running;
     } catch (error) {
       if (stopping.signal.aborted) throw stopped();
-      if (asker.aborted) throw new DomainError('unavailable', 'nobody waits for the verification any more');
+      if (asker.aborted)
+        throw new DomainError('unavailable', 'nobody is waiting for the verification any more');
       throw asDomainError(error);
     } finally {
       this.#underWay = undefined;
     }
   }
 
-  /** Breaks off the one that is under way, and begins no other. Resolves when it has ended. */
+  /** Aborts the verification that is under way and starts no more. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#underWay?.stopping.abort();
@@ -116,7 +117,7 @@ function stopped(): DomainError {
 }
 
 function asDomainError(error: unknown): unknown {
-  // The service has folded the study, and the log lacks it.
+  // The service has folded the study, but the log no longer holds it.
   if (error instanceof UnknownStudyError)
     return new DomainError('halted', 'the records of this study are no longer in the log', error);
   if (!(error instanceof StoreError)) return error;

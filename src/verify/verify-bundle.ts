@@ -1,4 +1,4 @@
-/** Verifying a bundle: its records as those of a database, as far as it tells them, and its files beside. */
+/** Verifies a bundle: its records like those of a database, as far as they are included, and its files. */
 
 import type { Content } from '../../events/content.ts';
 import { BundleFiles } from '../bundle/bundle-files.ts';
@@ -16,7 +16,7 @@ const NOT_REPLAYED: Partial<Record<Content, string>> = {
     'the content is blinded: neither treatments nor states of the generator are there, so neither who got what nor how it came about is checked',
 };
 
-/** @throws BundleError for a file that is no bundle, or that cannot be read to its end */
+/** @throws BundleError for a file that is not a bundle or cannot be read to its end */
 export async function verifyBundle({ file, ...verification }: BundleVerification): Promise<Report> {
   const started = performance.now();
   const files = await BundleFiles.open(file);
@@ -26,7 +26,7 @@ export async function verifyBundle({ file, ...verification }: BundleVerification
     const report = await verifyLog({
       ...verification,
       source,
-      // What was kept counts as kept, also when it came along as well.
+      // A checkpoint that was kept elsewhere counts as such even if the bundle holds it too.
       checkpoints: [...verification.checkpoints, ...bundled],
     });
     const problems = await source.problems();

@@ -1,6 +1,6 @@
 /**
- * Verifying a log, or some of its studies: every record checked and every event decided again, and the tree of each
- * stream compared with the checkpoints that were kept of it.
+ * Verifies a log or some of its studies: checks every record, decides every event again, and compares the tree of each
+ * stream with its kept checkpoints.
  */
 import { v5 } from 'uuid';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
@@ -12,7 +12,7 @@ import { readingOf } from './reading.ts';
 import type { Report, StreamReport } from './report.ts';
 import type { RecordSource } from './source.ts';
 
-/** What the log itself noted of what it signed last. */
+/** The checkpoints that the log saved itself. */
 export interface LastSigned {
   readonly file: string;
   readonly checkpoints: readonly KeptCheckpoint[];
@@ -20,25 +20,25 @@ export interface LastSigned {
 
 export interface Verification {
   readonly source: RecordSource;
-  /** From outside; empty: the log's own key is taken, and the report says what that is worth. */
+  /** Keys from outside. If empty, the log's own keys are used, and the report says what that is worth. */
   readonly trusted: readonly VerifierKey[];
   readonly checkpoints: readonly GivenCheckpoint[];
-  /** Names of the studies to verify, beside `log` and `access`; neither these nor `studyId`: every stream. */
+  /** Names of the studies to verify in addition to `log` and `access`. Without these and `studyId`: every stream. */
   readonly studies?: readonly string[] | undefined;
-  /** A study that must be found, to be verified as those of `studies`. In lower case. */
+  /** A study that must be found; it is verified like those of `studies`. In lower case. */
   readonly studyId?: string | undefined;
-  /** To be read before the source is opened: a service goes on signing. */
+  /** Must be read before the source is opened, because a running service goes on signing. */
   readonly lastSigned?: LastSigned | undefined;
   /** Gets the number of records verified so far. */
   readonly onProgress?: (records: number) => void;
 }
 
-/** A study was named that the log does not have, and of which no checkpoint was given either. */
+/** The log does not have the named study, and no checkpoint of it was given either. */
 export class UnknownStudyError extends Error {
   override readonly name = 'UnknownStudyError';
 }
 
-/** @throws UnknownStudyError, and whatever the source throws */
+/** @throws UnknownStudyError, and what the source throws */
 export async function verifyLog(verification: Verification): Promise<Report> {
   const started = performance.now();
   const { source, trusted } = verification;
@@ -77,7 +77,7 @@ function isTrusted(identity: ClaimedIdentity | undefined, trusted: readonly Veri
   return trusted.some(({ text }) => identity?.keys.some((key) => key.text === text));
 }
 
-/** What the given checkpoints, and the log's own notes, say of the streams. */
+/** What the given checkpoints and those that the log saved say about the streams. */
 function evidenceFor(
   { source, trusted, checkpoints, lastSigned }: Verification,
   identity: ClaimedIdentity | undefined,
@@ -85,11 +85,11 @@ function evidenceFor(
 ): Evidence {
   const own = identity?.keys ?? [];
   const recoveries = identity?.recoveries ?? [];
-  // A log that was replaced may bear any name; the receipts are those of the log that the trusted key names.
+  // A replaced log may have any name. The receipts belong to the log that the trusted key names.
   const logName = trusted[0]?.name ?? identity?.logName;
   const use = (stream: string) => {
     if (chosen.includes(stream)) return 'compare';
-    // A bundle leaves out what it is not about.
+    // A bundle leaves out the streams of other studies.
     const isLeftOut = source.content !== undefined && stream !== 'access';
     return there.includes(stream) || isLeftOut ? 'not-asked-for' : 'no-such-stream';
   };
@@ -102,7 +102,7 @@ function evidenceFor(
 
 type Judged = Pick<Report, 'othersOnly' | 'missingStudyId' | 'lastCheckpoints' | 'store'>;
 
-/** What is to be said of the studies that were asked for, and of the log's own notes. */
+/** Findings about the requested studies and the checkpoints that the log saved. */
 function judge(
   { studyId, checkpoints, lastSigned }: Verification,
   chosen: readonly string[],
@@ -134,8 +134,8 @@ function isSound(streams: readonly StreamReport[], { unused }: Evidence): boolea
 }
 
 /**
- * What the left out checkpoints are of, if there are any and none is of a study that was verified: whoever keeps the
- * receipts of one study and is handed another must hear of it.
+ * What the unused checkpoints are of, if there are any and none is of a verified study. Someone who has receipts of one
+ * study and is handed another must be told.
  */
 function othersOnly(
   checkpoints: readonly GivenCheckpoint[],
@@ -164,7 +164,7 @@ function agrees(
   );
 }
 
-/** `log`, `access` and the studies to verify, of those that are there. @throws UnknownStudyError */
+/** `log`, `access` and those of the requested studies that exist. @throws UnknownStudyError */
 function chooseStreams(
   { studies, studyId, checkpoints, source }: Verification,
   there: readonly string[],

@@ -1,6 +1,6 @@
 import type { Warning, WarningCode } from './report.ts';
 
-/** What is remarkable but may be right: counted by code, told of the first time, so that a long stream stays short. */
+/** Things worth a look that may be in order. They are counted by code and described once, so reports stay short. */
 export class Warnings {
   readonly #byCode = new Map<WarningCode, Warning>();
 

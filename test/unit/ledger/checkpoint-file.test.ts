@@ -56,7 +56,7 @@ describe('a file of checkpoints', () => {
   it.each([
     ['nothing', '', /^kept\.txt holds no checkpoint/],
     ['empty lines', '\n\n', /^kept\.txt holds no checkpoint/],
-    ['a text', 'hello\n', /^kept\.txt:1: this is the beginning of no whole signed note/],
+    ['a text', 'hello\n', /^kept\.txt:1: no complete signed note begins here/],
     ['a note without its signature', first.split('— ')[0] ?? '', /^kept\.txt:1: /],
     ['a note without its last line break', first.trimEnd(), /^kept\.txt:1: /],
     ['a second note that is cut off', `${first}\n${second.slice(0, 40)}`, /^kept\.txt:7: /],

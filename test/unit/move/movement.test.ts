@@ -120,6 +120,6 @@ it('a store that a log is being copied to is no place to begin one', async () =>
     new Side({ name, store, logId: LOG_ID, actor: OPERATOR, tools: fixedTools() });
   await new Mover(side('source', source), side('target', target), () => undefined, false).copy();
   const opening = openIdentity(target, keyringInMemory(), 'trial-log', OPERATOR, fixedTools());
-  await expect(opening).rejects.toThrow('a log is being copied here (hint: urn copy has to finish first)');
+  await expect(opening).rejects.toThrow('a log is being moved here (hint: urn copy has to finish first)');
   for await (const page of target.readAll()) expect(page.map(({ stream }) => stream)).toEqual([STREAM]);
 });
