@@ -1,6 +1,6 @@
 /**
- * How many events a key may cause in an hour, so that nobody can fill the disk by asking. A key's hour begins with its
- * first event. The counts are those of this process alone, and begin anew when it starts.
+ * Limits how many events a key may cause in an hour, so that nobody can fill the disk with requests. A key's hour begins
+ * with its first event. Each process counts for itself, from zero when it starts.
  */
 const HOUR_MS = 3_600_000;
 
@@ -13,8 +13,8 @@ export class Budget {
   }
 
   /**
-   * Takes an event from the key's budget, if there is one left.
-   * @param ms of a clock that only goes forward
+   * Takes one event from the key's budget, if any is left.
+   * @param ms monotonic clock
    */
   spend(keyId: string, ms: number): boolean {
     const hour = this.#hours.get(keyId);
@@ -24,13 +24,13 @@ export class Budget {
     return true;
   }
 
-  /** Gives back what was taken for events that were not written. */
+  /** Returns events to the budget that were not written. */
   refund(keyId: string, events: number): void {
     const hour = this.#hours.get(keyId);
     if (hour) hour.spent = Math.max(0, hour.spent - events);
   }
 
-  /** How long until the key's next hour begins, in ms. */
+  /** Time until the key's next hour begins, in ms. */
   renewsIn(keyId: string, ms: number): number {
     const hour = this.#hours.get(keyId);
     return hour ? Math.max(0, hour.since + HOUR_MS - ms) : 0;

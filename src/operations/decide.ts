@@ -1,11 +1,11 @@
-/** The stream `operations` on the write path: each fact stands by itself, so nothing has to be known to decide one. */
+/** The decider of the stream `operations`: each fact stands alone, so deciding one needs no state. */
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { Decider } from '../write/decider.ts';
 
-/** What is folded of the stream: nothing. Whoever wants to know it reads it from the store. */
+/** Nothing is folded from this stream. Its events are read from the store when needed. */
 export const noState: Projection<null> = {
-  name: 'noState',
+  name: 'no-state',
   stream: 'operations',
   initial: () => null,
   apply: (state) => state,

@@ -1,4 +1,4 @@
-/** Operations in words, a line for each. */
+/** Describes operations in words, one line each. */
 import type { RefusalReason } from '../../events/operations.ts';
 import type { Actor, LogEvent } from '../../events/record.ts';
 import { onOneLine } from '../base/text.ts';
@@ -6,12 +6,12 @@ import { OPERATIONS } from './operations.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
 
-/** Name of the study that an event of this stream concerns; undefined when it concerns none, or is of another stream. */
+/** Name of the study that an event is about; undefined if there is none, or the event is of another stream. */
 export function studyOf(event: LogEvent): string | undefined {
   return event.type === 'RequestRefused' || event.type === 'EvidenceDisclosed' ? event.data.study : undefined;
 }
 
-/** When, who, what. @throws Error for an event of another stream */
+/** When, who and what. @throws Error for an event of another stream */
 export function describeOperation(event: LogEvent): string {
   return onOneLine(`${event.at}  ${who(event.actor)}  ${what(event)}`);
 }
@@ -87,7 +87,7 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
   }
 }
 
-/** Of what was written when it happened, the time stands at the beginning of the line already. */
+/** If an event was written when it happened, the beginning of the line already shows the time. */
 const AT_ONCE_MS = 1000;
 
 function often({ at, data }: Of<'RequestRefused'> | Of<'EvidenceDisclosed'>): string {

@@ -1,4 +1,4 @@
-/** The stream `operations` of an open log: what happened besides the allocations is written there. */
+/** Writes to the stream `operations` of an open log: what happened besides the allocations. */
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';

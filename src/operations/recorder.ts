@@ -1,15 +1,15 @@
 /**
- * What the running service records in the stream `operations`.
+ * Records what the running service does in the stream `operations`.
  *
- * - A disclosure is durable before the answer is sent, and one that cannot be recorded is not made. Only a log that was
- *   rolled back, which takes no record at all, is read on: how else would anyone find out what it lacks. The same
- *   disclosure to the same key, made again, is counted.
- * - A refusal is written beside the answer, which does not wait for it.
+ * - A disclosure is durable before the answer is sent. If it cannot be recorded, it is not made. The exception is a log
+ *   that was rolled back: it takes no records at all, but must stay readable so that somebody can find out what it lacks.
+ *   A repeated disclosure to the same key is counted.
+ * - A refusal is written in parallel with the answer, which does not wait for it.
  *
- * Both have a budget of events for each key and hour, and neither uses up the other's. A disclosure beyond it is not
- * made. Refusals beyond it are one sum, which does not tell them apart.
+ * Each kind has its own budget of events per key and hour. A disclosure beyond the budget is not made. Refusals beyond it
+ * are added up in a single event that does not distinguish them.
  *
- * Sums that are not written yet are lost when the process is killed: at most a minute of repetitions.
+ * Counts that are not yet written are lost when the process is killed: at most a minute of repetitions.
  */
 import { randomUUID } from 'node:crypto';
 import type { Disclosure, OperationsFact, RefusalReason } from '../../events/operations.ts';
@@ -19,17 +19,17 @@ import { Budget } from './budget.ts';
 import type { Operations } from './operations.ts';
 import { type Noted, type Occurred, once, Repetitions } from './repetitions.ts';
 
-/** Who asked with a key. */
+/** An actor who used an API key. */
 export type KeyActor = Extract<Actor, { keyId: string }>;
 
-/** What a refusal says besides its number. */
+/** The contents of a refusal, without the count. */
 export interface Refused {
   readonly operation?: string;
   readonly study?: string;
   readonly reason: RefusalReason;
 }
 
-/** What a disclosure says besides its number. */
+/** The contents of a disclosure, without the count. */
 export interface Disclosed {
   readonly what: Disclosure;
   /** Name of the study. */
@@ -49,14 +49,14 @@ export interface RecorderParts {
   readonly actor: Actor;
   readonly version: string;
   readonly clock?: Clock;
-  /** Something could not be recorded. It is tried again, unless the log was rolled back. */
+  /** A fact could not be recorded. It is tried again unless the log was rolled back. */
   onFailure(fact: OperationsFact, actor: Actor, error: Error): void;
 }
 
 export interface Clock {
-  /** An instant, as events have it. */
+  /** The current time, in the format of `at`. */
   at(): string;
-  /** Of a clock that only goes forward. */
+  /** Monotonic clock, in ms. */
   ms(): number;
 }
 
@@ -65,7 +65,7 @@ const TICK_MS = 1000;
 
 /** Events that a key may cause in an hour. */
 export const EVENTS_AN_HOUR = { EvidenceDisclosed: 600, RequestRefused: 120 } as const;
-/** Refusals beyond the budget. Free, so its windows are longer. */
+/** Stands for refusals beyond the budget. It costs no budget, so its windows are longer. */
 const SEVERAL = { reason: 'several' } as const;
 const WINDOW_MS = 60_000;
 const SEVERAL_WINDOW_MS = 600_000;
@@ -81,12 +81,12 @@ export class Recorder {
     EvidenceDisclosed: new Budget(EVENTS_AN_HOUR.EvidenceDisclosed),
     RequestRefused: new Budget(EVENTS_AN_HOUR.RequestRefused),
   };
-  /** Disclosures that are being recorded for the first time: those that repeat them wait for it. */
+  /** Disclosures being recorded for the first time, by kind. Repetitions wait for them. */
   readonly #firsts = new Map<string, Promise<void>>();
   readonly #writing = new Set<Promise<void>>();
   #isStartRecorded = false;
-  /** Reported once: a log that was moved or rolled back may be opened again after days. */
-  #isStartFailureTold = false;
+  /** Such a failure is reported once: a log that was moved or rolled back may stay closed for days. */
+  #isStartFailureReported = false;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -96,13 +96,13 @@ export class Recorder {
     this.#run = { runId: randomUUID(), version: parts.version, nodeVersion: process.version };
   }
 
-  /** Records that the service runs. When that cannot be written, the service runs all the same, and it is tried again. */
+  /** Records that the service runs. If that fails, the service runs anyway, and recording is tried again. */
   async start(): Promise<void> {
     await this.#recordStart();
     this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  /** Of a key that is known; `actor` names the revision of `access` at which it was looked up. */
+  /** For a known key. `actor` names the revision of `access` at which it was looked up. */
   refused(actor: KeyActor, details: Refused): void {
     if (this.#isStopped) return;
     const apart = this.#note({ type: 'RequestRefused', actor, details });
@@ -112,8 +112,8 @@ export class Recorder {
   }
 
   /**
-   * To be awaited before the answer is sent.
-   * @throws BudgetError when the key has used up its budget, DomainError when it cannot be recorded: it must not be made
+   * Await this before sending the answer. If it throws, the disclosure must not be made.
+   * @throws BudgetError when the key has used up its budget; DomainError when the disclosure cannot be recorded
    */
   async disclosed(actor: KeyActor, details: Disclosed): Promise<void> {
     const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, details });
@@ -137,21 +137,21 @@ export class Recorder {
   }
 
   /**
-   * As `disclosed`, outside the budget: each is an event of its own. It is for what must not be withheld from who may
-   * see it, such as the answer to an allocation that has just been made.
+   * Like `disclosed`, but without a budget; each call writes its own event. For answers that must not be withheld from
+   * those allowed to see them, such as the answer to an allocation that has just been made.
    */
   disclosedAlways(actor: KeyActor, details: Disclosed): Promise<void> {
     const what = { type: 'EvidenceDisclosed', actor, details } as const;
     return this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
   }
 
-  /** Writes the sums that are due. */
+  /** Writes the counts that are due. */
   tick(): void {
     if (!this.#isStartRecorded) this.#keep(this.#recordStart());
     for (const sum of this.#repetitions.due(this.#clock.ms())) this.#write(sum);
   }
 
-  /** Writes all sums, then that the service stops. To be called when all requests are answered. */
+  /** Writes all counts, then that the service stops. Call it when all requests have been answered. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);
@@ -159,7 +159,7 @@ export class Recorder {
     for (const sum of this.#repetitions.all()) this.#write(sum);
     await this.#written();
     if (!this.#isStartRecorded) await this.#recordStart();
-    // An end without its beginning would look like a record that was removed.
+    // A stop without a start would look as if a record had been removed.
     if (!this.#isStartRecorded) return;
     const { actor, operations } = this.#parts;
     const fact = { type: 'ServiceStopped', data: this.#run, sections: {} } as const;
@@ -176,8 +176,8 @@ export class Recorder {
       this.#isStartRecorded = false;
       const mayLast =
         error instanceof DomainError && (error.code === 'moved' || error.code === 'rolled-back');
-      if (!mayLast || !this.#isStartFailureTold) this.#parts.onFailure(fact, actor, error as Error);
-      this.#isStartFailureTold ||= mayLast;
+      if (!mayLast || !this.#isStartFailureReported) this.#parts.onFailure(fact, actor, error as Error);
+      this.#isStartFailureReported ||= mayLast;
     }
   }
 
@@ -242,7 +242,7 @@ function tooMany(renewsInMs: number): BudgetError {
   );
 }
 
-/** Such a log takes nothing until somebody recovers it. */
+/** A log that was rolled back takes no records until somebody recovers it. */
 function isRolledBack(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'rolled-back';
 }

@@ -1,17 +1,17 @@
 /**
- * What happens again and again is written once in a window of time, with how often it happened: the first time at once,
- * so that it is not lost, and then as a sum at the end of each window in which it happened again. Each event is paid
- * for before it is promised, so what is waiting to be written is never more than could be paid for.
+ * Writes repeated occurrences once per window of time, with a count. The first occurrence is written at once, so that it
+ * is not lost. After that, each window with repetitions ends with their count. Every event is paid for before it is
+ * promised, so there are never more events waiting than the budget allows.
  */
 
-/** How often something happened, and when for the first and the last time. */
+/** How often something happened, and when it happened first and last. */
 export interface Tally {
   readonly count: number;
   readonly firstAt: string;
   readonly lastAt: string;
 }
 
-/** What is to be written down. */
+/** What is to be written. */
 export interface Occurred<T> {
   /** Occurrences of one kind are counted together. */
   readonly kind: string;
@@ -19,14 +19,14 @@ export interface Occurred<T> {
   readonly tally: Tally;
 }
 
-/** `first`: to be written now. `counted`: part of a sum that is due later. `unpaid`: there will be no event for it. */
+/** `first`: write it now. `counted`: it is part of a count that is due later. `unpaid`: there will be no event for it. */
 export type Noted = 'first' | 'counted' | 'unpaid';
 
 interface Group<T> {
   readonly what: T;
-  /** Start of the window, in ms of a clock that only goes forward. */
+  /** Start of the window, in ms of the monotonic clock. */
   since: number;
-  /** Not yet handed out, and paid for. */
+  /** Paid for, but not yet handed out. */
   pending: Tally | undefined;
 }
 
@@ -38,7 +38,7 @@ export class Repetitions<T> {
     this.#windowMs = windowMs;
   }
 
-  /** @param pay for one event: asked for the first of its kind, and for the first repetition in each window */
+  /** @param pay pays for one event; called for the first of its kind and the first repetition in each window */
   note({ kind, what, tally }: Occurred<T>, ms: number, pay: () => boolean): Noted {
     const group = this.#groups.get(kind);
     if (!group?.pending && !pay()) return 'unpaid';
@@ -50,7 +50,7 @@ export class Repetitions<T> {
     return 'counted';
   }
 
-  /** The sums of the windows that have ended. What did not happen again in its window is forgotten. */
+  /** The counts of all windows that have ended. Kinds without a repetition in their window are forgotten. */
   due(ms: number): Occurred<T>[] {
     return [...this.#groups].flatMap(([kind, group]) => {
       const { what, pending: tally } = group;
@@ -65,7 +65,7 @@ export class Repetitions<T> {
     });
   }
 
-  /** All sums, whether their windows have ended or not. Everything is forgotten. */
+  /** All counts, even of windows that have not ended. Forgets everything. */
   all(): Occurred<T>[] {
     const sums = [...this.#groups].flatMap(([kind, { what, pending: tally }]) =>
       tally ? [{ kind, what, tally }] : [],
@@ -74,15 +74,15 @@ export class Repetitions<T> {
     return sums;
   }
 
-  /** Takes back what was handed out and could not be written. It is due again when a window has passed. */
+  /** Takes back a count that was handed out but could not be written. It is due again after one window. */
   giveBack({ kind, what, tally }: Occurred<T>, ms: number): void {
     const pending = sum(tally, this.#groups.get(kind)?.pending);
     this.#groups.set(kind, { what, since: ms, pending });
   }
 
   /**
-   * Takes no account of a kind any more: its next occurrence is a first one.
-   * @returns how many events of it were paid for and will not be written
+   * Forgets a kind: its next occurrence counts as the first.
+   * @returns how many events of this kind were paid for and will not be written
    */
   forget(kind: string): number {
     const hadSum = this.#groups.get(kind)?.pending !== undefined;
@@ -95,7 +95,7 @@ export function once(at: string): Tally {
   return { count: 1, firstAt: at, lastAt: at };
 }
 
-/** `one` came first. */
+/** `one` must be the earlier tally. */
 function sum(one: Tally | undefined, two: Tally | undefined): Tally | undefined {
   if (!one || !two) return one ?? two;
   return { count: one.count + two.count, firstAt: one.firstAt, lastAt: two.lastAt };

@@ -1,10 +1,10 @@
-/** Where two facts differ, field by field. */
+/** Compares two facts field by field. */
 import type { Fact } from '../../../events/catalogue.ts';
 import type { LogEvent } from '../../../events/record.ts';
 import type { Mismatch } from '../report.ts';
 
-/** Longest value quoted, in characters. */
-const QUOTED = 300;
+/** The most characters of a value that are quoted. */
+const MAX_QUOTED = 300;
 
 export interface FieldDifference {
   readonly field: string;
@@ -13,8 +13,8 @@ export interface FieldDifference {
 }
 
 /**
- * What the event says otherwise than the fact that was decided, in the order of `data` and then of the sections'
- * names. Salts, which nothing decides, are left out.
+ * Where the event differs from the decided fact: first in `data`, then section by section. Salts are not compared,
+ * because they are not decided.
  */
 export function factDifferences(decided: Fact, event: LogEvent): FieldDifference[] {
   if (isSameFact(decided, event)) return [];
@@ -29,8 +29,8 @@ export function factDifferences(decided: Fact, event: LogEvent): FieldDifference
 }
 
 /**
- * Whether there is no difference: what is so of nearly every event, and found without naming the fields. False also of
- * a fact with a member that is undefined.
+ * Whether there is no difference. This is true of nearly every event, and faster to find without naming the fields. Also
+ * false for a fact with an undefined member.
  */
 function isSameFact(decided: Fact, event: LogEvent): boolean {
   if (decided.type !== event.type || !isSame(decided.data, event.data, 0)) return false;
@@ -45,7 +45,7 @@ function isSameFact(decided: Fact, event: LogEvent): boolean {
   return Object.keys(found).length === sections;
 }
 
-/** @param more members that an object that was found has, beside those that are compared */
+/** @param more how many members the found object has in addition to the compared ones */
 function isSame(expected: unknown, found: unknown, more: number): boolean {
   if (expected === undefined) return false;
   if (expected === found) return true;
@@ -65,7 +65,7 @@ function isSame(expected: unknown, found: unknown, more: number): boolean {
   return members === -more;
 }
 
-/** @param isSection then the member `salt` is not compared */
+/** @param isSection whether to ignore the member `salt` */
 function collect(
   expected: unknown,
   found: unknown,
@@ -98,8 +98,8 @@ export function mismatch(field: string, expected: unknown, found: unknown, why: 
   return { field, expected: quote(expected), found: quote(found), why };
 }
 
-/** A value as JSON, so that a text is told from a number; cut where it is very long. */
+/** A value as JSON, so that strings and numbers look different. Long values are cut. */
 function quote(value: unknown): string {
   const text = value === undefined ? 'nothing' : JSON.stringify(value);
-  return text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text;
+  return text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
 }

@@ -1,14 +1,14 @@
 /**
- * A set of texts in 32 to 64 bytes of memory for each, however long they are: of each it keeps 128 bits. They are the
- * text itself if it is short, all bits of a UUID, or else 127 bits of its SHA-256: two of a billion texts share these once
- * in 10^20 sets, and nobody can make two that do.
+ * A set of texts that takes 32 to 64 bytes of memory for each, however long it is. It keeps 128 bits of each text: the text
+ * itself if it is short, all bits of a UUID, or else 127 bits of its SHA-256. Among a billion texts, two share these bits
+ * once in 10^20 sets, and nobody can construct two that do.
  */
 import { hash, randomFillSync } from 'node:crypto';
 
 const WORDS = 4;
 const FIRST_SLOTS_LOG2 = 10;
 const SHORT = 12;
-/** In the first word of a text that stands in the others itself, beside its length. */
+/** Set in the first word, next to the length, when the other words hold the text itself. */
 const IS_SHORT = 0x80000000;
 
 /** Four 32-bit words. */
@@ -16,20 +16,20 @@ type Digest = Uint32Array;
 
 export class DigestSet {
   readonly #digestOf: (text: string, into: Digest) => void;
-  /** Open addressing: each slot has the words of a digest, the first of which is 0 only while it is free. */
+  /** Open addressing: each slot holds the words of a digest. The first word is 0 only in a free slot. */
   #slots = new Uint32Array(WORDS << FIRST_SLOTS_LOG2);
-  /** How far a 32-bit hash is shifted to be the number of a slot. */
+  /** How far a 32-bit hash is shifted to give a slot number. */
   #shift = 32 - FIRST_SLOTS_LOG2;
   #size = 0;
-  /** Random, so that nobody can choose texts that all go for one slot. */
+  /** Random, so that nobody can choose texts that all hash to the same slot. */
   readonly #factors = randomFillSync(new Uint32Array(WORDS));
-  /** Whoever adds a text has mostly asked for it right before. */
+  /** The last text digested. A caller that adds a text has usually just asked for it. */
   #last: string | undefined;
   readonly #digest: Digest = new Uint32Array(WORDS);
 
   /**
-   * @param of `uuid`: the texts are UUIDs, and the same ones whether in lower or in upper case. `hex`: they are at least 32
-   *   hex digits, the first 32 of which tell them apart
+   * @param of `uuid`: the texts are UUIDs; upper and lower case are the same. `hex`: the texts have at least 32 hex digits
+   *   and differ in the first 32
    */
   constructor(of: 'text' | 'uuid' | 'hex' = 'text') {
     this.#digestOf = { text: digest, uuid, hex }[of];
@@ -57,7 +57,7 @@ export class DigestSet {
     return this.#digest;
   }
 
-  /** Where its slot begins, or the free one that it would take. */
+  /** Start of the digest's slot, or of the free slot that it would take. */
   #find(words: Digest): number {
     const slots = this.#slots;
     const end = slots.length - 1;

@@ -1,8 +1,8 @@
 /**
- * The API keys as they stood at every revision of `access`, and whether one could do what an event says that it did.
+ * The API keys at every revision of `access`. Judges whether a key was allowed to do what an event says it did.
  *
- * Streams share no order but this: an event names the revision of `access` at which the deciding process accepted the
- * key. Whether a process had heard of a revocation in time can only be told by clocks, so that is a warning.
+ * The only order between streams is this: an event names the revision of `access` at which the deciding process accepted
+ * the key. Only clocks can show whether a process could have known of a revocation in time, so that is only a warning.
  */
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
@@ -10,11 +10,11 @@ import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
 
-/** How much later than its revocation a key may have been used, in ms, before it is remarked upon. */
+/** How long after its revocation a key may be used, in ms, without a warning. */
 const REVOKED_TOLERANCE_MS = 1000;
-/** How much older than the record of `access` that it names an event may be, in ms: the clocks of instances differ. */
+/** How much older an event may be than the record of `access` that it names, in ms, because clocks differ. */
 const OLDER_TOLERANCE_MS = 1000;
-/** How long a request can wait between the acceptance of its key and its event, in ms: the write path's deadline. */
+/** How long a request may take from the acceptance of its key to its event, in ms: the deadline of the write path. */
 const REQUEST_MS = 15_000;
 
 type KeyActor = Extract<Actor, { keyId: string }>;
@@ -34,13 +34,13 @@ export interface KeyUse {
 export class KeyHistory {
   readonly state: Access = access.initial();
   readonly #lifetimes = new Map<string, Lifetime>();
-  /** When each record of `access` was written, in ms, by revision; of one that is withheld, the last known one before it. */
+  /** When each record of `access` was written, in ms, by revision. For a withheld one, the last known time before it. */
   readonly #times: number[] = [];
-  /** Revision of the first record of `access` that is not what it should be. */
+  /** Revision of the first diverging record of `access`. */
   brokenAt: number | undefined;
-  /** Records in `access`, sound or not. */
+  /** Number of records in `access`, sound or not. */
   records = 0;
-  /** Those of which nothing is known: they can be of any key. */
+  /** Number of records of which nothing is known. They can be about any key. */
   withheld = 0;
 
   take(event: LogEvent): void {
@@ -59,34 +59,34 @@ export class KeyHistory {
     this.#times.push(Date.parse(at));
   }
 
-  /** @returns why the actor could not randomize this participant, or undefined */
+  /** @returns why the actor was not allowed to randomize this participant; undefined if allowed */
   judge(event: Header, use: KeyUse, warnings: Warnings): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
     if (this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, 'valid');
     if (unknown) return unknown;
-    this.#remarkOnAge(event, actor, warnings);
+    this.#warnOfAge(event, actor, warnings);
     const key = this.state.byId.get(actor.keyId);
     return key && (limitMismatch(key, use) ?? this.#lateness(key, event, warnings));
   }
 
   /**
-   * @param as whether any key that was ever issued will do, or only one that is valid and has the scope `audit`
-   * @returns why the actor could not ask, or undefined
+   * @param as `any`: every key ever issued is accepted; `audit`: only a valid key with the scope `audit`
+   * @returns why the actor was not allowed to ask; undefined if allowed
    */
   judgeKnown(event: Header, as: 'any' | 'audit', warnings: Warnings): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
-    if (!unknown) this.#remarkOnAge(event, actor, warnings);
+    if (!unknown) this.#warnOfAge(event, actor, warnings);
     if (unknown || as === 'any') return unknown;
     const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
     if (scopes.includes('audit')) return undefined;
     return mismatch('actor.keyId', 'a key with the scope audit', scopes, 'the key may not see this');
   }
 
-  /** Whether the stream `access` diverges before the revision that the actor names. */
+  /** Whether the stream `access` diverges at or before the revision that the actor names. */
   #isDoubtful({ accessRevision }: KeyActor, { revision }: Header, warnings: Warnings): boolean {
     if (this.brokenAt === undefined || accessRevision < this.brokenAt) return false;
     warnings.add(
@@ -97,7 +97,7 @@ export class KeyHistory {
     return true;
   }
 
-  /** @param standing at the revision of `access` that the actor names */
+  /** @param standing required at the revision of `access` that the actor names */
   #judgeActor({ keyId, user, accessRevision }: KeyActor, standing: 'issued' | 'valid'): Mismatch | undefined {
     if (accessRevision >= this.records)
       return mismatch(
@@ -137,8 +137,8 @@ export class KeyHistory {
     return undefined;
   }
 
-  /** A record cannot be older than what it names, but by the clocks of those who wrote the two. */
-  #remarkOnAge({ at, revision }: Header, { accessRevision }: KeyActor, warnings: Warnings): void {
+  /** A record can seem older than one that it names only because clocks differ. */
+  #warnOfAge({ at, revision }: Header, { accessRevision }: KeyActor, warnings: Warnings): void {
     const written = this.#times[accessRevision] ?? this.#times.at(-1);
     if (written === undefined || Date.parse(at) >= written - OLDER_TOLERANCE_MS) return;
     warnings.add(
@@ -168,7 +168,7 @@ export class KeyHistory {
   }
 }
 
-/** Limits of a key never change. */
+/** The limits of a key never change. */
 function limitMismatch({ scopes, studies, where }: ApiKey, { study, levels }: KeyUse): Mismatch | undefined {
   if (!scopes.includes('randomize'))
     return mismatch('actor.keyId', 'a key with the scope randomize', scopes, 'the key may not randomize');

@@ -5,7 +5,7 @@ import { factDifferences, mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import { asMismatches, type Replay } from './replay.ts';
 
-/** The stream `access`: each key issued and revoked is decided again, and kept in the history. */
+/** Replays the stream `access`: decides each issue and revocation of a key again and adds it to the history. */
 export class AccessReplay implements Replay {
   readonly #history: KeyHistory;
 

@@ -1,6 +1,6 @@
 /**
- * The stream of a study whose draws are withheld. Nothing can be decided again then; but the order of the events can be
- * checked, each id, its levels, the actors, and where it is told, that a treatment is one of the study's.
+ * Replays the stream of a study whose draws are withheld, so that nothing can be decided again. It can still check the
+ * order of the events, the ids, the levels, the actors and, where treatments are included, that they are the study's.
  */
 import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
@@ -40,7 +40,7 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (type === 'ParticipantRandomized') this.participants++;
   }
 
-  /** What the decider answers instead of this event, as far as it does not depend on what is withheld. */
+  /** The outcome with which the decider would have refused this event, as far as withheld sections do not matter. */
   #refusal(event: PartialStudyEvent): StudyOutcome['type'] | undefined {
     const status = this.#status;
     if (event.type === 'StudyRegistered') return status === 'unregistered' ? undefined : 'already-registered';

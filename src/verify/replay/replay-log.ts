@@ -9,7 +9,7 @@ import type { Replay } from './replay.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
 
-/** The stream `log`: LogCreated, with a key that can sign and is trusted; recoveries and other keys behind it. */
+/** Replays the stream `log`: LogCreated, with a key that can sign and is trusted, then recoveries and new keys. */
 export class LogReplay implements Replay {
   readonly #trusted: readonly VerifierKey[];
   readonly #keys: readonly VerifierKey[];
@@ -18,8 +18,8 @@ export class LogReplay implements Replay {
   #signer: VerifierKey | undefined;
 
   /**
-   * @param trusted none: any key will do
-   * @param keys the log's own, as it claims: one of them must be trusted
+   * @param trusted if empty, any key is accepted
+   * @param keys the keys that the log claims as its own; one of them must be trusted
    */
   constructor(trusted: readonly VerifierKey[], keys: readonly VerifierKey[]) {
     this.#trusted = trusted;

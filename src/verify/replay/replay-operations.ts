@@ -6,13 +6,13 @@ import type { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';
 
 /**
- * The stream `operations`. Its events follow from nothing in the log, so there is nothing to decide again; but the keys
- * that they name must have been there, those that were shown something valid, and a run ends at most once.
+ * Replays the stream `operations`. Its events do not follow from others, so there is nothing to decide again. But the keys
+ * that they name must exist, a key that was shown evidence must have been valid, and a run ends at most once.
  */
 export class OperationsReplay implements Replay {
   readonly #history: KeyHistory;
   readonly #warnings: Warnings;
-  /** Runs that have not ended, as far as is recorded: those that were killed stay here. */
+  /** Runs without a recorded end. Runs that were killed stay here. */
   readonly #running = new Set<string>();
 
   constructor(history: KeyHistory, warnings: Warnings) {

@@ -1,9 +1,9 @@
 /**
- * The stream of a study: each event decided again, with the decider that the service uses, from the configuration, the
- * participants before it and the state of the generator that the event before left behind.
+ * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
+ * the earlier participants and the generator state after the previous event.
  *
- * What is kept of the participants is their number by level and treatment, their ids, and idempotency keys: 32 to 64
- * bytes for each, and no event.
+ * It keeps no events. Of the participants, it keeps counts by level and treatment, and the ids and idempotency keys, which
+ * take 32 to 64 bytes each.
  */
 import type { LogEvent } from '../../../events/record.ts';
 import type { StudyCommand } from '../../study/commands.ts';
@@ -23,7 +23,7 @@ type StudyEvent = Extract<
   }
 >;
 
-/** What was before the draw, the draw, what came of it. */
+/** The order in which differing fields are reported: what came before the draw, the draw, its result. */
 const TELLING = [
   'data.',
   'draw.bgStateBefore',
@@ -112,7 +112,7 @@ function differenceMismatches(differences: readonly FieldDifference[]): Mismatch
 
 const SOMEBODY: Enrolled = { participantId: '', levels: [] };
 
-/** Which participants, or requests, there were; not what they were, which a replay has no use for. */
+/** Remembers only which participants or requests there were, which is all that a replay needs. */
 class KeysOnly extends ForkableMap<string, Enrolled> {
   readonly #keys = new DigestSet();
 

@@ -1,19 +1,19 @@
-/** Deciding a stream's events again, one after the other: what every kind of stream needs for it. */
+/** Deciding the events of a stream again, one after another: the parts shared by all kinds of streams. */
 import type { LogEvent, PartialEvent } from '../../../events/record.ts';
 import type { Mismatch } from '../report.ts';
 import { type FieldDifference, mismatch } from './differences.ts';
 
 export interface Replay<E extends PartialEvent = LogEvent> {
   /**
-   * Decides the event again from those before it, and takes it in when it is what was decided.
-   * @returns what is wrong with it, the most telling field first; nothing is taken in then
+   * Decides the event again from those before it, and adds it to the state if it matches.
+   * @returns what is wrong with it, the most informative field first. The state is then unchanged.
    */
   take(event: E): readonly Mismatch[];
-  /** Gets each event in which nothing is wrong, those of a move of the log included, which `take` does not see. */
+  /** Called for each correct event, including those of a move of the log, which `take` does not see. */
   passed?(event: E): void;
 }
 
-/** Sorted by which beginning in `order` a field's path has; those that have none come last. */
+/** Sorts by the prefix in `order` that matches the field's path. Fields without a match come last. */
 export function mostTelling(
   differences: readonly FieldDifference[],
   order: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * What can be said of a study's events without deciding them again: what the decider relies on because it was checked
- * when the request came in, who acted, where a recovery must stand, and what is worth a remark.
+ * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
+ * request arrived, who acted, and where a recovery must be. Also adds warnings.
  */
 import { v5 } from 'uuid';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
@@ -16,7 +16,7 @@ import { mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
-/** Of a section that is withheld nothing is said. */
+/** Withheld sections are not checked. */
 export type PartialStudyEvent = Of<
   'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered'
 >;
@@ -36,7 +36,7 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   refused: 'the study is paused and takes no participants',
 };
 
-/** Of an event that would not have been decided. */
+/** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome['type']): Mismatch {
   return mismatch('type', undefined, type, UNDECIDED[outcome] ?? 'it would not have been decided');
 }
@@ -48,22 +48,22 @@ export class StudyChecks {
   #factors: readonly { readonly name: string; readonly levels: ReadonlySet<string> }[] | undefined;
   #idPattern: IdPattern | undefined;
   #name: string | undefined;
-  /** Ids that are not their own `lookAlikeForm`, which are few, by that form. */
+  /** The few ids that differ from their `lookAlikeForm`, by that form. */
   readonly #unlike = new Map<string, string>();
 
-  /** @param recoveredAt by revision: where the log's recoveries say that the generator begins anew */
+  /** @param recoveredAt by revision: where the generator must restart, according to the log's recoveries */
   constructor(keys: KeyHistory, warnings: Warnings, recoveredAt: ReadonlyMap<number, Recovered>) {
     this.#keys = keys;
     this.#warnings = warnings;
     this.#recoveredAt = recoveredAt;
   }
 
-  /** As the registration says, also when it diverges. */
+  /** The name in the registration, even if that diverges. */
   get name(): string | undefined {
     return this.#name;
   }
 
-  /** What is wrong with an event whatever was decided. */
+  /** What is wrong with an event, regardless of the decision. */
   mismatch(event: PartialStudyEvent): Mismatch | undefined {
     if (event.type === 'StudyRegistered') {
       this.#name ??= event.data.configuration.name;
@@ -87,18 +87,18 @@ export class StudyChecks {
   }
 
   /**
-   * Takes in an event in which nothing is wrong, and remarks on it.
-   * @param isKnown whether there was a participant of that id
+   * Adds a correct event to the state, and warnings about it.
+   * @param isKnown whether there already was a participant with this id
    */
   take(event: PartialStudyEvent, isKnown: (id: string) => boolean): void {
     if (event.type === 'StudyRegistered') this.#begin(event);
     if (event.type === 'ParticipantRandomized') this.#compareId(event);
-    if (event.type === 'StudyRecovered') this.#tellOfRecovery(event);
-    if (event.type === 'ParticipantRandomized') this.#tellOfLookAlike(event, isKnown);
+    if (event.type === 'StudyRecovered') this.#warnOfRecovery(event);
+    if (event.type === 'ParticipantRandomized') this.#warnOfLookAlike(event, isKnown);
   }
 
-  /** Such ids were taken before, and still are from logs of that time. */
-  #tellOfLookAlike({ data, revision }: Of<'ParticipantRandomized'>, isKnown: (id: string) => boolean): void {
+  /** Earlier versions accepted such ids, so old logs may hold them. */
+  #warnOfLookAlike({ data, revision }: Of<'ParticipantRandomized'>, isKnown: (id: string) => boolean): void {
     const { participantId: id } = data;
     const form = lookAlikeForm(id);
     const earlier = this.#unlike.get(form) ?? (form !== id && isKnown(form) ? form : undefined);
@@ -148,7 +148,7 @@ export class StudyChecks {
       );
   }
 
-  /** With a pattern whose verdict can differ from one engine, or machine, to the next: a remark, never a failure. */
+  /** For a pattern whose verdict depends on the engine or the machine: a warning, never a failure. */
   #compareId({ data, revision }: Of<'ParticipantRandomized'>): void {
     if (!this.#idPattern || this.#idPattern.isLinear) return;
     const matches = this.#idPattern.matches(data.participantId);
@@ -162,11 +162,11 @@ export class StudyChecks {
       `${verdict}; new studies cannot have this pattern, because others read it otherwise`,
       revision,
     );
-    // The next one would take as long.
+    // The next id would take just as long.
     if (matches === undefined) this.#idPattern = undefined;
   }
 
-  #tellOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
+  #warnOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
     const { recovery, kept, signed } = data;
     const lost =
       signed && signed.size > kept
@@ -186,7 +186,7 @@ export class StudyChecks {
   }
 }
 
-/** Where a recovery of the log says so, and nowhere else, the generator begins anew, as it says. */
+/** The generator must restart exactly where a recovery of the log says, and with the same data. */
 function recoveryMismatch(
   event: Exclude<PartialStudyEvent, Of<'StudyRegistered'>>,
   expected: Recovered | undefined,
@@ -215,7 +215,7 @@ function recoveryMismatch(
   return undefined;
 }
 
-/** A study's name makes its id, and its id its stream; what is listed twice could be read in two ways. */
+/** The name of a study determines its id, and the id its stream. Names listed twice would be ambiguous. */
 function registrationMismatch({ data, log, stream, sections }: Of<'StudyRegistered'>): Mismatch | undefined {
   const { studyId, configuration, seedSource } = data;
   const expected = v5(configuration.name, log);
