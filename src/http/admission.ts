@@ -1,30 +1,30 @@
-/** How many connections one address may hold, so that no client can hold all that there are. */
+/** Limits how many connections one address may hold, so that no client can take all of them. */
 import type { Socket } from 'node:net';
 import type { Logger } from '../service/logger.ts';
 import type { Metrics } from '../service/metrics.ts';
 
 export class Admission {
-  readonly #most: number;
+  readonly #maximum: number;
   readonly #onRefused: (address: string) => void;
-  /** By holder; no entry is 0. */
+  /** The number of connections by holder. No entry means none. */
   readonly #held = new Map<string, number>();
 
-  constructor(most: number, onRefused: (address: string) => void) {
-    this.#most = most;
+  constructor(maximum: number, onRefused: (address: string) => void) {
+    this.#maximum = maximum;
     this.#onRefused = onRefused;
   }
 
-  /** Destroys a new connection that is one too many. */
+  /** Destroys a new connection if its holder already has the maximum. */
   readonly admit = (socket: Socket): void => {
     const { remoteAddress } = socket;
-    // It is gone already.
+    // The connection is already closed.
     if (remoteAddress === undefined) {
       socket.destroy();
       return;
     }
     const holder = holderOf(remoteAddress);
     const held = this.#held.get(holder) ?? 0;
-    if (held >= this.#most) {
+    if (held >= this.#maximum) {
       socket.destroy();
       this.#onRefused(holder);
       return;
@@ -38,7 +38,7 @@ export class Admission {
   };
 }
 
-/** The address; of IPv6 its /64, which one client has to itself with all the addresses in it. */
+/** Whose connection it is: the IPv4 address, or the IPv6 /64, since one client usually has a whole /64 to itself. */
 export function holderOf(address: string): string {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
   if (mapped !== undefined) return mapped;
@@ -48,21 +48,21 @@ export function holderOf(address: string): string {
   return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
 }
 
-const REFUSED_LINE_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 
-/** Counts them all, and names the address once a minute. */
+/** Counts every refused connection, and logs at most one a minute. */
 export function refusedConnections(metrics: Metrics, logger: Logger) {
   let quietUntil = 0;
   return (address?: string) => {
     metrics.connectionRefused();
     const now = performance.now();
     if (now < quietUntil) return;
-    quietUntil = now + REFUSED_LINE_MS;
+    quietUntil = now + LOG_INTERVAL_MS;
     logger.warn(
       { address },
       address === undefined
-        ? 'connections are refused: there are as many as this process takes'
-        : 'connections are refused: this address holds as many as it may (hint: --connections-per-address; if it is a proxy, --trust-proxy)',
+        ? 'connections are refused: this process has as many as it can take'
+        : 'connections are refused: this address has as many as it may (hint: --connections-per-address; if it is a proxy, --trust-proxy)',
     );
   };
 }

@@ -152,6 +152,6 @@ function unexpected(error: unknown, logger: Logger, { route: path }: Locals): Ht
   logger.error({ route: path, error: name, stack }, 'a request failed unexpectedly');
   return new HttpProblem(
     500,
-    'Internal error: nothing is known to be recorded; the log of the service has the details',
+    'Internal error: it is not known whether anything was recorded; the log of the service has the details',
   );
 }

@@ -1,4 +1,4 @@
-/** Readable documentation at /docs: Swagger UI over /openapi.json, every asset shipped with the program. */
+/** Readable documentation at /docs: Swagger UI over /openapi.json. All its assets come with the program. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -30,7 +30,7 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null });
 `;
 
-/** Of swagger-ui-dist: what the page asks for, and the licences that the bundle points to. */
+/** Files of swagger-ui-dist: those the page loads, and the licences that the bundle points to. */
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui-bundle.js': 'text/javascript',
   'swagger-ui-bundle.js.LICENSE.txt': 'text/plain',
@@ -52,7 +52,7 @@ export function docsRouter(): Router {
     helmet({
       contentSecurityPolicy: {
         useDefaults: false,
-        // Swagger UI sets styles from its script, and draws icons from data: URLs.
+        // Swagger UI sets styles from its script, and loads icons from data: URLs.
         directives: {
           defaultSrc: ["'none'"],
           scriptSrc: ["'self'"],
@@ -67,7 +67,7 @@ export function docsRouter(): Router {
     }),
   );
   const { resolve } = createRequire(import.meta.url);
-  // From memory: a file that is opened for each request takes a descriptor for as long as its reader likes.
+  // Served from memory: a file opened for each request would hold a descriptor for as long as the client takes to read it.
   for (const [name, type] of Object.entries(ASSETS))
     serve(router, `/${name}`, type, readFileSync(resolve(`swagger-ui-dist/${name}`)));
   serve(router, '/', 'text/html', Buffer.from(PAGE));

@@ -1,4 +1,4 @@
-/** /metrics and /healthz on a port of their own: of the service, and of a relay that runs by itself. */
+/** Serves /metrics and /healthz on a port of their own, for the service and for a relay that runs on its own. */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Registry } from 'prom-client';
 import { HttpServer } from './server.ts';
@@ -8,10 +8,10 @@ export interface MetricsServer {
   close(): void;
 }
 
-/** Scrapers are few. */
+/** There are only a few scrapers. */
 const CONNECTIONS_PER_ADDRESS = 32;
 
-/** @throws Error of the system when it cannot listen */
+/** @throws a system error when it cannot listen */
 export async function serveMetrics(registry: Registry, host: string, port: number): Promise<MetricsServer> {
   const server = new HttpServer(metricsApp(registry), { connectionsPerAddress: CONNECTIONS_PER_ADDRESS });
   const address = await server.listen(host, port);
@@ -31,7 +31,7 @@ function metricsApp(registry: Registry): Express {
   app.use((_, response) => {
     response.status(404).type('text/plain').send('/metrics or /healthz\n');
   });
-  // Express knows an error handler by its four parameters; its own would show the stack.
+  // Express recognizes an error handler by its four parameters. Its default one would show the stack.
   app.use((_error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     response.status(500).type('text/plain').send('failed\n');
   });

@@ -1,17 +1,17 @@
-/** What Node's parser refuses never reaches Express; it gets the envelope all the same. */
+/** Answers requests that Node's parser refuses. They never reach Express, but get the same envelope. */
 import type { Socket } from 'node:net';
 import { HttpProblem } from './request/problem.ts';
 import { API_HEADERS, envelope } from './request/reply.ts';
 
-/** Request line and headers together, in bytes; more is answered with 431. */
+/** The most that the request line and headers may have together, in bytes. A longer request gets 431. */
 export const HEADER_BYTES = 64 * 1024;
-/** How long a refused client has to read why, in ms. One that never closes would hold its connection for ever. */
+/** How long a refused client has to read the answer, in ms. Without a limit it could hold the connection forever. */
 const LINGER_MS = 1_000;
 
 const PROBLEMS: Readonly<Record<string, HttpProblem>> = {
   HPE_HEADER_OVERFLOW: new HttpProblem(
     431,
-    `The request line and headers may have ${HEADER_BYTES} bytes together`,
+    `The request line and headers may have at most ${HEADER_BYTES} bytes together`,
   ),
   ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'The request took too long to arrive'),
 };
@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** Answers what the parser refused, and ends the connection. */
+/** Answers a request that the parser refused, and ends the connection. */
 export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
   const { status, message } =
     PROBLEMS[error.code ?? ''] ?? new HttpProblem(400, 'The request is not valid HTTP');
@@ -36,7 +36,7 @@ export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer },
   endSoon(socket, `${head}\r\n${body}`);
 }
 
-/** Ends a connection, and destroys it if its peer does not do the same. */
+/** Ends a connection, and destroys it if the peer does not end it too. */
 export function endSoon(socket: Socket, last?: string): void {
   if (last === undefined) socket.end();
   else socket.end(last);

@@ -1,10 +1,10 @@
 /**
- * What /metrics tells of requests. Whatever is asked, the labels are few: with every route, method and status that there
- * is, /metrics stays below 100 kB.
+ * The metrics of requests. Labels are few, whatever clients send: even with every route, method and status, /metrics stays
+ * below 100 kB.
  */
 import { Counter, Histogram, type Registry } from 'prom-client';
 
-/** @param route that served the request; undefined: none did */
+/** @param route the route that served the request; undefined when none did */
 export type RequestObserver = (
   method: string,
   route: string | undefined,
@@ -18,7 +18,7 @@ const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 interface Observed {
   readonly labels: Readonly<Record<'method' | 'route' | 'status', string>>;
-  /** 13 lines, so refused requests are only counted. */
+  /** Takes 13 lines of /metrics, so refused requests are only counted. */
   readonly time: Histogram.Internal<string> | undefined;
   count: number;
 }
@@ -26,8 +26,8 @@ interface Observed {
 export function requestObserver(registry: Registry): RequestObserver {
   const registers = [registry];
   const labelNames = ['method', 'route', 'status'];
-  /** By method, route and status: finding a metric by its labels takes longer than adding to it. */
-  const all = new Map<string, Observed>();
+  /** By method, route and status. This is a cache: finding a metric by its labels takes longer than adding to it. */
+  const observations = new Map<string, Observed>();
   const times = new Histogram({
     name: 'urn_http_request_duration_seconds',
     help: 'Time to answer a request that was not refused, by method, route and status',
@@ -37,12 +37,12 @@ export function requestObserver(registry: Registry): RequestObserver {
   });
   new Counter({
     name: 'urn_http_requests_total',
-    help: 'Requests by method, route and status; those that no route serves are one',
+    help: 'Requests by method, route and status; those that no route serves share one set of labels',
     labelNames,
     registers,
     collect() {
       this.reset();
-      for (const { labels, count } of all.values()) this.inc(labels, count);
+      for (const { labels, count } of observations.values()) this.inc(labels, count);
     },
   });
   const begin = (method: string, route: string | undefined, status: number): Observed => {
@@ -53,10 +53,10 @@ export function requestObserver(registry: Registry): RequestObserver {
   };
   return (method, route, status, seconds) => {
     const key = route === undefined ? '' : `${method} ${route} ${status}`;
-    let observed = all.get(key);
+    let observed = observations.get(key);
     if (!observed) {
       observed = begin(method, route, status);
-      all.set(key, observed);
+      observations.set(key, observed);
     }
     observed.count++;
     observed.time?.observe(seconds);

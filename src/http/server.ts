@@ -1,4 +1,4 @@
-/** The listening server and its limits: on the URL and headers, on connections, and on time. */
+/** The HTTP server and its limits on headers, connections and time. */
 import { readFileSync } from 'node:fs';
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -12,12 +12,12 @@ export interface Listening {
   readonly host: string;
   readonly port: number;
   readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** How many connections one address may hold; undefined: no limit but that of all. */
+  /** How many connections one address may hold. Undefined: only the limit for all addresses together applies. */
   readonly connectionsPerAddress?: number | undefined;
 }
 
 export interface HttpServerSettings extends Pick<Listening, 'tls' | 'connectionsPerAddress'> {
-  /** A connection was refused; of an address that holds too many, with the address. */
+  /** A connection was refused. The address is given when it holds too many; otherwise all addresses together do. */
   readonly onConnectionRefused?: (address?: string) => void;
   readonly limits?: Partial<Record<keyof typeof LIMITS, number>>;
 }
@@ -27,23 +27,23 @@ const LIMITS = {
   handshakeTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
-  /** How often the two above are looked after. */
+  /** How often the two timeouts above are checked. */
   timeoutCheckMs: 1_000,
-  /** A peer that takes nothing of its answer for this long is given up, at the latest after three times as long. */
+  /** A peer that reads nothing of its answer for this long is disconnected, after three times as long at the latest. */
   stalledMs: 30_000,
   keepAliveTimeoutMs: 65_000,
 };
 
-/** How long a shutdown waits for requests under way, in ms. */
+/** How long a shutdown waits for requests in progress, in ms. */
 const DRAIN_MS = 20_000;
-/** How long it goes on listening, and waits for connections on which no whole request has arrived, in ms. */
+/** How long a shutdown goes on listening, and waits for connections without a complete request, in ms. */
 const QUIET_MS = 500;
 
 export class HttpServer {
   readonly #server: Server;
   readonly #tls: boolean;
   readonly #turns: Turns;
-  /** Of every connection, those in the middle of their TLS handshake included. */
+  /** The sockets of all connections, including those still in their TLS handshake. */
   readonly #sockets = new Set<Socket>();
 
   constructor(
@@ -58,7 +58,7 @@ export class HttpServer {
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckMs,
-      // The application says it in the envelope; Node would answer without a body.
+      // The application answers this in the envelope. Node would answer without a body.
       requireHostHeader: false,
     };
     const secure = tls && {
@@ -83,29 +83,29 @@ export class HttpServer {
 
     server.on(secure ? 'secureConnection' : 'connection', turns.add);
     server.on('request', turns.take);
-    // Node would answer 417 without a body; RFC 9110 10.1.1 leaves it to the server.
+    // Node would answer 417 without a body. RFC 9110 10.1.1 lets the server ignore the expectation.
     server.on('checkExpectation', turns.take);
     refuseErrors(server, turns);
     endStalled(server, turns, limits.stalledMs);
   }
 
-  /** @returns the base address, with the port that was taken when 0 was asked for. Rejects when it is in use. */
+  /** @returns the base address, with the actual port when 0 was asked for. Rejects when the port is in use. */
   listen(host: string, port: number): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
-        const { address, family, port: taken } = this.#server.address() as AddressInfo;
+        const { address, family, port: actualPort } = this.#server.address() as AddressInfo;
         const shown = family === 'IPv6' ? `[${address}]` : address;
-        resolve(`${this.#tls ? 'https' : 'http'}://${shown}:${taken}`);
+        resolve(`${this.#tls ? 'https' : 'http'}://${shown}:${actualPort}`);
       });
     });
   }
 
   /**
-   * Answers what was accepted, then closes. For a short while it goes on listening, and every answer ends its
-   * connection: a request may be on its way on a connection that seems idle, and closing that at once would leave its
-   * sender without an answer.
+   * Answers the requests that were accepted, then closes. For a short while the server goes on listening, and each answer
+   * ends its connection. A request may be on its way on a connection that looks idle. If that connection were closed at
+   * once, the client would get no answer.
    */
   async drain(): Promise<void> {
     this.#turns.drain();
@@ -117,7 +117,7 @@ export class HttpServer {
     const timers: NodeJS.Timeout[] = [];
     const late = new Promise((resolve) => timers.push(setTimeout(resolve, DRAIN_MS)));
     const sweep = () => {
-      // To Node, a connection that has asked nothing yet is not idle.
+      // To Node, a connection that has not sent a request yet is not idle.
       if (this.#turns.underWay === 0) this.#destroyAll();
       else this.#server.closeIdleConnections();
     };
@@ -140,16 +140,16 @@ export class HttpServer {
 }
 
 function refuseErrors(server: Server, turns: Turns): void {
-  // Nothing can be said to who has not finished the handshake.
+  // A client that has not finished the handshake cannot be answered.
   server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy());
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    // Behind requests that are still being answered: the client would take the refusal for the answer to one of them.
+    // While earlier requests are still being answered, the client would take the refusal for the answer to one of them.
     else if (!turns.endAfterLast(socket)) refuseRaw(error, socket);
   });
 }
 
-/** Not as Node's own `timeout`, which takes a timer for each request. */
+/** Disconnects peers that read nothing. Node's own `timeout` would need a timer for each request. */
 function endStalled(server: Server, turns: Turns, stalledMs: number): void {
   const timer = setInterval(() => turns.watch(stalledMs), stalledMs).unref();
   server.once('close', () => clearInterval(timer));
@@ -159,9 +159,9 @@ function endStalled(server: Server, turns: Turns, stalledMs: number): void {
 }
 
 /**
- * Requests and responses that are made with the prototypes Express wants of them. Otherwise it changes the prototypes
- * of each pair as it arrives, and V8 then runs all that touches them, Node's own code included, on its slow path: a
- * constant route answers five times as many requests a second this way (Node 20).
+ * Makes requests and responses with the prototypes that Express wants. Otherwise Express changes the prototype of each one
+ * as it arrives, and V8 then runs everything that touches them on its slow path, Node's own code included. A route that
+ * answers a constant serves five times as many requests per second this way (Node 20).
  */
 function messagesOf(app: Express) {
   class ExpressRequest extends IncomingMessage {}

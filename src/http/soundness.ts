@@ -1,8 +1,8 @@
-/** What makes a request unsound, wherever it goes: it could be read in two ways, or is no HTTP/1. */
+/** Refuses requests to any path that could be read in two ways, or are not HTTP/1. */
 import type { Request } from 'express';
 import { HttpProblem } from './request/problem.ts';
 
-/** A request with a body larger than this is refused; no route reads one. */
+/** A request with a larger body is refused. No route reads a body. */
 const BODY_BYTES = 64 * 1024;
 const CLOSE = { Connection: 'close' };
 
@@ -14,24 +14,25 @@ export function refuseUnsound({
   originalUrl,
   rawHeaders,
 }: Request): void {
-  // Node's parser takes 0.9 and 2.0 for HTTP/1.
+  // Node's parser also accepts 0.9 and 2.0.
   if (httpVersionMajor !== 1) throw new HttpProblem(400, 'The version of HTTP is not 1.0 or 1.1', CLOSE);
   if (headers.host === undefined && httpVersion === '1.1')
     throw new HttpProblem(400, 'The request has no Host header');
-  if (hosts(rawHeaders) > 1) throw new HttpProblem(400, 'The request has more than one Host header', CLOSE);
-  // Express would end the path there, query.ts would not end the query there, and proxies differ.
+  if (hostHeaders(rawHeaders) > 1)
+    throw new HttpProblem(400, 'The request has more than one Host header', CLOSE);
+  // Express would end the path there, query.ts would not end the query there, and proxies differ from each other.
   if (originalUrl.includes('#'))
-    throw new HttpProblem(400, 'The URL has a "#" in it: percent-encode it as %23');
+    throw new HttpProblem(400, 'The URL contains a "#": percent-encode it as %23');
   if (Number(headers['content-length'] ?? 0) > BODY_BYTES)
-    throw new HttpProblem(413, 'This service takes its input from the query string; send no body', CLOSE);
+    throw new HttpProblem(413, 'This service reads its input from the query string; send no body', CLOSE);
 }
 
-/** Node's `headers` drops those after the first. */
-function hosts(rawHeaders: readonly string[]): number {
-  let number = 0;
+/** How many Host headers there are. Node's `headers` drops all but the first. */
+function hostHeaders(rawHeaders: readonly string[]): number {
+  let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') number++;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
   }
-  return number;
+  return count;
 }

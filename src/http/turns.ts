@@ -1,23 +1,24 @@
 /**
- * Serves each connection one request at a time. Node hands over every pipelined request as soon as it is parsed and keeps
- * the answers until those before them have left, so one client that reads nothing could have thousands worked on. Here the
- * next request begins when the answer before it has left, and not at all once the peer is gone.
+ * Serves each connection one request at a time. Node hands over every pipelined request as soon as it is parsed, and holds
+ * each answer until those before it are sent. So a client that reads nothing could have thousands of requests processed.
+ * Here a request starts only when the answer before it has been sent, and never after the peer has disconnected.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { endSoon } from './raw-refusal.ts';
 
 /**
- * Requests that may wait in the whole process: about as many as one connection can bring at once (64 KiB, of 18 bytes each).
- * Each takes 2 kB and 30 µs before it is looked at. A connection that brings more is ended behind those it has brought.
+ * How many requests may wait in the whole process: about as many as one connection can bring at once (64 KiB, at 18 bytes
+ * each). Each costs 2 kB and 30 µs before it is looked at. A connection that exceeds the limit ends after the requests that
+ * it has brought so far.
  */
-const MOST_WAITING = 4_000;
+const MAX_WAITING = 4_000;
 
 interface Turn {
-  /** The answer under way, until it has left. */
+  /** The answer in progress, until it has been sent. */
   serving: ServerResponse | undefined;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
-  /** Nothing more is read: the connection ends with the last answer. */
+  /** Nothing more is read, and the connection ends with the last answer. */
   isEnding: boolean;
 }
 
@@ -32,20 +33,20 @@ export class Turns {
     this.#serve = serve;
   }
 
-  /** Answers that have begun and not left. */
+  /** The number of answers that are in progress. */
   get underWay(): number {
     return this.#underWay.size;
   }
 
-  /** For each new connection, after Node's own listeners. */
+  /** Call it for each new connection, after Node's own listeners. */
   readonly add = (socket: Socket): void => {
     const turn: Turn = { serving: undefined, waiting: [], isEnding: false };
     this.#turns.set(socket, turn);
-    // Node goes on reading by itself, when what it had buffered has left or a body is done with.
+    // Node resumes reading on its own when its buffer has been sent or a body has ended.
     socket.on('resume', () => {
       if (turn.waiting.length > 0 || turn.isEnding) socket.pause();
     });
-    // Before Node does it, with an error for each, whose stack is most of the work.
+    // Node would destroy each request with an error, and making its stack is most of the work. This comes before Node.
     socket.prependOnceListener('close', () => {
       for (const [request] of turn.waiting) request.destroy();
       this.#waiting -= turn.waiting.length;
@@ -56,31 +57,31 @@ export class Turns {
   readonly take: RequestListener = (request, response) => {
     const { socket } = request;
     const turn = this.#turns.get(socket);
-    if (!turn) throw new Error('a request of a connection that was not added');
+    if (!turn) throw new Error('a request on a connection that was not added');
     if (!turn.serving) {
       this.#begin(turn, request, response);
       return;
     }
     turn.waiting.push([request, response]);
     socket.pause();
-    if (++this.#waiting < MOST_WAITING || turn.isEnding) return;
+    if (++this.#waiting < MAX_WAITING || turn.isEnding) return;
     stopParsing(socket);
     this.endAfterLast(socket);
   };
 
-  /** Has the sockets of answers under way emit `timeout` when nothing has arrived or left for so long. */
+  /** Makes the sockets of answers in progress emit `timeout` when nothing was received or sent for this long. */
   watch(ms: number): void {
     for (const { socket } of this.#underWay) if (!socket?.timeout) socket?.setTimeout(ms);
   }
 
-  /** Whether nothing of an answer waits to leave, because it is still worked on, however long that takes. */
+  /** Whether an answer is still being produced: one is in progress, and no part of it waits to be sent. */
   isWorkedOn(socket: Socket): boolean {
     return this.#turns.get(socket)?.serving !== undefined && socket.writableLength === 0;
   }
 
   /**
-   * Reads nothing more from a connection, answers what it has sent so far, and ends it.
-   * @returns false when there is nothing to answer
+   * Reads nothing more from a connection, answers the requests it has sent so far, and ends it.
+   * @returns false when no request is being answered
    */
   endAfterLast(socket: Socket): boolean {
     const turn = this.#turns.get(socket);
@@ -89,12 +90,12 @@ export class Turns {
     socket.pause();
     const [, last] = turn.waiting.at(-1) ?? [undefined, turn.serving];
     endsConnection(last);
-    // An answer that had begun does not end it.
+    // An answer whose headers are already sent does not end the connection.
     last.once('close', () => endSoon(socket));
     return true;
   }
 
-  /** From now on every answer ends its connection, and what waits behind it is not begun. */
+  /** From now on every answer ends its connection, and the requests waiting after it are not started. */
   drain(): void {
     this.#isDraining = true;
     for (const response of this.#underWay) endsConnection(response);
@@ -106,7 +107,7 @@ export class Turns {
     response.once('close', () => {
       this.#underWay.delete(response);
       if (turn.waiting.length === 0) turn.serving = undefined;
-      // Others first: the answers of a whole pipeline may come without any waiting in between.
+      // Other work first: a whole pipeline may be answered without ever waiting.
       else setImmediate(() => this.#next(turn, request.socket));
     });
     if (this.#isDraining) endsConnection(response);
@@ -115,7 +116,7 @@ export class Turns {
 
   #next(turn: Turn, socket: Socket): void {
     turn.serving = undefined;
-    // Not writable: the answer before this one has ended the connection, or the peer has.
+    // If it is not writable, the previous answer or the peer has ended the connection.
     const next = socket.writable ? turn.waiting.shift() : undefined;
     if (!next) return;
     this.#waiting--;
@@ -125,14 +126,15 @@ export class Turns {
 }
 
 /**
- * Node's parser goes on to the end of what was read at once, which is none the wiser for a pause. To its question what
- * follows a request, 2 is the answer that it is no HTTP. This is Node's own affair; without it the rest only costs time.
+ * Pausing a socket does not stop Node's parser in the middle of the bytes it has already read. The parser asks what follows
+ * a request, and the answer 2 means that it is not HTTP. This depends on Node's internals. If it stops working, parsing the
+ * rest only costs time.
  */
 function stopParsing(socket: Socket & { readonly parser?: { onIncoming?: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;
 }
 
-/** Has no effect on an answer that has begun. */
+/** Makes the answer end its connection. Has no effect once its headers are sent. */
 function endsConnection(response: ServerResponse): void {
   response.shouldKeepAlive = false;
 }

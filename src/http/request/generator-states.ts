@@ -1,22 +1,22 @@
-/** Generator states in the records of participants: who sees them, and what is recorded of it. */
+/** Generator states in participants' records: who sees them, and what is recorded when they are shown. */
 import type { Scope } from '../../../events/access.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { BG_STATE } from './parameters.ts';
 import type { KeyRequest, StudyReply } from './study-request.ts';
 
 /**
- * The scopes for which records are rendered: those of the key, without `audit` when its states are not wanted. What is
- * wrong with the parameter is added to the problems.
+ * The scopes for which records are rendered: those of the key, without `audit` when the request wants no states. Any
+ * problem with the parameter is added to `problems`.
  */
 export function scopesShown({ query, accepted }: KeyRequest, problems: string[]): readonly Scope[] {
   const { scopes } = accepted.key;
-  const wish = query.get(BG_STATE);
-  if (wish === undefined) return scopes;
-  if (wish !== 'omit') problems.push(`${BG_STATE} takes omit, and nothing else`);
+  const value = query.get(BG_STATE);
+  if (value === undefined) return scopes;
+  if (value !== 'omit') problems.push(`${BG_STATE} must be omit`);
   return scopes.filter((scope) => scope !== 'audit');
 }
 
-/** With the scope `audit`, each record shows a state of the generator. */
+/** The disclosure to record: with the scope `audit`, each record shows a state of the generator. */
 export function statesIn(
   shown: readonly Participant[],
   scopes: readonly Scope[],

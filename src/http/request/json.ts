@@ -1,6 +1,6 @@
 /**
- * JSON text of a response. JSON.stringify can neither write integers beyond 2^53 as the contract's bare numbers nor
- * keep the order of members named like "10" and "9"; so integers are bigints here, and such objects are Maps.
+ * JSON text of a response. JSON.stringify can neither write integers above 2^53 as bare numbers, which the contract wants,
+ * nor keep the order of members with names like "10" and "9". So large integers are bigints here, and such objects are Maps.
  */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return String(value);

@@ -1,99 +1,99 @@
 /**
- * What one key may have under way at a time, so that no key takes the service away from the others. The limits are of
- * this process, and a route asks for them itself: one that must always be answered leaves them out.
+ * Limits what one key may have in progress at a time, so that no key can take the service away from the others. The limits
+ * apply to this process. Each route applies them itself, and a route that must always answer does not.
  */
 import type { ServerResponse } from 'node:http';
 import { DomainError } from '../../base/errors.ts';
 import { tooMany } from './problem.ts';
 
-/** Allocations of a key that wait for the log. */
-const POSTS_AT_WORK = 512;
-/** Lists that are rendered at a time, of all keys. */
-const LISTS_RENDERED = 2;
-/** Lists of a key that wait for the one that is under way, and for how long. */
-const LISTS_WAITING = 8;
+/** How many allocations of one key may wait for the log. */
+const MAX_POSTS = 512;
+/** How many lists are rendered at a time, for all keys together. */
+const MAX_LISTS_RENDERED = 2;
+/** How many lists of one key may wait for the one in progress, and for how long. */
+const MAX_LISTS_WAITING = 8;
 const LIST_WAIT_MS = 30_000;
-/** Lists of the past under way, of all keys: each is folded by itself, and kept in memory until it has left. */
-const PAST_LISTS = 8;
+/** How many lists of the past may be in progress, for all keys together. Each is folded separately and kept in memory until sent. */
+const MAX_PAST_LISTS = 8;
 
 export class KeyLimits {
-  readonly posts = new PostsAtWork();
+  readonly posts = new Posts();
   readonly lists = new Lists();
 }
 
-class PostsAtWork {
-  readonly #numbers = new Map<string, number>();
+class Posts {
+  readonly #counts = new Map<string, number>();
 
-  /** To be followed by `leave`. @throws HttpProblem 429 when too many of the key's are at work */
+  /** Must be followed by `leave`. @throws HttpProblem 429 when the key has too many in progress */
   enter(keyId: string): void {
-    const number = this.#numbers.get(keyId) ?? 0;
-    if (number >= POSTS_AT_WORK)
+    const count = this.#counts.get(keyId) ?? 0;
+    if (count >= MAX_POSTS)
       throw tooMany(
-        `This API key has ${POSTS_AT_WORK} allocations under way, which is the most: nothing was recorded (hint: send the same request again)`,
+        `This API key already has the maximum of ${MAX_POSTS} allocations in progress: nothing was recorded (hint: send the same request again)`,
         1,
       );
-    this.#numbers.set(keyId, number + 1);
+    this.#counts.set(keyId, count + 1);
   }
 
   leave(keyId: string): void {
-    const left = (this.#numbers.get(keyId) ?? 0) - 1;
-    if (left > 0) this.#numbers.set(keyId, left);
-    else this.#numbers.delete(keyId);
+    const left = (this.#counts.get(keyId) ?? 0) - 1;
+    if (left > 0) this.#counts.set(keyId, left);
+    else this.#counts.delete(keyId);
   }
 }
 
 /**
- * A key has one list under way at a time, from its first participant to its last byte; so a client that does not read
- * holds up nobody but those who share its key. Of the lists that are under way, two at a time are rendered, a slice each
- * between two turns of everything else.
+ * A key has one list in progress at a time, from its first participant to its last byte. So a client that does not read
+ * delays only those who share its key. Two of the lists in progress are rendered at a time, and everything else gets a turn
+ * after each slice.
  */
 export class Lists {
-  /** Of each key that has a list under way: how to let the next ones in that wait for it. */
+  /** For each key with a list in progress: functions that start the lists waiting for it, in order. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #rendered = 0;
-  readonly #unrendered: (() => void)[] = [];
+  readonly #waitingSlices: (() => void)[] = [];
   #past = 0;
 
   /**
-   * Resolves when the key's list may be under way. It is until the response is closed, however that comes about.
-   * @throws HttpProblem 429 when too many of the key's wait already, or it has waited too long
-   * @throws DomainError `unavailable` when the client has gone
+   * Resolves when the key's list may start. The list is in progress until the response is closed, for whatever reason.
+   * @throws HttpProblem 429 when too many lists of the key are waiting, or this one has waited too long
+   * @throws DomainError `unavailable` when the client has disconnected
    */
   async begin(keyId: string, response: ServerResponse): Promise<void> {
-    if (response.destroyed) throw gone();
+    if (response.destroyed) throw disconnected();
     const waiting = this.#waiting.get(keyId);
     if (!waiting) {
       this.#waiting.set(keyId, []);
       this.#hold(keyId, response);
-    } else if (waiting.length < LISTS_WAITING) await this.#wait(keyId, waiting, response);
+    } else if (waiting.length < MAX_LISTS_WAITING) await this.#wait(keyId, waiting, response);
     else throw tooManyLists();
   }
 
   /**
-   * To be asked besides for a list of the past. It is under way until the response is closed.
-   * @throws DomainError `overloaded` when too many are
+   * Must also be called for a list of the past. The list is in progress until the response is closed.
+   * @throws DomainError `overloaded` when too many are in progress
    */
   beginPast(response: ServerResponse): void {
-    if (response.destroyed) throw gone();
-    if (this.#past >= PAST_LISTS)
-      throw new DomainError('overloaded', 'too many others read lists of the past just now; ask again');
+    if (response.destroyed) throw disconnected();
+    if (this.#past >= MAX_PAST_LISTS)
+      throw new DomainError('overloaded', 'too many lists of the past are being read; try again');
     this.#past++;
     response.once('close', () => {
       this.#past--;
     });
   }
 
-  /** Renders a slice of a list when it is its turn. */
+  /** Renders a slice of a list as soon as one of the turns is free. */
   async slice<T>(render: () => T): Promise<T> {
-    if (this.#rendered < LISTS_RENDERED) this.#rendered++;
-    else await new Promise<void>((resolve) => this.#unrendered.push(resolve));
-    // The turn ends when all else has had one: so a slice is what others wait for at most, and not a list.
+    if (this.#rendered < MAX_LISTS_RENDERED) this.#rendered++;
+    else await new Promise<void>((resolve) => this.#waitingSlices.push(resolve));
+    // The turn ends only after everything else has had one, so nothing waits longer than for a slice.
     setImmediate(() => this.#nextSlice());
     return render();
   }
 
   #nextSlice(): void {
-    const next = this.#unrendered.shift();
+    const next = this.#waitingSlices.shift();
     if (next) next();
     else this.#rendered--;
   }
@@ -122,7 +122,7 @@ export class Lists {
         waiting.splice(waiting.indexOf(begin), 1);
         reject(why);
       };
-      const leave = () => giveUp(gone());
+      const leave = () => giveUp(disconnected());
       const timer = setTimeout(() => giveUp(tooManyLists()), LIST_WAIT_MS);
       response.once('close', leave);
       waiting.push(begin);
@@ -132,11 +132,11 @@ export class Lists {
 
 function tooManyLists(): Error {
   return tooMany(
-    'This API key has another list under way, and others wait for it (hint: ask again, or for pages with urn.limit)',
+    'This API key has a list in progress, and others are waiting for it (hint: try again, or ask for pages with urn.limit)',
     1,
   );
 }
 
-function gone(): DomainError {
-  return new DomainError('unavailable', 'nobody waits for this list any more');
+function disconnected(): DomainError {
+  return new DomainError('unavailable', 'the client has disconnected');
 }

@@ -1,17 +1,17 @@
 import type { KeyActor } from '../../operations/recorder.ts';
 
-/** What a route leaves for the log, the metrics and the error handler. */
+/** What a route passes to the log, the metrics and the error handler. */
 export interface Locals {
   route: string;
-  /** Whether the route takes such a request at all: another method, say, it does not. */
+  /** Whether the route handles such a request at all. It does not if the method is wrong, for example. */
   isServed: boolean;
   emptyResults: '{}' | '[]';
   keyId?: string;
   user?: string;
   study?: string;
   revision?: number;
-  /** Who asks, once the key is accepted. */
+  /** The user with the key, once the key is accepted. */
   actor?: KeyActor;
-  /** Of the study, once it is clear that the key may know of it. */
+  /** The name of the study, once it is clear that the key may know of it. */
   studyName?: string;
 }

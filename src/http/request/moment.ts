@@ -1,4 +1,4 @@
-/** The parameters `urn.revision` and `urn.at`: a study as it stood at a moment, for keys with the scope `audit`. */
+/** The parameters `urn.revision` and `urn.at`: a study as it was at a moment, for keys with the scope `audit`. */
 import type { Projection } from '../../../projections/projection.ts';
 import {
   INSTANT_FORM,
@@ -14,7 +14,7 @@ import type { Services } from './services.ts';
 import type { StudyRequest } from './study-request.ts';
 
 /**
- * The moment that a request asks about; undefined: now. What is wrong with it is added to the problems.
+ * The moment that a request asks about, or undefined for now. Any problem with it is added to `problems`.
  * @throws HttpProblem 403 without the scope `audit`
  */
 export function momentOf({ query, accepted, study }: StudyRequest, problems: string[]): Moment | undefined {
@@ -42,7 +42,7 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
   return instant === undefined ? undefined : { type: 'instant', at: instant };
 }
 
-/** The study as it stood at the moment. @throws DomainError as `History.foldUntil` */
+/** The study as it was at the moment. @throws DomainError as `History.foldUntil` does */
 export function studyAt<P extends Readonly<Record<string, Projection<unknown>>>>(
   { history }: Services,
   { study }: StudyRequest,

@@ -1,4 +1,4 @@
-/** Logs and measures each request. The URL is never logged: it holds the key and what was asked. */
+/** Logs and measures each request. The URL is never logged, because it may contain the key and data of a participant. */
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from '../../service/logger.ts';
 import type { Metrics } from '../../service/metrics.ts';
@@ -27,7 +27,7 @@ export function observe(logger: Logger, metrics: Metrics) {
   };
 }
 
-/** A method is the client's choice of words; only known ones are recorded. */
+/** A client may send any text as the method, so only known methods are recorded. */
 export function knownMethod(method: string): string {
   return METHODS.has(method) ? method : 'other';
 }

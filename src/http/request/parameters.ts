@@ -1,16 +1,16 @@
-/** Parameters of routes that take no factor. */
+/** Parameters other than factors: their names and their checks. */
 import { z } from 'zod';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 
-/** They name a part of a list. */
+/** They select a page of a list. */
 export const PAGE_PARAMETERS: readonly string[] = ['urn.limit', 'urn.from'];
 /** `omit` leaves the generator states out. */
 export const BG_STATE = 'urn.bg_state';
-/** They name the moment of a study that is asked about. */
+/** They select a moment in the history of a study. */
 export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
 
-/** One line for each parameter that the route does not have: a misspelt one would silently be left out. */
+/** A problem for each parameter that the route does not know. Otherwise a misspelt one would be silently ignored. */
 export function unknownParameters(query: Query, known: ReadonlySet<string>, route: string): string[] {
   return [...query.keys()]
     .filter((name) => !known.has(name))
@@ -25,22 +25,22 @@ export function refuseProblems(problems: readonly string[]): void {
 const Decimal = z.string().regex(/^(?:0|[1-9]\d{0,15})$/);
 
 /**
- * A whole number from `least` to `most`; `otherwise`, if there is one, where the parameter is not given.
+ * The whole number in the parameter, from `minimum` to `maximum`, or `byDefault` (if any) when the parameter is not given.
  * @throws HttpProblem 400
  */
 export function numberOf(
   query: Query,
   name: string,
-  least: number,
-  most: number,
-  otherwise?: number,
+  minimum: number,
+  maximum: number,
+  byDefault?: number,
 ): number {
   const text = query.get(name);
-  if (text === undefined && otherwise !== undefined) return otherwise;
+  if (text === undefined && byDefault !== undefined) return byDefault;
   const value = Decimal.safeParse(text).success ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
+  if (value >= minimum && value <= maximum) return value;
   throw new HttpProblem(
     400,
-    `${name} ${text === undefined ? 'is missing' : `is ${JSON.stringify(text)}`} (there is ${least} to ${most})`,
+    `${name} ${text === undefined ? 'is missing' : `is ${JSON.stringify(text)}`} (it must be between ${minimum} and ${maximum})`,
   );
 }

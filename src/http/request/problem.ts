@@ -1,11 +1,11 @@
-/** What goes wrong with a request, in HTTP's terms. The only place that maps the domain's errors to statuses. */
+/** Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses. */
 import { BudgetError, DomainError, type DomainErrorCode } from '../../base/errors.ts';
 
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON of `results`; undefined: the empty results of the route. */
+  /** JSON of `results`. Undefined: the empty results of the route. */
   readonly results: string | undefined;
   constructor(
     status: number,
@@ -20,7 +20,9 @@ export class HttpProblem extends Error {
   }
 }
 
-const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSeconds: string }>> = {
+const STATUS_OF_DOMAIN_ERROR: Readonly<
+  Record<DomainErrorCode, { status: number; retryAfterSeconds: string }>
+> = {
   overloaded: { status: 503, retryAfterSeconds: '1' },
   unavailable: { status: 503, retryAfterSeconds: '5' },
   halted: { status: 503, retryAfterSeconds: '300' },
@@ -30,21 +32,21 @@ const OF_DOMAIN: Readonly<Record<DomainErrorCode, { status: number; retryAfterSe
   identity: { status: 503, retryAfterSeconds: '300' },
 };
 
-/** A key asks for more than it may have at a time. */
+/** The problem of a key that asks for more than it may have at a time. */
 export function tooMany(message: string, retryAfterSeconds: number): HttpProblem {
   return new HttpProblem(429, message, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 }
 
-/** The error itself names hosts and files, which are the operator's. */
+/** The error itself names hosts and files, which only the operator may see. */
 const MOVED =
   'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)';
 
-/** The problem to tell the client, or undefined for an unexpected error, whose words stay inside. */
+/** The problem to show to the client, or undefined for an unexpected error, whose message must not be shown. */
 export function problemOf(error: unknown): HttpProblem | undefined {
   if (error instanceof HttpProblem) return error;
   if (error instanceof BudgetError) return tooMany(error.message, Math.ceil(error.renewsInMs / 1000));
   if (!(error instanceof DomainError)) return undefined;
-  const { status, retryAfterSeconds } = OF_DOMAIN[error.code];
+  const { status, retryAfterSeconds } = STATUS_OF_DOMAIN_ERROR[error.code];
   const why = error.code === 'moved' ? MOVED : error.message;
   return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
 }

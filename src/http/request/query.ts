@@ -1,16 +1,16 @@
 /**
- * The query string, parsed strictly (application/x-www-form-urlencoded, as Python's `requests` writes it). Lenient
- * parsers replace what they cannot decode, and then two different byte strings become the same participant.
+ * Parses the query string strictly (application/x-www-form-urlencoded, as Python's `requests` writes it). Lenient parsers
+ * replace bytes that they cannot decode, which would turn two different byte strings into the same participant.
  */
 import { API_KEY } from '../../access/credentials.ts';
 import { HttpProblem } from './problem.ts';
 
 export type Query = ReadonlyMap<string, string>;
 
-/** Everything that may stand in a URL unencoded; raw bytes above 0x7E have no defined meaning there. */
+/** Characters that may appear in a URL. Raw bytes above 0x7E have no defined meaning there. */
 const PRINTABLE_ASCII = /^[\x21-\x7e]*$/;
 
-/** @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, a misplaced API key, and a parameter that is given twice */
+/** @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, a misplaced API key, or a parameter that is given twice */
 export function parseQuery(url: string): Query {
   const start = url.indexOf('?');
   const query = new Map<string, string>();
@@ -37,14 +37,15 @@ export function parseQuery(url: string): Query {
 }
 
 /**
- * Everything but a credential may be recorded, or quoted in an error message, and no key may be.
+ * Refuses an API key in any place meant for something else: other values may be recorded or quoted in an error message, and
+ * a key must not be.
  * @throws HttpProblem 400
  */
 export function refuseApiKey(text: string): void {
   if (API_KEY.test(text))
     throw new HttpProblem(
       400,
-      'An API key stands where something else belongs (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)',
+      'An API key was sent where something else belongs (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)',
     );
 }
 

@@ -1,4 +1,4 @@
-/** Refused requests of known users, as they are recorded: by operation, study and reason, never by what was sent. */
+/** Records refused requests of known users: the operation, study and reason, but never the content of the request. */
 import type { Request } from 'express';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { Keys } from '../../access/keys.ts';
@@ -12,8 +12,8 @@ export interface RefusalParts {
   readonly recorder: Pick<Recorder, 'refused'>;
 }
 
-/** Of a key that is not valid, its standing says why. */
-const OF_STATUS: Readonly<Record<number, RefusalReason>> = {
+/** The reason to record for each status, when the key is valid. */
+const REASON_OF_STATUS: Readonly<Record<number, RefusalReason>> = {
   403: 'not-permitted',
   404: 'not-found',
   409: 'paused',
@@ -24,26 +24,31 @@ const OF_STATUS: Readonly<Record<number, RefusalReason>> = {
 };
 
 /**
- * Records that a request was refused, if it bears a key that was ever issued. Many are refused before their key is
- * looked at; it says who asked all the same.
+ * Records that a request was refused, if it carries a key that was ever issued. This includes requests that are refused
+ * before their key is checked: the key still shows who sent them.
  */
 export function noteRefusal(
   { authentication, recorder }: RefusalParts,
   http: Request,
   { route, actor, studyName }: Locals,
   status: number,
-  because?: RefusalReason,
+  givenReason?: RefusalReason,
 ): void {
   const operation = `${knownMethod(http.method)} ${route}`;
   const study = studyName === undefined ? {} : { study: studyName };
   if (actor) {
-    recorder.refused(actor, { operation, ...study, reason: because ?? OF_STATUS[status] ?? 'malformed' });
+    recorder.refused(actor, {
+      operation,
+      ...study,
+      reason: givenReason ?? REASON_OF_STATUS[status] ?? 'malformed',
+    });
     return;
   }
   const bearer = bearerOf(http, authentication);
   if (!bearer) return;
   const { standing } = bearer;
-  const reason = standing === 'valid' ? (OF_STATUS[status] ?? 'malformed') : (`${standing}-key` as const);
+  const reason =
+    standing === 'valid' ? (REASON_OF_STATUS[status] ?? 'malformed') : (`${standing}-key` as const);
   recorder.refused(bearer.actor, { operation, reason });
 }
 
@@ -53,7 +58,7 @@ function bearerOf(
 ): { actor: KeyActor; standing: 'valid' | 'revoked' | 'expired' } | undefined {
   const known = keysIn(http).flatMap((apiKey) => lookUp(apiKey) ?? []);
   const [one, ...others] = known;
-  // Of two keys, nobody knows whose the request is.
+  // With two keys, it is unclear whose request it is.
   if (!one || others.length > 0) return undefined;
   const { keyId, user } = one.key;
   return { actor: { accessRevision: one.accessRevision, keyId, user }, standing: one.standing };

@@ -25,8 +25,8 @@ function end(status: number): string {
 }
 
 /**
- * Helmet's headers for responses that no browser renders. They are the same on every response, so they are asked for
- * once and not computed on each request.
+ * Helmet's headers for responses that no browser renders. They are the same for every response, so they are computed only
+ * once.
  */
 const SECURITY_HEADERS = headersOf(
   helmet({
@@ -37,18 +37,18 @@ const SECURITY_HEADERS = headersOf(
   }),
 );
 
-/** Headers of every response in the envelope. Study data must stay in no cache. */
+/** The headers of every response in the envelope. No cache may keep study data. */
 export const API_HEADERS: readonly string[] = [
   ...SECURITY_HEADERS,
   ...['Content-Type', 'application/json'],
   ...['Cache-Control', 'no-store'],
 ];
 
-/** A body of more than this leaves in pieces of this size. */
+/** A larger body is sent in pieces of this size. */
 const PIECE_BYTES = 64 * 1024;
 
 export function send(response: ServerResponse, reply: Reply): void {
-  // A string, not a buffer: Node then sends it together with the headers, in one piece.
+  // Node sends a string together with the headers in one piece, but not a buffer.
   const body = envelope(reply);
   const bytes = Buffer.byteLength(body);
   const headers = [...API_HEADERS, 'Content-Length', String(bytes)];
@@ -59,33 +59,33 @@ export function send(response: ServerResponse, reply: Reply): void {
 }
 
 /**
- * Each piece is written when those before it have left. Over TLS a body that is written as a whole is encrypted as a whole,
- * in memory, and a client that reads it slowly looks like one that does not read.
+ * Writes each piece after those before it have been sent. Over TLS, a body written as a whole is encrypted as a whole in
+ * memory, and a client that reads it slowly looks like one that does not read at all.
  */
 export function endInPieces(response: ServerResponse, body: Buffer): void {
   let from = 0;
-  const goOn = () => {
+  const writeNext = () => {
     while (from + PIECE_BYTES < body.length) {
       const piece = body.subarray(from, from + PIECE_BYTES);
       from += PIECE_BYTES;
       if (!response.write(piece)) {
-        response.once('drain', goOn);
+        response.once('drain', writeNext);
         return;
       }
     }
     response.end(body.subarray(from));
   };
-  goOn();
+  writeNext();
 }
 
-/** How long a client may leave a slice untaken, in ms. */
-const UNTAKEN_MS = 10_000;
+/** How long a client may take to read a slice, in ms. */
+const SLICE_READ_MS = 10_000;
 
 /**
- * Sends results that are too long to be rendered at once, slice by slice, each when the client has taken the one before
- * it: so a client that does not read costs a slice of memory, and not the whole answer. Resolves when the last one has
- * left, or the connection is gone.
- * @param turns in which slices are rendered
+ * Sends results that are too long to be rendered at once, slice by slice. Each slice is rendered after the client has read
+ * the one before it, so a client that does not read costs the memory of one slice, not of the whole answer. Resolves when the
+ * last slice has been sent or the connection is closed.
+ * @param turns gives each slice its turn to be rendered
  */
 export async function sendSlices(
   response: ServerResponse,
@@ -102,33 +102,34 @@ export async function sendSlices(
     for (;;) {
       const { value, done } = await turns.slice(() => slices.next());
       if (response.destroyed) return;
-      // An error of the first slice can still be answered as one.
+      // Before this point, an error in the first slice can still be answered with its own status.
       if (!response.headersSent) writeHead();
       if (done) break;
-      if (!response.write(value)) await taken(response, 'drain');
+      if (!response.write(value)) await waitFor(response, 'drain');
     }
   response.end(end(status));
-  await taken(response, 'finish');
+  await waitFor(response, 'finish');
 }
 
-function taken(response: ServerResponse, by: 'drain' | 'finish'): Promise<void> {
+/** Waits for the event, or until the response is closed. A client that takes too long is disconnected. */
+function waitFor(response: ServerResponse, event: 'drain' | 'finish'): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const settle = () => {
       clearTimeout(timer);
-      response.off(by, settle);
+      response.off(event, settle);
       response.off('close', settle);
       resolve();
     };
-    const timer = setTimeout(() => response.destroy(), UNTAKEN_MS);
-    response.once(by, settle);
+    const timer = setTimeout(() => response.destroy(), SLICE_READ_MS);
+    response.once(event, settle);
     response.once('close', settle);
   });
 }
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
 
-/** The headers that a middleware sets, as name, value, name, value … */
+/** The headers that a middleware sets, as a list: name, value, name, value … */
 function headersOf(middleware: Middleware): string[] {
   const headers: string[] = [];
   const recorder = {

@@ -99,7 +99,7 @@ export class StudyView {
     const matches = this.#idPattern.matches(id);
     // This happens only when the machine is too busy.
     if (matches === undefined)
-      throw new HttpProblem(503, "The id could not be compared with this study's pattern in time", {
+      throw new HttpProblem(503, "The id could not be matched against this study's pattern in time", {
         'Retry-After': '1',
       });
     if (!matches) problems.push(`id does not match this study's pattern ${this.#idPattern.text}`);

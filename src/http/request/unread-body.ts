@@ -1,19 +1,19 @@
-/** A body is ignored, as in the contract. Whoever put the parameters there is told so, and not that they are missing. */
+/** A body is ignored, as in the contract. A client that put the parameters there gets an error that says so. */
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 
-const UNREAD = 'the body of the request is not read: parameters belong into the query string';
+const UNREAD = 'the body of the request is not read: parameters belong in the query string';
 const HINT =
   "(POST /study_participants?study=…&id=…, percent-encoded; with curl: -G and --data-urlencode; with Python's requests: params=)";
 
-/** @throws HttpProblem 400 when the query names no participant and there is a body that might */
+/** @throws HttpProblem 400 when the query names no participant, and there is a body that might */
 export function refuseBodyInstead(request: IncomingMessage, query: Query): void {
   if (hasBody(request) && !(query.has('study') && query.has('id')))
     throw new HttpProblem(400, `The parameters are missing, and ${UNREAD} ${HINT}`);
 }
 
-/** Of a request with a body, a problem of its parameters says so besides. */
+/** Adds to any problem with the parameters that the request has a body, which is not read. */
 export function withBodyUnread<T>(request: IncomingMessage, read: () => T): T {
   try {
     return read();

@@ -1,9 +1,9 @@
 /**
- * The report of a verification as HTTP shows it: that of `urn verify --json`, put together member by member and checked
- * against its schema before it leaves.
+ * The report of a verification as HTTP shows it. It is the report of `urn verify --json`, assembled member by member and
+ * checked against its schema.
  *
- * It is about one study, and a key that is limited to studies learns nothing of others from it: of `log` and `access`
- * whether they are sound and how they compare with the checkpoint, but not what stands in a record.
+ * The report is about one study. From it, a key that is limited to studies must learn nothing about other studies. For `log`
+ * and `access` it sees whether they are sound and how they compare with the checkpoint, but not the content of any record.
  */
 import { z } from 'zod';
 import type { Divergence, Report, StreamReport } from '../../verify/report.ts';
@@ -11,7 +11,7 @@ import { resultJson } from '../request/schemas.ts';
 
 const CAUTION =
   'The service has verified itself: this shows damage and mistakes, and proves less than a verification by a program of yours (urn verify on a copy of the log, or the verifier of a bundle), under a key and checkpoints that you have from elsewhere.';
-const WITHHELD = 'what it is, is not shown to a key that is limited to studies';
+const WITHHELD = 'the details are not shown to a key that is limited to studies';
 
 const Revision = z.int();
 const Size = z.int().nonnegative();
@@ -126,9 +126,10 @@ export const VerificationResult = z.strictObject({
   seconds: z.number(),
 });
 
-/** @param isLimited whether the key is limited to studies */
 export interface Shown {
+  /** The stream of the study. */
   readonly stream: string;
+  /** Whether the key is limited to some studies. */
   readonly isLimited: boolean;
 }
 
@@ -155,7 +156,7 @@ export function verificationResult(
       },
     }),
     streams: report.streams
-      // A log that does not tell its id has all of its studies verified.
+      // If the log does not say its id, all of its studies are verified.
       .filter((one) => ['log', 'access', stream].includes(one.stream))
       .map((one) => streamResult(one, isLimited)),
     unusedCheckpoints: unusedCheckpoints.map(({ where, origin, size, because }) => ({
@@ -195,11 +196,11 @@ function divergenceResult(
 ): z.input<typeof DivergenceResult> {
   const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
   if (isLimited && !stream.startsWith('study-')) return { revision, why: WITHHELD };
-  // What a key may do stands in `access`: its user, and the studies that it is limited to.
-  const isOfKey = field === 'actor' || field.startsWith('actor.');
+  // These fields hold data of `access`: a key's user, and the studies that it is limited to.
+  const isAboutKey = field === 'actor' || field.startsWith('actor.');
   return {
     ...{ revision, id, type, participant, field },
-    ...(!(isLimited && isOfKey) && { expected, found }),
+    ...(!(isLimited && isAboutKey) && { expected, found }),
     ...{ why, alsoDiffer: [...alsoDiffer] },
   };
 }

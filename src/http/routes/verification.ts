@@ -85,13 +85,13 @@ function checkpointOf(
   const note = bytes.toString('utf8');
   const kept = keptCheckpoint(note, 'checkpoint');
   if ('why' in kept) {
-    problems.push(`checkpoint is no signed note of a checkpoint: ${kept.why}`);
+    problems.push(`checkpoint is not the signed note of a checkpoint: ${kept.why}`);
     return undefined;
   }
   // A checkpoint of another stream would be ignored, and the report would look as if it had been compared.
   const of = parseOrigin(logName, kept.claims.origin)?.stream;
   if (of !== undefined && ![stream, 'log', 'access'].includes(of))
-    problems.push(`checkpoint is of another stream than this study's, which is ${stream}`);
+    problems.push(`checkpoint is of a stream other than this study's, which is ${stream}`);
   return note;
 }
 

@@ -140,7 +140,7 @@ describe('GET /checkpoint', () => {
   });
 
   it.each([
-    [{ size: '0' }, /^size is "0" \(there is 1 to \d+\)$/],
+    [{ size: '0' }, /^size is "0" \(it must be between 1 and \d+\)$/],
     [{ size: '100000' }, /^size is "100000"/],
     [{ size: '01' }, /^size is "01"/],
     [{ size: '-1' }, /^size is "-1"/],

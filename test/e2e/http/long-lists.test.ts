@@ -238,7 +238,7 @@ describe('a list in pages', () => {
     [{ 'urn.from': '-1' }, 'urn.from is not a whole number from 0 on'],
     [
       { 'urn.from': 'x', 'urn.bg_state': 'show' },
-      'urn.from is not a whole number from 0 on; urn.bg_state takes omit, and nothing else',
+      'urn.from is not a whole number from 0 on; urn.bg_state must be omit',
     ],
   ])('%j is refused, and said what it takes', async (parameters, message) => {
     expect(await list(keys.reader, parameters)).toMatchObject({ status: 400, message, results: [] });

@@ -263,7 +263,7 @@ describe('urn.min_revision', () => {
     expect(answer).toMatchObject({
       status: 503,
       message: expect.stringMatching(
-        /^This instance shows revision 6 of the study, and 7 did not come within 5 s/,
+        /^This instance shows revision 6 of the study, and 7 did not arrive within 5 s/,
       ),
       results: [],
     });

@@ -263,7 +263,7 @@ describe('credentials', () => {
       key: keys.full,
       ...request(),
     });
-    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('API key stands where') });
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('API key was sent where') });
     expect(answer.text).not.toContain(keys.full);
   });
 });
