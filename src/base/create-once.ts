@@ -3,8 +3,8 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, unlinkSync } from
 import { dirname } from 'node:path';
 
 /**
- * Makes a file, readable by its owner alone, unless it exists. It appears under its name only when `fill` is done with
- * the draft, so a crash leaves no half of it; of two processes that make it at once, the first one's stays.
+ * Creates a file that only its owner can read, unless it exists. It appears under its name only after `fill` has finished
+ * the draft, so a crash leaves no half-written file. If two processes create it at once, the first one's stays.
  */
 export function createOnce(file: string, fill: (draft: string) => void): void {
   if (existsSync(file)) return;

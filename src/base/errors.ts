@@ -1,9 +1,9 @@
 /** The domain's errors. HTTP numbers are the business of src/http alone. */
 export type DomainErrorCode =
-  | 'overloaded' // more is waiting than may wait
-  | 'unavailable' // the log does not answer, or has no room
+  | 'overloaded' // too many commands are waiting
+  | 'unavailable' // the log does not answer, or has no space left
   | 'halted' // a stream holds something this build cannot understand
-  | 'moved' // the log goes on in another store
+  | 'moved' // the log continues in another store
   | 'rolled-back' // the log does not extend what it has signed
   | 'endangered' // the store may remove records of the stream
   | 'identity'; // the log, its key and what was asked for do not belong together
@@ -17,10 +17,10 @@ export class DomainError extends Error {
   }
 }
 
-/** A key has used up what it may do for now. */
+/** A key has used up its budget for now. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
-  /** How long until it may again, in ms. */
+  /** Time until the budget renews, in ms. */
   readonly renewsInMs: number;
   constructor(message: string, renewsInMs: number) {
     super(message);

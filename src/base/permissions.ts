@@ -1,4 +1,4 @@
-/** Who but its owner may reach what belongs to a log. Its key signs for it, and its database holds every arm. */
+/** Who besides the owner may access a log's files. Its key signs for it, and its database holds every arm. */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DomainError } from './errors.ts';
@@ -8,7 +8,7 @@ const OTHERS = 0o007;
 const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
 
-/** Absolute paths of what belongs to a log; a store that is no file has no database. */
+/** Absolute paths of a log's files. A store that is not a file has no database. */
 export interface FilesOfLog {
   readonly folder: string;
   readonly keyFile: string;
@@ -16,7 +16,7 @@ export interface FilesOfLog {
 }
 
 /**
- * Everybody on the machine is too many for a signing key.
+ * Refuses a signing key that everybody on the machine may use.
  * @throws DomainError `identity`
  */
 export function refuseKeyOfOthers(file: string): void {
@@ -29,8 +29,8 @@ export function refuseKeyOfOthers(file: string): void {
 }
 
 /**
- * What is open to more than its owner but may be meant so, a line each, with the command that mends it.
- * @param allowGroupKey whether the group of the key's file is meant to read it, as of a mounted secret
+ * What is open to more than its owner but may be intended: one line each, with the command that fixes it.
+ * @param allowGroupKey whether the group of the key's file is meant to read it, as with a mounted secret
  */
 export function permissionWarnings(
   { folder, keyFile, database }: FilesOfLog,
@@ -40,7 +40,7 @@ export function permissionWarnings(
   const keyMode = modeOf(keyFile);
   if ((keyMode & GROUP) !== 0 && !allowGroupKey)
     warnings.push(
-      `the group of the signing key ${keyFile} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${quoted(keyFile)}, or --allow-group-key if that is meant so)`,
+      `the group of the signing key ${keyFile} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${quoted(keyFile)}, or --allow-group-key if that is intended)`,
     );
   const folderMode = modeOf(folder);
   if ((folderMode & (GROUP | OTHERS)) !== 0)
@@ -53,7 +53,7 @@ export function permissionWarnings(
     warnings.push(
       `the database ${database}, which holds every arm, is open to others than its owner (mode ${octal(databaseMode)}; hint: chmod 600 ${quoted(database)}*)`,
     );
-  // The folder of a database elsewhere holds other things, too, so it may be open; but whoever can write there can put another database in its place.
+  // A database elsewhere may share its folder, which may be open then. But anyone who can write there can replace the database.
   const place = dirname(database);
   const placeMode = modeOf(place);
   if (place !== folder && (placeMode & OTHERS_WRITE) !== 0 && (placeMode & STICKY) === 0)
@@ -63,7 +63,7 @@ export function permissionWarnings(
   return warnings;
 }
 
-/** 0 for what is not there. */
+/** 0 if the path does not exist. */
 function modeOf(path: string): number {
   return (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o7777;
 }

@@ -1,10 +1,10 @@
 /**
- * Text that people have to tell apart. Unicode has characters that nobody sees, and several ways to write what looks the
- * same: by them one participant could be two. What is new to the log is held to `lookAlikeProblem` where it comes in, over
- * HTTP and on the command line, and nowhere else: Unicode grows, and what is recorded stays valid.
+ * Text that people must be able to tell apart. Unicode has invisible characters, and several ways to write what looks the
+ * same, so one participant could become two. What is new to the log is checked with `lookAlikeProblem` where it comes in,
+ * over HTTP and on the command line, and nowhere else: Unicode grows, and what is recorded stays valid.
  */
 
-/** Characters that are refused, and what is said of them. Controls are refused everywhere already. */
+/** Characters that are refused, with the words for each. Control characters are already refused everywhere. */
 const UNFIT: readonly (readonly [RegExp, string])[] = [
   [/[\p{Cf}\p{Default_Ignorable_Code_Point}]/u, 'which nobody sees'],
   [/(?! )[\p{Z}\u2800]/u, 'a space other than the common one (U+0020)'],
@@ -12,10 +12,10 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
   [/[\p{Cs}\ufffd]/u, 'which stands for text that was lost on the way'],
 ];
 const ALL_UNFIT = new RegExp(UNFIT.map(([{ source }]) => source).join('|'), 'gu');
-/** What almost every text consists of; nothing in it is refused. */
+/** Almost every text consists of these characters alone, and none of them is refused. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
-/** Why a text cannot be told from others by looking at it, as the end of a sentence; undefined: it can. */
+/** Why a text can be mistaken for another one, as the end of a sentence; undefined if it cannot. */
 export function lookAlikeProblem(text: string): string | undefined {
   if (PLAIN.test(text)) return undefined;
   for (const [pattern, why] of UNFIT) {
@@ -28,17 +28,17 @@ export function lookAlikeProblem(text: string): string | undefined {
   return `contains ${codePoint(decomposed ?? text)}, which Unicode also writes in another way: send it in its composed form, NFC`;
 }
 
-/** Texts of which this is equal look alike. */
+/** Texts with the same form look alike. */
 export function lookAlikeForm(text: string): string {
-  // Without the characters between them, a letter and its accent can be one.
+  // Once the characters between them are gone, a letter and its accent can combine.
   return PLAIN.test(text) ? text : text.normalize('NFKC').replaceAll(ALL_UNFIT, '').normalize('NFKC');
 }
 
 const UNPRINTABLE = new RegExp(`(?!\\n)\\p{Cc}|${ALL_UNFIT.source.replace('\\ufffd', '')}`, 'gu');
 
 /**
- * Text for a terminal: what it would obey, or not show, is written as JSON writes it, `\u001b`. So JSON stays the same
- * JSON. Ends of lines stay.
+ * Text for a terminal: what it would obey or not show is escaped as in JSON, `\u001b`. So JSON keeps its meaning. Line
+ * ends stay.
  */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, (found) =>
@@ -46,7 +46,7 @@ export function printable(text: string): string {
   );
 }
 
-/** The same on one line, and shorter: controls are blanks. */
+/** The same on one line: control characters become spaces. */
 export function onOneLine(text: string): string {
   return printable(text.replaceAll(/\p{Cc}/gu, ' '));
 }

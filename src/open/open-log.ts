@@ -41,7 +41,7 @@ export interface OpenLog {
   readonly identity: LogIdentity;
   readonly runner: Runner;
   readonly ledger: Ledger;
-  /** Why nothing may be written or signed, if so. */
+  /** Says whether a stream may be written or signed, and if not, why. */
   readonly gate: WriteGate;
   readonly keys: Keys;
   readonly studies: Studies;
@@ -52,37 +52,37 @@ export interface OpenLog {
    */
   rebuild(onProgress?: (records: number) => void): Promise<void>;
   /**
-   * Folds one stream and opens the write gate for it, if no stream ends before what the log signed of it. What else
-   * may be wrong with the other streams only `rebuild` finds.
+   * Folds one stream and opens the write gate for it, unless some stream ends before what the log signed of it. Only
+   * `rebuild` finds what else may be wrong with the other streams.
    */
   read(stream: string): Promise<void>;
   /**
-   * What is missing of a log that is folded, by what it signed last.
-   * @param kept what is known to have been signed besides
+   * What a folded log lacks of what it signed last.
+   * @param kept what else it is known to have signed
    * @throws DomainError as `findLoss` does
    */
   findLoss(kept: readonly SignedState[]): Loss;
-  /** Declares it, and begins the generators of all studies anew. @returns the studies' names */
+  /** Declares the loss, and gives every study a new generator. @returns the names of the studies */
   recover(loss: Loss, reason: string, actor: Actor): Promise<string[]>;
-  /** Has another key sign from now on. @returns its verifier key */
+  /** Replaces the signing key. @returns the new verifier key */
   rotateSigningKey(reason: string, actor: Actor): Promise<string>;
-  /** Verifies what stands in the log now. */
+  /** Verifies the log as it is now. */
   readonly verify: Verify;
-  /** Undefined for a log in memory, which has no past. */
+  /** Undefined for a log in memory, which is always new. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
-  /** Answers what was accepted, then closes. */
+  /** Finishes what was accepted, then closes. */
   close(): Promise<void>;
 }
 
 export interface LogHooks extends RunnerHooks, WriterHooks, Pick<Beginning, 'onBegun'> {
   onKeyLost?(error: Error): void;
-  /** The log goes on after a move or a recovery, all of it was read again, and the write gate knows. */
+  /** The log continues after a move or a recovery: all of it was read, and the write gate is up to date. */
   onReopened?(): void;
 }
 
 /**
- * Opens the log, and begins it when there is none, unless the settings say that it must exist. Only its stream `log` is folded yet, and nothing may be written:
- * `rebuild` or `read` come first.
+ * Opens the log, or begins one unless the settings say that it must exist. Only the stream `log` is folded, and nothing
+ * may be written before `rebuild` or `read`.
  * @throws StoreError, DomainError `identity`, NoLogError, RecordError
  */
 export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHooks = {}): Promise<OpenLog> {
@@ -119,7 +119,7 @@ async function openIn(
   const stopFollowing = followReopening(
     runner,
     async () => {
-      // A log that was being moved here could not be compared before all of it had arrived.
+      // A log that was being moved here could not be compared until all of it had arrived.
       if (!gate.isCompared) await comparison.rebuild();
       hooks.onReopened?.();
     },
@@ -153,7 +153,7 @@ async function openIn(
 
 /** What folds the log, what signs for it, and the gate that both go through. */
 async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
-  // The decider first: what it refuses, no read model takes in.
+  // The decider first: what it refuses must not reach a read model.
   const projections = [logHistory, studyState, access, studyConfig, participants, balance];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,
@@ -176,17 +176,17 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
     () => lastRecovery(runner.state(logHistory, LOG_STREAM)),
     (stream) => gate.refusal(stream, 'sign'),
   );
-  // What the log says of itself is needed to understand every other stream.
+  // Every other stream can only be understood with what the stream `log` says.
   await runner.catchUp(LOG_STREAM);
   const key = followSigningKey(runner, identity, keyring, hooks.onKeyLost);
   return { runner, ledger, gate, key };
 }
 
-/** Of a store that was emptied, or is another one, its data folder still knows. */
+/** The data folder still shows that its store was emptied or replaced. */
 function refuseNewLog(lastCheckpointsFile: string | undefined): void {
   if (lastCheckpointsFile === undefined || !existsSync(lastCheckpointsFile)) return;
   throw new DomainError(
     'identity',
-    `there is no log in this store, but ${lastCheckpointsFile} says what a log signed that was here: none is begun in its place (hint: restore the store, or name the right one with --store and --stream-prefix; for a new log, use another --data folder)`,
+    `there is no log in this store, but ${lastCheckpointsFile} says what an earlier log here signed, so no new log is begun in its place (hint: restore the store, or name the right one with --store and --stream-prefix; for a new log, use another --data folder)`,
   );
 }

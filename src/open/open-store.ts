@@ -1,4 +1,4 @@
-/** Which store a log is in, and what belongs to it outside the store: its key, what it signed last. The only file that knows every adapter. */
+/** Opens the store of a log, and what belongs to the log outside the store: its key, what it signed last. No other file knows every adapter. */
 import { existsSync, realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -28,13 +28,13 @@ export interface OpenStore {
   readonly store: EventStore;
   readonly verify: Verify;
   readonly keyring: Keyring;
-  /** Undefined for a log in memory, which has no past. */
+  /** Undefined for a log in memory, which is always new. */
   readonly lastCheckpointsFile?: string;
 }
 
 /**
- * @throws StoreError; DomainError `identity` for a store that this build does not have, and when the log's database is lost;
- *   NoLogError when a log must exist, and there is not even a store
+ * @throws StoreError; DomainError `identity` for a store that this build does not have, or if the log's database is lost;
+ *   NoLogError if a log must exist and there is not even a store
  */
 export async function openStore(settings: StoreSettings): Promise<OpenStore> {
   const location = locate(settings);
@@ -55,7 +55,7 @@ export async function openStore(settings: StoreSettings): Promise<OpenStore> {
 }
 
 /**
- * Whether another process has the log open; undefined where that cannot be told. To be asked before this one opens it.
+ * Whether another process has the log open; undefined if the store cannot tell. Ask before this process opens it.
  * @throws StoreError, DomainError `identity`; NoLogError
  */
 export function isLogInUse(settings: StoreSettings): boolean | undefined {
@@ -83,20 +83,20 @@ export async function openForVerification(settings: StoreSettings): Promise<Open
   }
 }
 
-/** A store by itself, as a log is copied from or to: none is begun there, and no signing key is needed. */
+/** A store that a log is moved from or to. No log is begun there, and no signing key is needed. */
 export interface PlainStore {
-  /** One text for one store, however it was named. */
+  /** The same text for the same store, however it was named. */
   readonly id: string;
-  /** For people, in records: no credentials. */
+  /** For people, and recorded: without credentials. */
   readonly description: string;
   readonly exists: boolean;
-  /** Makes the store where there is none. @throws StoreError */
+  /** Creates the store if there is none. @throws StoreError */
   open(): Promise<EventStore>;
 }
 
 /**
- * @param settings `store` must be given; the data folder and the signing key are not looked at
- * @throws DomainError `identity` for a store that cannot be copied from or to
+ * @param settings `store` must be given; the data folder and the signing key are ignored
+ * @throws DomainError `identity` for a store that a log cannot be moved from or to
  */
 export function plainStore(settings: StoreSettings): PlainStore {
   const { store = '' } = settings;
@@ -114,13 +114,13 @@ export function plainStore(settings: StoreSettings): PlainStore {
   if (!isEventStoreDb(store))
     throw new DomainError(
       'identity',
-      `a log cannot be copied from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
+      `a log cannot be moved from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
     );
   const description = describeEventStoreDb(store, settings);
   return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
 }
 
-/** In the place of one that is not to be made. */
+/** Stands in for a store that must not be created. */
 export function emptyStore(): EventStore {
   return new MemoryStore();
 }
@@ -132,7 +132,7 @@ export function storeUrl(settings: StoreSettings): string {
   return location.kind === 'sqlite' ? `sqlite:${location.file}` : location.url;
 }
 
-/** Whether the key that signs for the log of these settings is here. */
+/** Whether the signing key of this log is here. */
 export function hasSigningKey(settings: StoreSettings): boolean {
   return existsSync(signingKeyFile(settings));
 }

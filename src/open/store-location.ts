@@ -1,19 +1,19 @@
-/** Where a log is, as its settings say: which store, which files. Nothing is opened here. */
+/** Where a log is, according to its settings: which store, which files. Nothing is opened here. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DomainError } from '../base/errors.ts';
 import type { FilesOfLog } from '../base/permissions.ts';
 
 export interface StoreSettings {
-  /** Folder of the embedded store, of the signing key, and of what was signed last. */
+  /** Folder of the embedded store, the signing key, and what was signed last. */
   readonly data: string;
   /** `sqlite:<file>`, `esdb://…`, `esdb+discover://…` (also with `kurrentdb` or `kdb`), `memory:`; undefined: SQLite in the data folder. */
   readonly store?: string | undefined;
   /** File of the signing key; undefined: `signing-key` in the data folder. */
   readonly signingKey?: string | undefined;
-  /** Of a store that several logs share: what the names of this one's streams begin with. */
+  /** In a store that several logs share: the prefix of this log's stream names. */
   readonly streamPrefix?: string | undefined;
-  /** Where there is no log, nothing is made, and opening it fails. */
+  /** If there is no log, opening it fails and creates nothing. */
   readonly mustExist?: boolean | undefined;
 }
 
@@ -24,7 +24,7 @@ export type Location =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'eventstoredb'; readonly url: string };
 
-/** @throws DomainError `identity` for a store that this build does not have, and when the log's database is lost */
+/** @throws DomainError `identity` for a store that this build does not have, or if the log's database is lost */
 export function locate(settings: StoreSettings): Location {
   const { store = 'sqlite:', data } = settings;
   if (isInMemory(settings)) return { kind: 'memory' };
@@ -38,7 +38,7 @@ export function locate(settings: StoreSettings): Location {
     ? join(resolve(data), 'urn.sqlite')
     : resolve(store.slice('sqlite:'.length));
   const keyFile = signingKeyFile(settings);
-  // A key is made after its database: a key alone means that the database is gone, and a new log must not take its place.
+  // The key is created after the database. A key alone means that the database is gone, and no new log may take its place.
   if (settings.signingKey === undefined && !existsSync(file) && existsSync(keyFile))
     throw new DomainError(
       'identity',
@@ -47,7 +47,7 @@ export function locate(settings: StoreSettings): Location {
   return { kind: 'sqlite', file };
 }
 
-/** Nothing of who connects, and how: this stands in records. */
+/** Without credentials and options of the connection, because this is recorded. */
 export function describeEventStoreDb(url: string, settings: StoreSettings): string {
   const cluster = url.replace(/\/\/.*@/s, '//').replace(/\?.*$/s, '');
   return `${cluster}, stream prefix ${prefixOf(settings)}`;
@@ -85,12 +85,12 @@ export function placeOf(settings: StoreSettings): string {
   return isInData(settings) ? resolve(settings.data) : `sqlite:${location.file}`;
 }
 
-/** What is said where a log is begun: perhaps the folder is the wrong one. */
+/** The message that a log was begun: perhaps the folder is the wrong one. */
 export function begunIn(settings: StoreSettings, logName: string): string {
   return `there was no log in ${placeOf(settings)}: a new one named "${logName}" has been begun`;
 }
 
-/** False: there is no log. True: there may be one, in a store that has to be opened to tell. */
+/** False: there is no log. True: there may be one; only opening the store can tell. */
 export function mayHoldLog(location: Location): boolean {
   if (location.kind === 'memory') return false;
   return location.kind === 'eventstoredb' || existsSync(location.file);
@@ -114,7 +114,7 @@ export function prefixOf({ streamPrefix }: StoreSettings): string {
   return streamPrefix ?? DEFAULT_STREAM_PREFIX;
 }
 
-/** Of a URL that may hold one, for messages. */
+/** Hides the password in a URL, for messages. */
 export function withoutPassword(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//…@');
 }

@@ -254,7 +254,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       const both = await verifyBundle(bundles.full, '--study', NAME);
       expect([both.code, both.stderr]).toEqual([
         2,
-        expect.stringContaining('--bundle and --study do not go together'),
+        expect.stringContaining('--bundle and --study cannot be combined'),
       ]);
       const none = await verifyBundle(receipts);
       expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('is no whole zip archive')]);

@@ -217,7 +217,7 @@ it('finds a record of the target that is not the source’s, and copies nothing 
   const [dry, real] = [await copy('away', '--dry-run'), await copy('away')];
   for (const { code, stdout, stderr } of [dry, real]) {
     expect(stderr, stdout).toContain(
-      `urn: ${stream}, revision 2: the target holds another record than the source`,
+      `urn: ${stream}, revision 2: the record in the target differs from the one in the source`,
     );
     expect(code).toBe(1);
   }
@@ -316,8 +316,8 @@ it('says what is wrong with what it is asked for', async () => {
   const cases: [string[], string][] = [
     [['--to', `sqlite:${database('home')}`], '--from and --to name the same store'],
     [['--to', `sqlite:${database('other')}`], 'holds another log (hint: --to a fresh store)'],
-    [['--to', 'memory:'], 'a log cannot be copied from or to "memory:"'],
-    [['--to', 'sqlite:'], 'a log cannot be copied from or to "sqlite:"'],
+    [['--to', 'memory:'], 'a log cannot be moved from or to "memory:"'],
+    [['--to', 'sqlite:'], 'a log cannot be moved from or to "sqlite:"'],
     [['--to', `sqlite:${database('none')}`, '--abort'], 'there is no store'],
     [['--to', `sqlite:${database('none')}`, '--abort', '--dry-run'], 'cannot be combined'],
     [['--to', `sqlite:${database('none')}`, '--reason', ' '], '--reason must not be empty'],

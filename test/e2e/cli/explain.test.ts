@@ -109,7 +109,7 @@ describe('urn explain of a log that was altered', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^THE RECORD OF PARTICIPANT 003 DIFFERS/);
     expect(stdout).toMatch(/treatment\n +recorded: +"ZZTREAT[AB]"\n +worked out: +"ZZTREAT[AB]"/);
-    expect(stderr).toContain('the record of 003 is not what follows from the history before it');
+    expect(stderr).toContain('the record of 003 does not follow from the history before it');
     const { differences } = JSON.parse((await explain('Sleep', '003', '--json')).stdout);
     expect(differences).toEqual([
       { field: 'treatment', recorded: expect.any(String), recomputed: expect.any(String) },

@@ -260,7 +260,7 @@ describe('urn studies pause and resume', () => {
     expect(said.map(({ stderr }) => stderr)).toEqual([
       'Exact was not paused\n',
       'Exact is paused\n',
-      'Exact was paused before\n',
+      'Exact was already paused\n',
       'Exact takes participants again\n',
     ]);
     const written = storedLog(data).filter(({ record }) => /Paused|Resumed/.test(record.type));

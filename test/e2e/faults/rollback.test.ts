@@ -143,7 +143,7 @@ describe('a store that was emptied', () => {
       ['keys', 'add', 'nurse'],
     ]) {
       const { code, stderr } = await urn([...args, '--data', data, '--signing-key', key]);
-      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('none is begun in its place')]);
+      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('no new log is begun in its place')]);
     }
     expect(new LogCheck(data).check().records).toBe(0);
   });

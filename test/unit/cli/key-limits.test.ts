@@ -43,17 +43,17 @@ describe('a key is limited to what a study has', () => {
     ['a level in another case', [['sex', 'male']], 'did you mean "Male"?'],
     ['a character that nobody sees', [['sex', 'Male\u200b']], 'did you mean "Male"?'],
     ['a blank', [['sex', ' Male']], 'did you mean "Male"?'],
-    ['a part of a level', [['local_site', '30']], 'hint: there are "11-Cook County", "30-Dupage County")'],
+    ['a part of a level', [['local_site', '30']], 'hint: choose from "11-Cook County", "30-Dupage County")'],
     ['one level of two', [['sex', 'Male', 'Other']], 'factor "sex" has no level "Other"'],
     [
       'a misspelt factor',
       [['site', 'a']],
-      'no study has a factor "site" (hint: there are "sex", "local_site", "ward")',
+      'no study has a factor "site" (hint: choose from "sex", "local_site", "ward")',
     ],
     [
       'the level of another factor',
       [['ward', 'Male']],
-      'factor "ward" has no level "Male" (hint: there are "a", "b")',
+      'factor "ward" has no level "Male" (hint: choose from "a", "b")',
     ],
     [
       'factors that no study has together',
@@ -102,7 +102,7 @@ describe('a key is limited to what a study has', () => {
   it('of a study that is not registered yet nothing is known, which is a warning', () => {
     const [study, unchecked] = compare([['sex', 'male']], ['Slepp']).warnings;
     expect(study).toBe(
-      'no study "Slepp" is registered yet (hint: did you mean "Sleep"?); the key is limited to that name all the same',
+      'no study "Slepp" is registered yet (hint: did you mean "Sleep"?); the key is limited to that name anyway',
     );
     expect(unchecked).toContain('--where was not checked');
     expect(compare([['sex', 'male']], undefined, [])).toMatchObject({ problems: [], warnings: [unchecked] });
