@@ -72,6 +72,20 @@ export function addCommand(): Command {
 }
 
 async function add(user: string, options: AddOptions): Promise<void> {
+  const { keyId, apiKey, grant } = await issue(user, options);
+  const until = grant.expiresAt === undefined ? '' : `, refused from ${grant.expiresAt} on`;
+  note(`key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); the key is shown only now:`);
+  result(options.json ? JSON.stringify({ keyId, key: apiKey, ...grant }) : apiKey);
+}
+
+interface Issued {
+  readonly keyId: string;
+  readonly apiKey: string;
+  readonly grant: Grant;
+}
+
+/** Issues a key, and begins the log if there is none. @throws UsageError for a grant that does not suit the log */
+export async function issue(user: string, options: AddOptions): Promise<Issued> {
   const grant = grantOf(user, options);
   const existing = await openExisting(options).catch((error) => {
     if (!(error instanceof NoLogError)) throw error;
@@ -84,10 +98,7 @@ async function add(user: string, options: AddOptions): Promise<void> {
     if (existing) refuseUnsuitable(grant, await known(log, grant), options.force);
     const issued = await log.keys.issue(grant, cliActor());
     if ('refused' in issued) throw new UsageError(issued.refused);
-    const { keyId, apiKey } = issued;
-    const until = grant.expiresAt === undefined ? '' : `, refused from ${grant.expiresAt} on`;
-    note(`key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); the key is shown only now:`);
-    result(options.json ? JSON.stringify({ keyId, key: apiKey, ...grant }) : apiKey);
+    return { keyId: issued.keyId, apiKey: issued.apiKey, grant };
   } finally {
     await log.close();
   }

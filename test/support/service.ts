@@ -4,12 +4,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterAll, vi } from 'vitest';
+import { addCommand, issue } from '../../src/cli/keys-add.ts';
 import { WITHOUT_OVERRIDE } from './without-override.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
 /** Generous: a machine may be busy with other tests. */
 const READY_WITHIN_MS = 60_000;
+
+// The settings of whoever runs the tests are not those of the program under test.
+for (const name of Object.keys(process.env)) if (name.startsWith('URN_')) delete process.env[name];
 
 /** Whatever a failed test has left running ends with its file. */
 const running = new Set<ChildProcess>();
@@ -44,21 +48,33 @@ export async function urnOk(args: readonly string[], surroundings?: Surroundings
   return stdout;
 }
 
-/** A new API key, from `urn keys add`. `args` are the user and options. */
+/**
+ * A new API key, as `urn keys add` with these arguments issues it. It is issued in this process: starting the program takes
+ * a second of processor time, and the tests of `urn keys` do that often enough.
+ */
 export async function issueKey(data: string, ...args: string[]): Promise<string> {
-  return (await urnOk(['keys', 'add', ...args, '--data', data])).trimEnd();
+  let apiKey = '';
+  const command = addCommand().action(async (user, options) => {
+    ({ apiKey } = await issue(user, options));
+  });
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  try {
+    await command.parseAsync([...args, '--data', data], { from: 'user' });
+  } finally {
+    stderr.mockRestore();
+  }
+  return apiKey;
 }
 
-/** Several keys at once, under the names that the tests use for them. */
+/** Several keys, under the names that the tests use for them. */
 export async function issueKeys<N extends string>(
   data: string,
   wanted: Readonly<Record<N, readonly string[]>>,
 ): Promise<Record<N, string>> {
-  const issued = Object.entries<readonly string[]>(wanted).map(async ([name, args]) => [
-    name,
-    await issueKey(data, ...args),
-  ]);
-  return Object.fromEntries(await Promise.all(issued)) as Record<N, string>;
+  const issued: Partial<Record<N, string>> = {};
+  for (const [name, args] of Object.entries<readonly string[]>(wanted))
+    issued[name as N] = await issueKey(data, ...args);
+  return issued as Record<N, string>;
 }
 
 export interface Service {
@@ -124,8 +140,6 @@ export function start(
   args: readonly string[],
   { env = {}, cwd = tmpdir(), heedsModes = false }: Surroundings = {},
 ) {
-  // The settings of whoever runs the tests are not those of the program under test.
-  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('URN_'));
   const [command = '', ...all] = [
     ...(heedsModes ? WITHOUT_OVERRIDE : []),
     ...[process.execPath, PROGRAM],
@@ -133,7 +147,7 @@ export function start(
   ];
   const child = spawn(command, all, {
     cwd,
-    env: { ...Object.fromEntries(own), ...env },
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);

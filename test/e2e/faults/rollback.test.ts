@@ -87,7 +87,7 @@ describe('a restored backup that is older than what was signed', () => {
     expect([explained.code, explained.stderr]).toEqual([
       0,
       expect.stringContaining(
-        'it could not be recorded that you see this: the log is not the one that it was',
+        'this disclosure could not be recorded: the log is not the one that it was',
       ),
     ]);
     const content = ['--content', 'blinded', '--out', file('bundle.zip')];
