@@ -1,4 +1,4 @@
-/** Keeps the newest checkpoints: those that this machine compares with at the next start, and the witness's. */
+/** Collects the newest checkpoints in files: one that the next start on this machine compares with, and the witness's. */
 import { appendTo, Collector } from '../ledger/collector.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
@@ -9,17 +9,17 @@ export function startCollectors(log: OpenLog, witness: string | undefined, logge
   void ledger.warmUp();
   const collect = (what: string, write: ConstructorParameters<typeof Collector>[1]) =>
     new Collector(ledger, write, (error) =>
-      logger.error({ why: error.message }, `${what} cannot be written; it is tried again every second`),
+      logger.error({ why: error.message }, `${what} cannot be written; trying again every second`),
     );
   return [
     ...(lastCheckpoints
-      ? [collect('what was signed last', (checkpoints) => lastCheckpoints.keep(checkpoints))]
+      ? [collect('the file of last checkpoints', (checkpoints) => lastCheckpoints.keep(checkpoints))]
       : []),
     ...(witness === undefined ? [] : [collect("the witness's file", appendTo(witness))]),
   ];
 }
 
-/** Of the studies without a participant: later ones prove less. */
+/** Logs the first checkpoint of each study that has no participants yet. Later checkpoints prove less. */
 function logFirstCheckpoints({ studies, ledger }: OpenLog, logger: Logger): void {
   for (const { stream, registered } of studies.list())
     if (ledger.tree(stream).size === 1 && ledger.maySign(stream))

@@ -1,4 +1,4 @@
-/** The relay inside a service, if it has one. Whatever becomes of it, the service goes on: the feed lags. */
+/** The relay inside a service, if there is one. If it fails, the service goes on without it and the feed lags. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
@@ -28,14 +28,14 @@ export class Feed {
     this.publish(log);
   }
 
-  /** Publishes from now on, again after the log was reopened. */
+  /** Starts publishing. Called again after the log was reopened. */
   publish(log: OpenLog): void {
     this.#relay
       ?.run(log.gate.refusal(LOG_STREAM, 'sign'))
       .catch((error: Error) => this.#logger.error({ why: error.message }, 'the feed has stopped'));
   }
 
-  /** A record of this stream was folded. */
+  /** Must be called when a record of the stream was folded. */
   noticed(stream: string): void {
     this.#relay?.noticed(stream);
   }

@@ -1,5 +1,4 @@
-/** What the service's own log says about the event log. */
-
+/** What the service log says about the event log. */
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
@@ -19,7 +18,7 @@ export function logHooks(logger: Logger, onSafe: () => void): LogHooks {
     onKeyLost: (error) =>
       logger.error(
         { why: error.message },
-        'the signing key was rotated and the new one is not here: no participants are taken until it is (hint: bring the new file; no restart is needed)',
+        'the signing key was rotated and the new one is not on this machine: no participants are taken until it is (hint: copy the new file here; no restart is needed)',
       ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
@@ -35,7 +34,7 @@ export function logHooks(logger: Logger, onSafe: () => void): LogHooks {
   };
 }
 
-/** Of an event of the stream `operations` that could not be recorded. */
+/** Logs an event that could not be recorded in the stream `operations`. */
 export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Actor, error: Error) => void {
   return ({ type, data }, actor, error) => {
     const what = 'what happened could not be recorded in the stream operations';

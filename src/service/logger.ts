@@ -1,6 +1,6 @@
 /**
- * Structured logs on stderr. What may stand in them is decided where each line is written, field by field: no key,
- * treatment, generator state, seed or evidence, at any level. Nothing logs a whole object of the domain.
+ * Structured logs on stderr. Each line lists its fields one by one, and no code logs a whole domain object. At no level may a
+ * line contain a key, treatment, generator state, seed or evidence.
  */
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
@@ -8,15 +8,15 @@ export type { Logger };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** How long the last lines may take at the end of the process, in ms. */
+/** How long the process waits at its end for the last lines to be written, in ms. */
 const LAST_LINES_MS = 1000;
 
-/** Lines are written together: when so many bytes have come together, and at least so often, in ms. */
-const TOGETHER_BYTES = 4096;
-const AT_LEAST_EVERY_MS = 100;
+/** Lines are buffered until there are this many bytes, and written at least this often, in ms. */
+const BUFFER_BYTES = 4096;
+const FLUSH_MS = 100;
 
 export function logDestination() {
-  return destination({ fd: 2, sync: false, minLength: TOGETHER_BYTES, periodicFlush: AT_LEAST_EVERY_MS });
+  return destination({ fd: 2, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS });
 }
 
 export function makeLogger(level: string, out: DestinationStream = logDestination()): Logger {
@@ -24,8 +24,8 @@ export function makeLogger(level: string, out: DestinationStream = logDestinatio
 }
 
 /**
- * Writes a last line and waits until it is out, but not for long: a reader of the log that is gone must not keep the
- * process, and pino would try for ever while it exits.
+ * Writes a last line and waits until it is written, but not for long. If the reader of the log is gone, pino would go on
+ * trying forever and the process would not exit.
  */
 export async function endLog(
   logger: Logger,

@@ -1,4 +1,4 @@
-/** Metrics for Prometheus. No label names a treatment, a level, a study or a user: /metrics asks for no key. */
+/** Metrics for Prometheus. /metrics needs no key, so no label contains a treatment, a level, a study or a user. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type RequestObserver, requestObserver } from '../http/request-metrics.ts';
 import type { RelayStatus } from '../relay/relay.ts';
@@ -15,9 +15,9 @@ export interface Metrics {
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Of the running service, asked when the metrics are. */
+/** Values of the running service, read when /metrics is. */
 export interface Measured {
-  /** How long ago the projections last showed all of the log. */
+  /** How long ago the projections last showed the whole log. */
   lagSeconds(): number;
   /** How many studies are in each state. */
   studies(): ReadonlyMap<Standing['state'], number>;
@@ -29,7 +29,7 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   collectProcessMetrics(registry);
   const connectionsRefused = new Counter({
     name: 'urn_http_connections_refused_total',
-    help: 'Connections closed at once: their address held too many, or all addresses together did',
+    help: 'Connections closed at once, because their address or all addresses together held too many',
     registers,
   });
   const events = new Counter({
@@ -50,12 +50,12 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   });
   const conflicts = new Counter({
     name: 'urn_append_conflicts_total',
-    help: 'Appends that another process was faster than; decided again',
+    help: 'Appends that were decided again because another process was faster',
     registers,
   });
   const unclear = new Counter({
     name: 'urn_append_unclear_total',
-    help: 'Appends whose outcome was not known at first; sent again',
+    help: 'Appends that were sent again because their outcome was not known',
     registers,
   });
   new Gauge({
@@ -68,7 +68,7 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   });
   new Gauge({
     name: 'urn_studies',
-    help: 'Studies in the log, by state; all but the open ones take no participants in this process',
+    help: 'Studies in the log, by state; only the open ones take participants in this process',
     labelNames: ['state'],
     registers,
     collect() {
@@ -92,7 +92,7 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
   };
 }
 
-/** Of a relay that runs by itself. */
+/** The metrics of a relay that runs on its own. */
 export function makeRelayMetrics(status: () => RelayStatus): Registry {
   const registry = new Registry();
   collectProcessMetrics(registry);
@@ -104,7 +104,7 @@ export function registerRelay(registry: Registry, status: () => RelayStatus): vo
   const registers = [registry];
   new Gauge({
     name: 'urn_relay_up',
-    help: '1: the relay is connected to Kafka; 0: it tries to connect; -1: it has stopped, and its log says why',
+    help: '1: the relay is connected to Kafka; 0: it is trying to connect; -1: it has stopped, and its log says why',
     registers,
     collect() {
       this.set(status().up);
@@ -112,7 +112,7 @@ export function registerRelay(registry: Registry, status: () => RelayStatus): vo
   });
   new Gauge({
     name: 'urn_relay_lag_records',
-    help: 'Records of the log that are not known to be published; all of them until Kafka has told',
+    help: 'Records of the log that are not known to be published; all of them until Kafka has answered',
     registers,
     collect() {
       this.set(status().lagRecords);
@@ -120,7 +120,7 @@ export function registerRelay(registry: Registry, status: () => RelayStatus): vo
   });
   new Gauge({
     name: 'urn_relay_lag_seconds',
-    help: 'Time since all of the log was last published; 0 while it is',
+    help: 'Time since the whole log was last published; 0 while it is',
     registers,
     collect() {
       this.set(status().lagSeconds);
@@ -128,7 +128,7 @@ export function registerRelay(registry: Registry, status: () => RelayStatus): vo
   });
   new Gauge({
     name: 'urn_relay_cut_offsets',
-    help: 'Offsets that Kafka has removed from the beginnings of the partitions of the feed; 0 where it keeps all records',
+    help: 'Offsets that Kafka has removed from the beginning of the partitions of the feed; 0 if it keeps all records',
     registers,
     collect() {
       this.set(status().cutOffsets);

@@ -1,4 +1,4 @@
-/** The studies of the file and the log, made ready when a service starts, and when a log goes on. */
+/** Registers the studies of the file in the log. This happens at the start of a service and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
@@ -8,7 +8,7 @@ import { LOG_STREAM } from '../log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
 
-/** A log that was rolled back or moved, be it just now, takes none of this. It is called again when the log goes on. */
+/** Stops early if the log was rolled back or moved, even just now: it takes no records. Called again when it is reopened. */
 export async function prepareStudies(
   log: OpenLog,
   configured: readonly ConfiguredStudy[],
@@ -19,9 +19,9 @@ export async function prepareStudies(
     if (!log.gate.refusal(LOG_STREAM, 'write'))
       refuseNewStudies(configured, (name) => log.studies.isNew(name));
     await registerStudies(log, configured, actor, logger);
-    // Of a recovery that broke off, or of studies that were lost as a whole and are registered again.
+    // After an interrupted recovery, or for studies that were lost completely and are registered again.
     for (const study of await log.studies.renewGenerators(actor))
-      logger.warn({ study }, 'the log was recovered: the generator of this study begins anew');
+      logger.warn({ study }, 'the log was recovered: the generator of this study starts afresh');
   } catch (error) {
     if (!(error instanceof DomainError && log.gate.refusal(LOG_STREAM, 'write'))) throw error;
   }
@@ -29,19 +29,19 @@ export async function prepareStudies(
   if (refusal) logger.error({ why: refusal.message }, 'this log takes no participants');
 }
 
-/** Registers what is new; a study that the file describes otherwise than the log takes no new participants here. */
+/** Registers new studies. A study that differs between the file and the log takes no new participants in this process. */
 async function registerStudies(
   { studies, runner, gate }: OpenLog,
   configured: readonly ConfiguredStudy[],
   actor: Actor,
   logger: Logger,
 ): Promise<void> {
-  // First those that are there already: what their file says otherwise holds also when a log that was moved is opened again.
+  // Registered studies come first: they must be compared with the file even if the log was moved and takes no new ones.
   const isNew = ({ configuration }: ConfiguredStudy) => studies.isNew(configuration.name);
   for (const wanted of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
     const { configuration, seed } = wanted;
     const { name, mode } = configuration;
-    // Reported when it was read; the other studies do not suffer.
+    // This was reported when the study was read, and must not affect the other studies.
     const stream = studies.streamOf(name);
     if (runner.halted(stream) || (!studies.find(name) && gate.danger(stream))) continue;
     const outcome = studies.find(name)
@@ -58,7 +58,7 @@ async function registerStudies(
     if (differences)
       logger.error(
         { study: name, differences },
-        'study suspended: its file differs from what was registered',
+        'study suspended: the studies file differs from what was registered',
       );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Metrics of the process. Memory to the byte tells how long the texts are that a process handles, the names of arms for
- * example, and /metrics asks for no key: so sizes are rounded.
+ * Metrics of the process. Sizes are rounded: /metrics needs no key, and memory to the byte would reveal the length of texts
+ * that the process handles, such as the names of arms.
  */
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 

@@ -1,10 +1,10 @@
-/** How far the reading of a long log is, for the log of the service and for whoever asks /readyz meanwhile. */
+/** Shows how much of a long log has been read, in the service log and at /readyz. */
 import type { OpenLog } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
 
 type LogToRead = Pick<OpenLog, 'store' | 'lastCheckpoints' | 'rebuild'>;
 
-/** A start that is over by then says nothing. */
+/** A start that takes less time logs nothing. */
 const FIRST_MS = 2000;
 const EVERY_MS = 5000;
 
@@ -19,14 +19,14 @@ export class StartProgress {
     this.#logger = logger;
   }
 
-  /** Folds the log, and says how far it is while that takes long. @throws what `rebuild` throws */
+  /** Folds the log, and logs the progress if it takes long. @throws what `rebuild` throws */
   async rebuild(): Promise<void> {
     this.#total = totalOf(this.#log);
-    const say = () => {
+    const logProgress = () => {
       this.#logger.info({ records: this.#records, of: this.#total }, 'reading the log');
-      timer = setTimeout(say, EVERY_MS);
+      timer = setTimeout(logProgress, EVERY_MS);
     };
-    let timer = setTimeout(say, FIRST_MS);
+    let timer = setTimeout(logProgress, FIRST_MS);
     try {
       await this.#log.rebuild((records) => {
         this.#records = records;
@@ -38,13 +38,13 @@ export class StartProgress {
 
   /** "45000 of 220000 records" */
   describe(): string {
-    // Others write meanwhile, and what was signed last can be a second old.
+    // Others may write meanwhile, and the last checkpoints may be a second old.
     const total = this.#total === undefined ? '' : ` of ${Math.max(this.#total, this.#records)}`;
     return `${this.#records}${total} records`;
   }
 }
 
-/** What the store can tell; else what this machine knows to have been signed last. */
+/** The size of the log: as the store says, or else according to the last checkpoints on this machine. */
 function totalOf({ store, lastCheckpoints }: LogToRead): number | undefined {
   if (store.size) return store.size();
   const signed = lastCheckpoints?.signedBefore ?? [];

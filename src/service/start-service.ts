@@ -1,4 +1,4 @@
-/** The running service: listens, reads its log, registers the studies of its file, answers, and drains when told to. */
+/** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when it is stopped. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
@@ -6,10 +6,10 @@ import { History } from '../history/history.ts';
 import { refusedConnections } from '../http/admission.ts';
 import { httpApp } from '../http/app.ts';
 import type { MetricsServer } from '../http/metrics-server.ts';
-import { countStates } from '../http/routes/readiness.ts';
 import { Authentication } from '../http/request/credentials.ts';
 import { KeyLimits } from '../http/request/key-limits.ts';
 import { type DatetimeFormat, StudyViews } from '../http/request/study-view.ts';
+import { countStates } from '../http/routes/readiness.ts';
 import { HttpServer, type Listening } from '../http/server.ts';
 import type { Collector } from '../ledger/collector.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
@@ -33,18 +33,18 @@ export interface ServiceSettings extends LogSettings, Listening {
   /** Serves /metrics on a port of its own. */
   readonly serveMetrics?: ((registry: Registry) => Promise<MetricsServer>) | undefined;
   readonly version: string;
-  /** Where the checkpoints are collected. */
+  /** The file in which checkpoints are collected for the witness. */
   readonly witness: string | undefined;
-  /** Publishes the log into Kafka besides. */
+  /** If given, the service also publishes the log to Kafka. */
   readonly relay: RelaySettings | undefined;
 }
 
 export interface Service {
   readonly log: OpenLog;
   readonly address: string;
-  /** Of /metrics, if it has one of its own. */
+  /** The address of /metrics, if it has its own. */
   readonly metricsAddress: string | undefined;
-  /** Answers what was accepted, then closes everything. */
+  /** Answers the requests that were accepted, then closes everything. */
   stop(): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ interface ServiceParts {
   readonly feed: Feed;
 }
 
-/** The steps of a start, in their order: `listen`, `readLog`, `ready`. Until the last one /readyz says how far it is. */
+/** The steps of a start, in order: `listen`, `readLog`, `ready`. Until the last one, /readyz shows the progress. */
 class StartingService {
   readonly #parts: ServiceParts;
   readonly #progress: StartProgress;
@@ -101,7 +101,7 @@ class StartingService {
   readonly #server: HttpServer;
   #metricsServer: MetricsServer | undefined;
   #notReady: (() => string) | undefined;
-  /** The studies are made ready one time after another. */
+  /** Resolves when the studies are prepared. They are never prepared twice at the same time. */
   #preparing = Promise.resolve();
 
   constructor(parts: ServiceParts) {
@@ -142,7 +142,7 @@ class StartingService {
     });
   }
 
-  /** From here on requests are answered, most of them with 503. @returns the address */
+  /** From now on requests are answered, most of them with 503. @returns the address */
   listen(): Promise<string> {
     const { host, port } = this.#parts.settings;
     return this.#server.listen(host, port);
@@ -179,10 +179,10 @@ class StartingService {
     };
   }
 
-  /** After a move or a recovery the log goes on, and so does everything that waited for it. */
+  /** After a move or a recovery the log takes records again, and everything that waited for it goes on. */
   reopen(): void {
     const { log, logger, feed } = this.#parts;
-    logger.info('the log goes on');
+    logger.info('the log takes records again');
     this.#preparing = this.#preparing
       .then(() => this.#prepareStudies())
       .catch((error: Error) =>
@@ -196,7 +196,7 @@ class StartingService {
     return prepareStudies(log, settings.studies, actor, logger);
   }
 
-  /** Everything that was accepted is done, except a verification: it may take long, and whoever asked for it is answered 503. */
+  /** Completes every accepted request except a verification, which may take long: its client gets 503. */
   async #stop(collectors: readonly Collector[]): Promise<void> {
     this.#notReady = () => 'The service is shutting down';
     await this.#verifications.stop();

@@ -13,7 +13,7 @@ const MAX_LISTS_RENDERED = 2;
 /** How many lists of one key may wait for the one in progress, and for how long. */
 const MAX_LISTS_WAITING = 8;
 const LIST_WAIT_MS = 30_000;
-/** How many lists of the past may be in progress, for all keys together. Each is folded separately and kept in memory until sent. */
+/** How many lists of the past may be in progress, for all keys together. Each is folded separately, and in memory until sent. */
 const MAX_PAST_LISTS = 8;
 
 export class KeyLimits {

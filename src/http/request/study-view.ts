@@ -182,7 +182,7 @@ export class StudyView {
   }
 }
 
-/** Formats HTTP dates. The day is formatted once for consecutive participants of that day, which halves the time of a long list. */
+/** Formats HTTP dates. Each day is formatted once for consecutive participants, which halves the time of a long list. */
 function httpDate(): (at: string) => string {
   let day = '';
   let shownDay = '';

@@ -9,6 +9,6 @@ it.each([
   ['2001:db8::9', '2001:db8:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
-])('connections of %s are counted as those of %s: an IPv6 client has a whole /64', (address, holder) => {
+])('connections from %s count towards %s: an IPv6 client has a whole /64', (address, holder) => {
   expect(holderOf(address)).toBe(holder);
 });

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KeyLimits } from '../../../src/http/request/key-limits.ts';
 
-/** An answer, as far as places are concerned. */
+/** A response that can only be closed. */
 class Answer extends EventEmitter {
   destroyed = false;
 
@@ -13,7 +13,7 @@ class Answer extends EventEmitter {
   }
 }
 
-/** Lists of keys, and which of them are under way, in the order in which they began. */
+/** Starts lists of keys, and notes which of them begin and which are refused, in order. */
 function scene() {
   const { lists } = new KeyLimits();
   const begun: string[] = [];
@@ -37,8 +37,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('of a key', () => {
-  it('one list is under way, eight wait for it in their order, and the tenth is refused', async () => {
+describe('the lists of a key', () => {
+  it('are sent one at a time; eight wait in order, and the tenth is refused', async () => {
     const { ask, begun, refused, settled } = scene();
     const answers = Array.from({ length: 10 }, (_, i) => ask('k1', `${i}`));
     await settled();
@@ -50,7 +50,7 @@ describe('of a key', () => {
     expect(begun).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
   });
 
-  it('as many may wait again as have left', async () => {
+  it('can wait again as soon as earlier ones have been sent', async () => {
     const { ask, begun, refused, settled } = scene();
     const answers = Array.from({ length: 9 }, (_, i) => ask('k1', `${i}`));
     answers[0]?.close();
@@ -60,7 +60,7 @@ describe('of a key', () => {
     expect([begun, refused]).toEqual([['0', '1'], ['too many: 429']]);
   });
 
-  it('a list whose client has gone gives its place back, whether it waits or is under way', async () => {
+  it('give up their place when the client disconnects, waiting or not', async () => {
     const { ask, begun, refused, settled } = scene();
     const answers = Array.from({ length: 9 }, (_, i) => ask('k1', `${i}`));
     for (const answer of answers.slice(1)) answer.close();
@@ -76,7 +76,7 @@ describe('of a key', () => {
     expect(begun).toContain('last');
   });
 
-  it('a list whose client has gone before it was begun takes no place', async () => {
+  it('take no place if the client has already disconnected', async () => {
     const { lists, begun, ask, settled } = scene();
     const answer = new Answer();
     answer.close();
@@ -88,7 +88,7 @@ describe('of a key', () => {
     expect(begun).toEqual(['a']);
   });
 
-  it('a list does not wait for ever, and leaves its place to others', async () => {
+  it('do not wait forever, and then leave their place to others', async () => {
     const { ask, begun, refused, settled } = scene();
     const first = ask('k1', 'first');
     ask('k1', 'second');
@@ -101,7 +101,7 @@ describe('of a key', () => {
     expect(begun).toEqual(['first', 'third']);
   });
 
-  it('lists do not wait for those of other keys', async () => {
+  it('do not wait for those of other keys', async () => {
     const { ask, begun, settled } = scene();
     for (let i = 0; i < 100; i++) ask(`k${i}`, `${i}`);
     await settled();
@@ -110,7 +110,7 @@ describe('of a key', () => {
 });
 
 describe('lists of the past', () => {
-  it('are kept in memory until they have left, so eight of all keys are under way', () => {
+  it('are limited to eight for all keys together, because they are in memory until sent', () => {
     const { lists } = new KeyLimits();
     const begin = () => {
       const answer = new Answer();
@@ -126,7 +126,7 @@ describe('lists of the past', () => {
 });
 
 describe('slices of lists', () => {
-  it('are rendered two at a time, and everything else gets a turn in between', async () => {
+  it('are rendered two at a time, and other work gets a turn in between', async () => {
     const { lists } = scene();
     const order: string[] = [];
     let done = 0;
@@ -146,7 +146,7 @@ describe('slices of lists', () => {
     expect(order.filter((one) => one !== 'turn')).toEqual([0, 1, 2, 3, 4, 5].map((n) => `slice ${n}`));
   });
 
-  it('that fail hold nobody up', async () => {
+  it('do not block others when they fail', async () => {
     const { lists } = scene();
     const fails = () => {
       throw new Error('it cannot be rendered');
@@ -161,7 +161,7 @@ describe('slices of lists', () => {
 });
 
 describe('allocations of a key', () => {
-  it('are under way up to 512 at a time, and those of other keys do not suffer from it', () => {
+  it('are limited to 512 at a time, without affecting other keys', () => {
     const { posts } = new KeyLimits();
     const refused = expect.objectContaining({ status: 429, headers: { 'Retry-After': '1' } });
     for (let n = 0; n < 512; n++) posts.enter('k1');

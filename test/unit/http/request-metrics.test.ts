@@ -20,8 +20,8 @@ beforeEach(() => {
 const lines = async (start: string) =>
   (await registry.metrics()).split('\n').filter((line) => line.startsWith(start));
 
-describe('what /metrics tells of requests', () => {
-  it('are all requests by method, route and status, and the times of those that were not refused', async () => {
+describe('the metrics of requests', () => {
+  it('count every request by method, route and status, and time those that were not refused', async () => {
     observe('GET', '/study_config', 200, 0.002);
     observe('GET', '/study_config', 200, 0.02);
     observe('POST', '/study_participants', 401, 0.001);
@@ -34,7 +34,7 @@ describe('what /metrics tells of requests', () => {
     ]);
   });
 
-  it('is one set of labels for all that no route serves', async () => {
+  it('share one set of labels for all requests that no route serves', async () => {
     for (const method of METHODS)
       for (const status of [400, 404, 405, 413]) observe(method, undefined, status, 0);
     expect(await lines('urn_http_requests_total{')).toEqual([
@@ -43,7 +43,7 @@ describe('what /metrics tells of requests', () => {
     expect(await lines('urn_http_request_duration_seconds_count')).toHaveLength(1);
   });
 
-  it('stays below 100 kB with all else there is, whatever is asked', async () => {
+  it('leave /metrics below 100 kB, whatever clients send', async () => {
     const metrics = makeMetrics({ lagSeconds: () => 0, studies: () => new Map() });
     for (let i = 0; i < 1_000; i++) metrics.observeRequest('BREW', undefined, 400 + (i % 100), 1e9 / 7);
     for (const route of ROUTES)

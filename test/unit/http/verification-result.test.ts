@@ -1,4 +1,4 @@
-/** What of a verification's report a key may see. */
+/** Which parts of a verification report a key may see. */
 import { describe, expect, it } from 'vitest';
 import { verificationJson, verificationResult } from '../../../src/http/routes/verification-result.ts';
 import type { Report, StreamReport } from '../../../src/verify/report.ts';
@@ -53,7 +53,7 @@ const unlimited = (...streams: readonly StreamReport[]) =>
   verificationResult(report(...streams), { stream: STREAM, isLimited: false });
 
 describe('a key that is limited to studies', () => {
-  it('learns of log and access that they diverge and where, and nothing of what stands there', () => {
+  it('learns that log and access diverge and where, but not what their records contain', () => {
     for (const name of ['log', 'access']) {
       const shown = limited(stream(name, { divergence: divergence('data.grant', SECRET) }));
       expect(JSON.stringify(shown)).not.toContain('SECRET');
@@ -62,7 +62,7 @@ describe('a key that is limited to studies', () => {
     }
   });
 
-  it('sees what its study should hold, but of a key that acted in it no user and no studies', () => {
+  it('sees what its study should contain, but not the user or the studies of a key that acted in it', () => {
     const arms = limited(stream(STREAM, { divergence: divergence('allocation.treatment', '"MART"') }));
     expect(arms.streams[0]?.divergence).toEqual(divergence('allocation.treatment', '"MART"'));
     for (const field of ['actor', 'actor.keyId', 'actor.user']) {
@@ -72,28 +72,28 @@ describe('a key that is limited to studies', () => {
     }
   });
 
-  it('learns that the log was recovered, and not why', () => {
+  it('learns that the log was recovered, but not why', () => {
     expect(limited().log?.recoveries).toEqual([{ recovery: 1, at: '2027-04-21T10:00:00.000Z' }]);
   });
 });
 
-describe('every key', () => {
-  it('is told of the study that it asked about, whatever else was verified', () => {
+describe('any key', () => {
+  it('sees only the study that it asked about, whatever else was verified', () => {
     const shown = unlimited(stream('log'), stream('access'), stream(OTHER), stream(STREAM));
     expect(shown.streams.map((one) => one.stream)).toEqual(['log', 'access', STREAM]);
   });
 
-  it('of any study sees all of it', () => {
+  it('without a limit to studies sees the whole report', () => {
     const shown = unlimited(stream('access', { divergence: divergence('data.grant', SECRET) }));
     expect(shown.streams[0]?.divergence).toEqual(divergence('data.grant', SECRET));
     expect(shown.log?.recoveries[0]?.reason).toBe(SECRET);
   });
 
-  it('is told what the report is worth', () => {
+  it('sees a caution about what the report proves', () => {
     expect(unlimited().caution).toContain('The service has verified itself');
   });
 
-  it('gets every member that a report can have, and no other', () => {
+  it('gets every member that a report can have, and no others', () => {
     const evidence: StreamReport['evidence'] = {
       matching: 1,
       matchingSize: 2,
@@ -106,10 +106,13 @@ describe('every key', () => {
     };
     const warnings = [{ code: 'weak-seed', count: 1, revision: 0, text: 'weak' }] as const;
     const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, evidence, warnings });
-    const { trusted: _, untrustedKey: _u, ...told } = report(full);
+    const { trusted: _, untrustedKey: _u, ...expected } = report(full);
     const { caution: _c, ...shown } = JSON.parse(
-      verificationJson({ ...told, trusted: [], untrustedKey: false }, { stream: STREAM, isLimited: false }),
+      verificationJson(
+        { ...expected, trusted: [], untrustedKey: false },
+        { stream: STREAM, isLimited: false },
+      ),
     );
-    expect(shown).toEqual(told);
+    expect(shown).toEqual(expected);
   });
 });
