@@ -1,21 +1,21 @@
 /**
- * What an administrator of EventStoreDB does for a log of urn, over gRPC: AtomPub over HTTP, which curl would need, is
- * turned off by default.
+ * Sets up an EventStoreDB for a log of urn, as its administrator. It uses gRPC, because AtomPub over HTTP, which curl would need, is
+ * off by default.
  *
  *   node deploy/eventstoredb.mjs rights USER [--keep-others]
- *       Makes the user, whom the services then connect as, and lets it read $all, read and write streams and read their
- *       metadata. Nobody but administrators can delete streams or set their metadata from then on. Users that are not
+ *       Creates the user that the services connect as, and lets it read $all, read and write streams and read their
+ *       metadata. From then on only administrators can delete streams or set their metadata. Users that are not
  *       named lose their default rights to streams, unless --keep-others is given. Run it for each user in turn.
  *
  *   node deploy/eventstoredb.mjs keep STREAM
- *       Takes $maxCount, $maxAge and $tb off a stream, urn.study-… for instance, and brings it back if it was deleted. What
- *       a scavenge has removed already stays lost.
+ *       Removes $maxCount, $maxAge and $tb from a stream, such as urn.study-…, and restores it if it was soft-deleted.
+ *       Records that a scavenge has already removed stay lost.
  *
  * Environment:
  *   EVENTSTOREDB_URL              esdb://db1:2113,db2:2113,db3:2113?tlsCAFile=/etc/urn/ca.crt
  *   EVENTSTOREDB_ADMIN            name of the administrator (default: admin)
  *   EVENTSTOREDB_ADMIN_PASSWORD   its password
- *   URN_PASSWORD                  of `rights`: the password of the user
+ *   URN_PASSWORD                  for `rights`: the password of the user
  */
 import { BACKWARDS, END, EventStoreDBClient, jsonEvent, StreamNotFoundError } from '@eventstore/db-client';
 import usersService from '@eventstore/db-client/generated/users_grpc_pb.js';
@@ -23,16 +23,16 @@ import users from '@eventstore/db-client/generated/users_pb.js';
 
 const ADMINS = '$admins';
 const CUTTING = ['$maxCount', '$maxAge', '$tb'];
-/** After a change of leaders the client turns to the next one. */
+/** After a change of leader, the next try goes to the new one. */
 const [TRIES, PAUSE_MS] = [10, 500];
 
 const { EVENTSTOREDB_URL: url, EVENTSTOREDB_ADMIN: username = 'admin' } = process.env;
 const [command, name, option] = process.argv.slice(2);
 const isKnown = (command === 'rights' && [undefined, '--keep-others'].includes(option)) || command === 'keep';
 if (!isKnown || !name || !url)
-  fail('usage: rights USER [--keep-others] | keep STREAM; see the head of this file');
+  fail('usage: rights USER [--keep-others] | keep STREAM; see the top of this file');
 
-// Given with each call: the client asks servers less then, and cuts a password in the connection string at a colon.
+// Given with each call, because the client cuts a password in the connection string at a colon. It also asks the servers less often.
 const credentials = { username, password: process.env.EVENTSTOREDB_ADMIN_PASSWORD ?? '' };
 const client = EventStoreDBClient.connectionString(url);
 try {
@@ -44,11 +44,11 @@ process.exit();
 
 async function giveRights(user, keepsOthers) {
   const { URN_PASSWORD: password } = process.env;
-  if (!password) fail('URN_PASSWORD is empty: it is to be the password of the user');
+  if (!password) fail('URN_PASSWORD is empty: set it to the password of the user');
   const made = await createUser(user, password);
-  say(made ? `the user ${user} was made` : `the user ${user} was there before; its password was not changed`);
+  say(made ? `created the user ${user}` : `the user ${user} exists; its password was not changed`);
 
-  // With the first acl of its own, a stream no longer follows that of the system.
+  // Once a stream has an ACL of its own, the system's default no longer applies to it.
   const all = await lastOf('$$$all');
   await append('$$$all', '$metadata', {
     ...all,
@@ -63,23 +63,23 @@ async function giveRights(user, keepsOthers) {
     ...settings,
     $userStreamAcl: { $r: among('$r'), $w: among('$w'), $mr: among('$mr'), $d: ADMINS, $mw: ADMINS },
   });
-  say(`${user} may read and write streams; nobody but ${ADMINS} may delete them or set their metadata`);
+  say(`${user} may read and write streams; only ${ADMINS} may delete them or set their metadata`);
 }
 
-/** Twice where it was deleted: the server answers the first time by cutting the stream off where it ended. */
+/** A deleted stream takes two rounds: the server responds to the first by setting $tb at the end of the stream. */
 async function keep(stream) {
   for (let i = 0; i < TRIES; i++) {
     const metadata = await lastOf(`$$${stream}`);
     const cutting = CUTTING.filter((one) => metadata[one] !== undefined && metadata[one] !== null);
-    if (cutting.length === 0) return say(`nothing cuts ${stream} off`);
-    say(`taking ${cutting.join(', ')} off ${stream}`);
+    if (cutting.length === 0) return say(`nothing limits ${stream}`);
+    say(`removing ${cutting.join(', ')} from ${stream}`);
     const others = Object.entries(metadata).filter(([one]) => !CUTTING.includes(one));
     await append(`$$${stream}`, '$metadata', Object.fromEntries(others));
   }
-  throw new Error(`somebody else sets the metadata of ${stream} again and again`);
+  throw new Error(`somebody else keeps setting the metadata of ${stream}`);
 }
 
-/** What the last event of a stream says; nothing when there is none. */
+/** The data of a stream's last event, or {} if there is none. */
 function lastOf(stream) {
   return again(async () => {
     const last = { direction: BACKWARDS, fromRevision: END, maxCount: 1, requiresLeader: true, credentials };
@@ -98,7 +98,7 @@ function append(stream, type, data) {
   );
 }
 
-/** @returns false when there is such a user */
+/** @returns false if the user exists already */
 function createUser(loginName, password) {
   const options = new users.CreateReq.Options()
     .setLoginName(loginName)
