@@ -177,7 +177,7 @@ describe('a stream whose records EventStoreDB is told to remove', () => {
       expect([line, more]).toEqual([expect.stringMatching(why), []]);
       expect((await enrol(again, 'One', '2')).status).toBe(503);
       const [, command = ''] = /node deploy\/eventstoredb\.mjs (keep \S+?)[;"]/.exec(line) ?? [];
-      expect(await administer(...command.split(' '))).toMatch(/nothing cuts \S+ off/);
+      expect(await administer(...command.split(' '))).toMatch(/nothing limits \S+/);
       await within(SEEN_WITHIN_MS, async () => (await enrol(again, 'One', '2')).status === 200);
       await within(SEEN_WITHIN_MS, async () => lines(again, 'no longer in danger').length > 0);
       expect(await states(log)).toEqual({ One: 'open', Two: 'open', Three: 'open' });
