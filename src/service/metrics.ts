@@ -23,7 +23,7 @@ export interface Measured {
   studies(): ReadonlyMap<Standing['state'], number>;
 }
 
-export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
+export function makeMetrics(measured: Measured): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectProcessMetrics(registry);
@@ -32,6 +32,18 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
     help: 'Connections closed at once, because their address or all addresses together held too many',
     registers,
   });
+  const writerHooks = makeWriterHooks(registers);
+  registerGauges(registers, measured);
+  return {
+    registry,
+    writerHooks,
+    observeRequest: requestObserver(registry),
+    connectionRefused: () => connectionsRefused.inc(),
+  };
+}
+
+/** Counts and times the appends of the writers. */
+function makeWriterHooks(registers: Registry[]): WriterHooks {
   const events = new Counter({
     name: 'urn_events_appended_total',
     help: 'Events that the log acknowledged to studies of this process, all types',
@@ -58,6 +70,19 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
     help: 'Appends that were sent again because their outcome was not known',
     registers,
   });
+  return {
+    onAppend: (seconds, types) => {
+      appends.observe(seconds);
+      events.inc(types.length);
+      const randomized = types.filter((type) => type === 'ParticipantRandomized').length;
+      if (randomized > 0) allocations.inc(randomized);
+    },
+    onConflict: () => conflicts.inc(),
+    onUnclear: () => unclear.inc(),
+  };
+}
+
+function registerGauges(registers: Registry[], { lagSeconds, studies }: Measured): void {
   new Gauge({
     name: 'urn_projection_lag_seconds',
     help: 'Time since the projections were last known to show the whole log; -1 before the first time',
@@ -75,21 +100,6 @@ export function makeMetrics({ lagSeconds, studies }: Measured): Metrics {
       for (const [state, count] of studies()) this.set({ state }, count);
     },
   });
-  return {
-    registry,
-    writerHooks: {
-      onAppend: (seconds, types) => {
-        appends.observe(seconds);
-        events.inc(types.length);
-        const randomized = types.filter((type) => type === 'ParticipantRandomized').length;
-        if (randomized > 0) allocations.inc(randomized);
-      },
-      onConflict: () => conflicts.inc(),
-      onUnclear: () => unclear.inc(),
-    },
-    observeRequest: requestObserver(registry),
-    connectionRefused: () => connectionsRefused.inc(),
-  };
 }
 
 /** The metrics of a relay that runs on its own. */

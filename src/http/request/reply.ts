@@ -102,7 +102,7 @@ export async function sendSlices(
     for (;;) {
       const { value, done } = await turns.slice(() => slices.next());
       if (response.destroyed) return;
-      // Before this point, an error in the first slice can still be answered with its own status.
+      // Only now, so that an error in the first slice can still be answered with its own status.
       if (!response.headersSent) writeHead();
       if (done) break;
       if (!response.write(value)) await waitFor(response, 'drain');

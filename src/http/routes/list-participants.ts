@@ -97,7 +97,7 @@ function optionsOf(request: StudyRequest): ListOptions {
   return { moment, page, wanted, scopes, isWanted: isUnfiltered ? undefined : isWanted };
 }
 
-/** The candidates for the options, and the revision they are from. The study may have grown since the request arrived. */
+/** The candidates for the list, and the revision they are from. The study may have grown since the request arrived. */
 async function candidatesAt(
   services: Services,
   request: StudyRequest,
@@ -115,7 +115,7 @@ async function candidatesAt(
   };
 }
 
-/** The participants to search for the options. It is a copy, so it does not grow. */
+/** The participants among whom those on the list are found. It is a copy, so it does not grow. */
 function candidates(
   { inOrder, byId }: Participants,
   { page, wanted, isWanted }: ListOptions,

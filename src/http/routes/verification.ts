@@ -53,8 +53,8 @@ export function getVerification(services: Services) {
     refuseProblems(problems);
     if (key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
-    const report = await whileConnected(http, (whileConnected) =>
-      services.verifications.run({ study: name, checkpoint }, whileConnected),
+    const report = await whileConnected(http, (signal) =>
+      services.verifications.run({ study: name, checkpoint }, signal),
     );
     const records = report.streams.find((one) => one.stream === stream)?.records ?? 0;
     const results = verificationJson(report, { stream, isLimited: key.studies !== undefined });
@@ -95,18 +95,15 @@ function checkpointOf(
   return note;
 }
 
-/** @param answer receives a signal that is aborted when the client disconnects */
-async function whileConnected<T>(
-  { socket }: Request,
-  answer: (asker: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const asker = new AbortController();
-  const gone = () => asker.abort();
-  if (socket.destroyed) gone();
-  socket.once('close', gone);
+/** @param run receives a signal that is aborted when the client disconnects */
+async function whileConnected<T>({ socket }: Request, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  if (socket.destroyed) abort();
+  socket.once('close', abort);
   try {
-    return await answer(asker.signal);
+    return await run(controller.signal);
   } finally {
-    socket.off('close', gone);
+    socket.off('close', abort);
   }
 }
