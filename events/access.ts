@@ -1,12 +1,12 @@
-/** Who may ask what: API keys, issued and revoked. Stream `access`. A key itself is never stored, only its SHA-256. */
+/** Who may do what: API keys, issued and revoked. Stream `access`. Only the SHA-256 of a key is stored. */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
 
-/** None implies another. `blinded` reads without treatments, `read` with them, `audit` reveals generator states. */
+/** No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states. */
 export const Scope = z.enum(['blinded', 'read', 'randomize', 'audit']);
 export type Scope = z.infer<typeof Scope>;
 
-/** A limit to levels of one factor: any of `levels`. Several limits must all hold. */
+/** Limits a key to the given levels of one factor. If there are several limits, all must hold. */
 export const LevelLimit = z.strictObject({
   factor: z.string().min(1),
   levels: z.array(z.string().min(1)).min(1),
@@ -19,12 +19,12 @@ export const ApiKeyIssued = defineEvent('ApiKeyIssued', 1, {
     keyId: z.string().min(1),
     user: z.string().min(1),
     scopes: z.array(Scope).min(1),
-    /** Names of the only studies the key may see; absent: all. */
+    /** Names of the studies that the key is limited to. Absent: all studies. */
     studies: z.array(z.string().min(1)).min(1).optional(),
     where: z.array(LevelLimit).min(1).optional(),
     /** The key is refused from this instant on. */
     expiresAt: z.iso.datetime({ precision: 3 }).optional(),
-    /** Set when a key may both randomize and see generator states, and so predict: somebody decided that. */
+    /** Set when somebody chose to let a key both randomize and see generator states, which allows prediction. */
     allowPrediction: z.literal(true).optional(),
   }),
   sections: { credential: { sha256: z.string().regex(/^[0-9a-f]{64}$/) } },

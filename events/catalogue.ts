@@ -1,10 +1,10 @@
 /**
- * Every event that may stand in the log, by "Type@version".
+ * Every event that the log may hold, by "Type@version".
  *
- * A stored record is never rewritten. When an event's shape must change, its definition gets a new version beside
- * the old one, and an upcaster turns what the old one says into the new shape while it is read (leaves and seals are
- * always those of the stored bytes). A type or version that is not here stops the fold: skipping a fact could hand
- * out an allocation that the skipped fact forbids.
+ * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one, and
+ * an upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are always
+ * those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation that
+ * the skipped fact forbids.
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
 import type { EventDefinition, StreamKind } from './define.ts';
@@ -28,7 +28,7 @@ import {
 
 export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
 
-/** What an upcaster takes and gives: version N in, version N + 1 out. */
+/** What an upcaster converts from version N to version N + 1. */
 export interface RecordContents {
   readonly data: unknown;
   readonly sealed: unknown;
@@ -40,7 +40,7 @@ export class Catalogue {
   readonly #latest = new Map<string, EventDefinition>();
   readonly #upcasters: ReadonlyMap<string, Upcaster>;
 
-  /** @param upcasters keyed "Type@N", each turning version N into N + 1. */
+  /** @param upcasters by "Type@N"; each converts version N to N + 1 */
   constructor(definitions: readonly EventDefinition[], upcasters: ReadonlyMap<string, Upcaster> = new Map()) {
     this.#upcasters = upcasters;
     for (const definition of definitions) {
@@ -53,22 +53,22 @@ export class Catalogue {
         if (!upcasters.has(`${type}@${version}`)) throw new Error(`no upcaster for ${type}@${version}`);
   }
 
-  /** Every definition, those of older versions included. */
+  /** Every definition, including those of older versions. */
   all(): EventDefinition[] {
     return [...this.#definitions.values()];
   }
 
-  /** Definition of exactly this version, or undefined for a type this build does not know. */
+  /** The definition of exactly this version; undefined if this build does not know it. */
   definition(type: string, version: number): EventDefinition | undefined {
     return this.#definitions.get(`${type}@${version}`);
   }
 
-  /** The version that new events of this type are written in. */
+  /** The definition with which new events of this type are written. */
   latest(type: string): EventDefinition | undefined {
     return this.#latest.get(type);
   }
 
-  /** Brings what a record of an older version says to the latest version. */
+  /** Converts the contents of a record of an older version to the latest version. */
   upcast(type: string, version: number, contents: RecordContents): RecordContents {
     if (this.#latest.get(type)?.version === version) return contents;
     let current = contents;
@@ -101,7 +101,7 @@ export const catalogue = new Catalogue([
   EvidenceDisclosed,
 ]);
 
-/** The kind of a stream by its name, or undefined for a stream this build does not know. */
+/** The kind of a stream, from its name; undefined for a stream that this build does not know. */
 export function streamKind(stream: string): StreamKind | undefined {
   if (stream === 'log' || stream === 'access' || stream === 'operations') return stream;
   return stream.startsWith('study-') ? 'study' : undefined;

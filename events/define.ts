@@ -1,15 +1,15 @@
-/** How an event is defined: its type, version, stream, and the schema of what it says in the clear and under seal. */
+/** Defines events: type, version, stream, and the schemas of the clear data and the sealed sections. */
 import { z } from 'zod';
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study' | 'operations';
-/** Where an event may stand: in streams of one kind, or in every stream. */
+/** Where an event may occur: in streams of one kind, or in every stream. */
 export type EventStreams = StreamKind | 'every';
 
 type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
 
-/** 128 random bits in lower-case hex: without them a seal over a treatment's name could be found by trying each. */
+/** 128 random bits in lower-case hex. Without them, a sealed treatment could be found by trying each name. */
 const Salt = z.string().regex(/^[0-9a-f]{32}$/);
 
 export interface Section {
@@ -34,15 +34,15 @@ export interface EventDefinition<
   readonly sections: readonly Section[];
   readonly parseData: Parse;
   readonly parseSealed: Parse;
-  /** Of a sealed part that has been cut down to some of its sections. */
+  /** For a sealed part that holds only some of its sections. */
   readonly parsePartial: Parse;
-  /** Carries the types of the sections; never read. */
+  /** Only carries the types of the sections; never read. */
   readonly shapes?: { readonly required: S; readonly optional: O };
 }
 
 type Sections<S extends Shape> = { readonly [K in keyof S]: z.infer<z.ZodObject<S[K]>> };
 
-/** What a decider decides: the fact itself, before it has an id, a revision, a time and seals. */
+/** What a decider returns: the fact itself, still without id, revision, time and seals. */
 export type FactOf<E> =
   E extends EventDefinition<infer T, infer D, infer S, infer O>
     ? {
@@ -59,7 +59,7 @@ export interface EventParts<D extends z.ZodType, S extends Shape, O extends Shap
   optionalSections: O;
 }
 
-/** @param kind of a stream; undefined: of one that this build does not know */
+/** @param kind of the stream; undefined if this build does not know it */
 export function mayStandIn(streams: EventStreams, kind: StreamKind | undefined): boolean {
   return kind !== undefined && (streams === 'every' || streams === kind);
 }

@@ -1,4 +1,4 @@
-/** The log's own life: begun, recovered when a backup had to be restored, signed by another key. Stream `log`. */
+/** Facts about the log itself: its creation, recoveries after restoring a backup, changes of the signing key. Stream `log`. */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
 
@@ -6,7 +6,7 @@ export const LogCreated = defineEvent('LogCreated', 1, {
   stream: 'log',
   data: z.strictObject({
     logId: z.uuid(),
-    /** Also the name of the signing key, so it holds no space and no `+` (C2SP signed-note). Short: each receipt holds it twice. */
+    /** Also the name of the signing key, so it has no space and no `+` (C2SP signed-note). Short, because each receipt holds it twice. */
     logName: z
       .string()
       .max(64)
@@ -18,9 +18,9 @@ export const LogCreated = defineEvent('LogCreated', 1, {
   optionalSections: {},
 });
 
-/** The largest checkpoint of a stream that is known to have been signed before a recovery. */
+/** The largest checkpoint of a stream known to have been signed before a recovery. */
 export const SignedSize = z.strictObject({
-  /** Number of the recovery after which it was signed; 0: before any. */
+  /** Number of the recovery after which it was signed; 0 if it was signed before any. */
   recovery: z.int().nonnegative(),
   /** In records, at least 1. */
   size: z.int().min(1),
@@ -29,10 +29,10 @@ export const SignedSize = z.strictObject({
 });
 export type SignedSize = z.infer<typeof SignedSize>;
 
-/** What a recovery says of one stream. What lies between the two sizes is lost. */
+/** What a recovery says about one stream. The records between the two sizes are lost. */
 export const RecoveredStream = z.strictObject({
   stream: z.string().min(1),
-  /** Records that were there when the recovery was declared. */
+  /** Number of records that were there when the recovery was declared. */
   kept: z.int().nonnegative(),
   /** Absent: nothing is known to have been signed. */
   signed: SignedSize.optional(),
@@ -40,30 +40,30 @@ export const RecoveredStream = z.strictObject({
 export type RecoveredStream = z.infer<typeof RecoveredStream>;
 
 /**
- * The log was restored from a backup that lacks what came after it. Checkpoints from here on have the origin
- * `<log name>/<stream>/<recovery>`: the same sizes were signed before, of other records.
+ * The log was restored from a backup and lacks later records. Checkpoints from here on have the origin
+ * `<log name>/<stream>/<recovery>`, because the same sizes have been signed before, for other records.
  */
 export const LogRecovered = defineEvent('LogRecovered', 1, {
   stream: 'log',
   data: z.strictObject({
-    /** Above the numbers of all earlier recoveries, those included that were lost themselves. */
+    /** Higher than the number of any earlier recovery, including those that were lost. */
     recovery: z.int().min(1),
     reason: z.string().min(1),
-    /** `log`, and the others that are not a study's. */
+    /** `log` and all other streams that are not studies. */
     streams: z.array(RecoveredStream).min(1),
   }),
-  /** Sealed, because whoever reads of one study need not know how large the others are. */
+  /** Sealed, because a reader of one study need not know the sizes of the others. */
   sections: { studies: { streams: z.array(RecoveredStream) } },
   optionalSections: {},
 });
 
-/** Another key signs from here on. What the keys before it have signed stays verifiable. */
+/** A new key signs from here on. What earlier keys have signed stays verifiable. */
 export const SigningKeyRotated = defineEvent('SigningKeyRotated', 1, {
   stream: 'log',
   data: z.strictObject({
-    /** Verifier key of the new one. */
+    /** The new verifier key. */
     publicKey: z.string().min(1),
-    /** Signed note in which the key before it names the new one (src/ledger/endorsement.ts). */
+    /** Signed note in which the previous key names the new one (src/ledger/endorsement.ts). */
     endorsement: z.string().min(1),
     reason: z.string().min(1),
   }),

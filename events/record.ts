@@ -1,13 +1,13 @@
 /**
- * The record: one fact as it stands in the log, written once and never changed.
+ * A record: one fact in the log, written once and never changed.
  *
  *   record  { id, log, stream, revision, type, version, at, actor, data, seals: { <section>: sha256 } }
  *   sealed  { <section>: { salt, … } }          seals.<section> = SHA-256(JCS(section)), lower-case hex
  *   leaf    SHA-256(0x00 ‖ record bytes)        the leaf hash of RFC 6962 §2.1
  *
- * Both parts are RFC 8785 canonical JSON (JCS) in UTF-8, serialized once; exactly those bytes are stored. The record
- * alone is what a blinded reader may see: what must stay hidden is in the sections, and each seal binds its section
- * through 128 random bits of salt, so that it cannot be guessed by trying treatments.
+ * Both parts are RFC 8785 canonical JSON (JCS) in UTF-8. They are serialized once, and exactly those bytes are stored. A
+ * blinded reader may see the record alone: everything that must stay hidden is in the sections. Each seal binds its
+ * section together with 128 random bits of salt, so the contents cannot be guessed by trying treatments.
  */
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
@@ -17,7 +17,7 @@ import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from 
 import { type EventDefinition, mayStandIn } from './define.ts';
 import { RecordPatterns } from './record-pattern.ts';
 
-/** Who caused a fact: an API key over HTTP, or a person on the command line (the operating system's user). */
+/** Who caused a fact: an API key over HTTP, or a person at the command line (a user of the operating system). */
 export const Actor = z.union([
   z.strictObject({
     keyId: z.string(),
@@ -30,7 +30,7 @@ export const Actor = z.union([
 ]);
 export type Actor = z.infer<typeof Actor>;
 
-/** What a record says around its fact. `at` is UTC with milliseconds, the writer's clock as it was read. */
+/** The members of a record that surround its fact. `at` is the writer's clock in UTC, with milliseconds. */
 export interface Header {
   readonly id: string;
   readonly log: string;
@@ -43,13 +43,13 @@ export interface Header {
 /** One fact of the log, decoded and checked. */
 export type LogEvent<F extends { readonly type: string } = Fact> = Header & F;
 
-/** A fact some of whose sections may be withheld, as in a bundle that does not disclose them. */
+/** A fact with some of its sections withheld, as in a bundle that does not include them. */
 type WithPartOfSections<F> = F extends { readonly sections: infer S }
   ? Omit<F, 'sections'> & { readonly sections: Partial<S> }
   : never;
 export type PartialEvent = LogEvent<WithPartOfSections<Fact>>;
 
-/** The bytes of one record as every store keeps them. */
+/** The bytes of one record, as every store keeps them. */
 export interface RecordBytes {
   readonly record: Uint8Array;
   readonly sealed: Uint8Array;
@@ -59,7 +59,7 @@ export interface RecordBytes {
 
 export type RecordFault = 'unknown-type' | 'malformed' | 'leaf-mismatch' | 'seal-mismatch' | 'misplaced';
 
-/** A stored record that cannot be taken for what it claims to be. The message never quotes what the record says. */
+/** A stored record is not what it claims to be. The message never quotes the record's contents. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
   readonly fault: RecordFault;
@@ -82,22 +82,22 @@ const RecordSchema = z.strictObject({
   seals: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
 });
 
-/** Members sorted by UTF-16 code units, everything else as ECMAScript serializes it: that is RFC 8785 §3.2. */
+/** RFC 8785 §3.2: members sorted by UTF-16 code units, everything else as ECMAScript serializes it. */
 const sortedJson = configure({ deterministic: true, strict: true });
 /** How JSON.stringify writes a lone surrogate, which RFC 8785 §3.2.2.2 forbids. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
-/** RFC 8785 canonical JSON. Throws on what JSON cannot hold and on lone surrogates. */
+/** RFC 8785 canonical JSON. Throws on values that JSON cannot hold and on lone surrogates. */
 export function canonicalJson(value: unknown): string {
-  // The engine's own writer is three times as fast, and knows no order but that of the members.
+  // JSON.stringify is three times as fast, but it keeps the members in their existing order.
   const text = isSortedJson(value) ? JSON.stringify(value) : sortedJson(value);
   if (text === undefined) throw new TypeError('not a JSON value');
   if (text.includes('\\ud') && LONE_SURROGATE.test(text))
-    throw new TypeError('a lone surrogate has no place in canonical JSON');
+    throw new TypeError('canonical JSON cannot hold a lone surrogate');
   return text;
 }
 
-/** Whether a value is plain JSON, with the members of every object in the canonical order already. */
+/** Whether a value is plain JSON and the members of every object are already in canonical order. */
 function isSortedJson(value: unknown): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
   if (typeof value === 'number') return Number.isFinite(value);
@@ -112,7 +112,7 @@ function isSortedJson(value: unknown): boolean {
   return true;
 }
 
-/** RFC 6962 §2.1 leaf hash of a record's bytes. */
+/** The RFC 6962 §2.1 leaf hash of a record's bytes. */
 export function leafHash(record: Uint8Array): Buffer {
   const prefixed = Buffer.allocUnsafe(record.length + 1);
   prefixed[0] = 0;
@@ -121,9 +121,9 @@ export function leafHash(record: Uint8Array): Buffer {
 }
 
 /**
- * Serializes a fact, sealing its sections.
- * @param newSalt gives 128 random bits in hex, once per section
- * @throws RecordError when the fact is not what the catalogue says: once written it could never be read again
+ * Serializes a fact and seals its sections.
+ * @param newSalt returns 128 random bits in hex; called once per section
+ * @throws RecordError when the fact does not fit the catalogue: once written, it could never be read
  */
 export function encodeRecord(header: Header, fact: Fact, newSalt: () => string): RecordBytes {
   const { id, log, stream, revision, at, actor } = header;
@@ -148,7 +148,7 @@ export function encodeRecord(header: Header, fact: Fact, newSalt: () => string):
   return { record, sealed: Buffer.from(sealedText), leaf: leafHash(record) };
 }
 
-/** The salt among the members as they would be sorted. */
+/** Inserts the salt where it belongs in the sorted members. */
 function salted(section: object | undefined, salt: string): object {
   const members: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(section ?? {})) {
@@ -159,18 +159,17 @@ function salted(section: object | undefined, salt: string): object {
   return members;
 }
 
-/** The sections are canonical and their names sorted, so the whole is canonical without a second pass. */
+/** The sections are canonical and sorted by name, so the result is canonical without a second pass. */
 function joinSections(sections: readonly { readonly name: string; readonly text: string }[]): string {
   return `{${sections.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
-/** A record as it was read from a store, and where it stood there. */
+/** A record as read from a store, and its place there. */
 type PlacedRecord = RecordBytes & { readonly stream: string; readonly revision: number };
 
 /**
- * Reads a stored record back: checks its leaf, its place, its schema and its seals, and brings it to the latest
- * version of its type.
- * @throws RecordError, naming stream and revision, never contents
+ * Reads a stored record: checks its leaf, place, schema and seals, and converts it to the latest version of its type.
+ * @throws RecordError, which names the stream and revision, but never contents
  */
 export function decodeRecord(stored: PlacedRecord, events: Catalogue = knownEvents): LogEvent {
   if (events !== knownEvents || !isPlainlySound(stored)) return examine(stored, events);
@@ -178,9 +177,9 @@ export function decodeRecord(stored: PlacedRecord, events: Catalogue = knownEven
 }
 
 /**
- * As `decodeRecord`, of a record whose sealed part has been cut down to some of its sections. Of the others only the
- * seals are there, and nothing is known of what they seal.
- * @param isIncluded by name of a section: those that are, and that the record seals, must be there, and no others
+ * Like `decodeRecord`, for a record that holds only some of its sections. Of the others only the seals are there, and
+ * nothing is known about their contents.
+ * @param isIncluded says which sections are included, by name: of those that the record seals, exactly these must be there
  * @throws RecordError as `decodeRecord`
  */
 export function decodePartialRecord(
@@ -190,16 +189,16 @@ export function decodePartialRecord(
   return examine(stored, knownEvents, isIncluded);
 }
 
-/** Checks what `decodeRecord` checks, and throws what it throws, in a third of the time. */
+/** Makes the same checks as `decodeRecord`, and throws the same errors, in a third of the time. */
 export function checkRecord(stored: PlacedRecord): void {
   if (!isPlainlySound(stored)) examine(stored, knownEvents);
 }
 
-/** False: `examine` must say. */
+/** Fast check for the usual case. If it returns false, `examine` must decide. */
 function isPlainlySound({ record, sealed, leaf, stream, revision }: PlacedRecord): boolean {
   if (Buffer.compare(leafHash(record), leaf) !== 0) return false;
   const [text, sealedText] = [textOf(record), textOf(sealed)];
-  // What is not UTF-8 is read as this.
+  // Bytes that are not UTF-8 are decoded as this character.
   if (text.includes(REPLACEMENT) || sealedText.includes(REPLACEMENT)) return false;
   return recordPatterns().match(text, sealedText, stream, streamKind(stream), revision);
 }
@@ -213,7 +212,7 @@ function recordPatterns(): RecordPatterns {
   return patterns;
 }
 
-/** @param isIncluded undefined: every section is */
+/** @param isIncluded undefined if every section is included */
 function examine(
   stored: PlacedRecord,
   events: Catalogue,
@@ -230,7 +229,7 @@ function examine(
     );
   const text = utf8(stored.record) ?? fail('malformed', 'the record is not UTF-8');
   const json = parseJson(text) ?? fail('malformed', 'the record is not JSON');
-  // Where a key stood twice, two readers could read two things in one record.
+  // With a duplicate key, two readers could read different things in the same record.
   if (!isCanonical(json, text)) fail('malformed', 'the record is not canonical JSON');
   const parsed = RecordSchema.safeParse(json);
   if (!parsed.success) return fail('malformed', `the record has no valid ${paths(parsed.error)}`);
@@ -259,18 +258,28 @@ function examine(
   return eventOf(record, sealed, events);
 }
 
-/** Reads a record that `decodeRecord` or `checkRecord` has taken already, in this thread or another one. Nothing is checked again. */
+/** Reads a record that `decodeRecord` or `checkRecord` has accepted before, in any thread. Nothing is checked again. */
 export function readCheckedRecord(stored: RecordBytes): LogEvent {
   return eventOf(JSON.parse(textOf(stored.record)), JSON.parse(textOf(stored.sealed)), knownEvents);
 }
 
 function eventOf(record: z.infer<typeof RecordSchema>, sealed: unknown, events: Catalogue): LogEvent {
   const { id, log, stream, revision, at, actor, type, version } = record;
-  const said = events.upcast(type, version, { data: record.data, sealed });
-  return { id, log, stream, revision, at, actor, type, data: said.data, sections: said.sealed } as LogEvent;
+  const latest = events.upcast(type, version, { data: record.data, sealed });
+  return {
+    id,
+    log,
+    stream,
+    revision,
+    at,
+    actor,
+    type,
+    data: latest.data,
+    sections: latest.sealed,
+  } as LogEvent;
 }
 
-/** Those of the disclosed sections. That all are there is told by the sections themselves where none is withheld. */
+/** The seals of the included sections. Checks that no seal is missing; otherwise, the schema of the sections does. */
 function includedSeals(
   { sections }: EventDefinition,
   seals: Readonly<Record<string, string>>,
@@ -308,7 +317,7 @@ function isCanonical(json: unknown, text: string): boolean {
   return canonicalOr(json, () => undefined) === text;
 }
 
-/** The canonical form; what `otherwise` gives where there is none, as of text with half a surrogate pair. */
+/** The canonical form, or the result of `otherwise` if there is none, as for text with a lone surrogate. */
 function canonicalOr<T>(json: unknown, otherwise: () => T): string | T {
   try {
     return canonicalJson(json);
@@ -321,7 +330,7 @@ function utf8(bytes: Uint8Array): string | undefined {
   return isUtf8(bytes) ? textOf(bytes) : undefined;
 }
 
-/** Of a stored part's bytes, which are valid UTF-8 if the part was taken by `decodeRecord`. */
+/** The text of a stored part. It is valid UTF-8 if `decodeRecord` has accepted the part. */
 export function textOf(bytes: Uint8Array): string {
   if (bytes instanceof Buffer) return bytes.toString('utf8');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
@@ -335,7 +344,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Where a schema failed, without the values: a value here may be a treatment or a seed. */
+/** Where a schema failed. Leaves out the values, which may be treatments or seeds. */
 function paths(error: z.ZodError): string {
   return error.issues.map((issue) => issue.path.join('.') || 'contents').join(', ');
 }

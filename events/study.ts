@@ -1,9 +1,9 @@
 /**
- * The facts of a study's life, in the order of that life: registered, then participants randomized, with pauses
- * between. Stream `study-<studyId>`.
+ * The facts of a study: its registration, then its randomized participants, with pauses in between. Stream
+ * `study-<studyId>`.
  *
- * Everything in `data` stands in the clear and is safe for a blinded reader; everything in `sections` is sealed
- * (see record.ts). Lists are arrays and never object keys, because keys such as "10" and "9" would be reordered.
+ * Everything in `data` is in the clear and safe for a blinded reader. Everything in `sections` is sealed (see record.ts).
+ * Lists are always arrays, never object keys, because keys such as "10" and "9" would be reordered.
  */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
@@ -12,7 +12,7 @@ import { SignedSize } from './log.ts';
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();
 
-/** numpy's `bit_generator.state`, its 128-bit integers as decimal strings. */
+/** numpy's `bit_generator.state`, with 128-bit integers as decimal strings. */
 export const BgState = z.strictObject({
   bit_generator: z.literal('PCG64'),
   state: z.strictObject({ state: z.string().regex(/^\d{1,39}$/), inc: z.string().regex(/^\d{1,39}$/) }),
@@ -24,7 +24,7 @@ export type BgState = z.infer<typeof BgState>;
 export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
 export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
 
-/** A study's configuration as it was registered: effective values after defaults, in the file's order. */
+/** A study's configuration as registered: effective values after defaults, in the order of the file. */
 export const StudyConfiguration = z.strictObject({
   name: Name,
   mode: z.enum(['test', 'live']),
@@ -67,7 +67,7 @@ export const ParticipantRandomized = defineEvent('ParticipantRandomized', 1, {
   data: z.strictObject({ participantId: Name, levels: z.array(Level).min(1) }),
   sections: {
     allocation: { treatment: Name },
-    /** Evidence of the draw. `counts` and `balls` are the selected urn's, in the order of the treatments. */
+    /** Evidence of the draw. `counts` and `balls` are those of the selected urn, in the order of the treatments. */
     draw: {
       bgStateBefore: BgState,
       bgStateAfter: BgState,
@@ -91,15 +91,15 @@ export const StudyPaused = defineEvent('StudyPaused', 1, { ...inTheClear, data: 
 export const StudyResumed = defineEvent('StudyResumed', 1, { ...inTheClear, data: Reason });
 
 /**
- * The first event behind what a recovery of the log kept of the study (behind its registration, if nothing was kept):
- * the generator goes on with fresh entropy. The lost allocations would be drawn again otherwise, with arms that sites
- * know already.
+ * The first event after the records that a recovery of the log kept of the study (after its registration, if none were
+ * kept). The generator continues with fresh entropy. Otherwise it would draw the lost allocations again, with arms that
+ * sites already know.
  */
 export const StudyRecovered = defineEvent('StudyRecovered', 1, {
   stream: 'study',
-  /** As the LogRecovered of that number says of this study. */
+  /** The same as what the LogRecovered of this number says about the study. */
   data: z.strictObject({ recovery: z.int().min(1), kept: Count, signed: SignedSize.optional() }),
-  /** 128 bits drawn from the operating system, and the state that the generator begins anew with. */
+  /** 128 bits drawn from the operating system, and the state with which the generator restarts. */
   sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
   optionalSections: {},
 });

@@ -1,4 +1,4 @@
-/** The API keys: who may ask what, until when. */
+/** The API keys: who may do what, and until when. */
 import type { LevelLimit, Scope } from '../events/access.ts';
 import type { Projection } from './projection.ts';
 
@@ -17,7 +17,7 @@ export interface ApiKey {
 
 export interface Access {
   readonly byId: Map<string, ApiKey>;
-  /** Lower-case hex SHA-256 of the key to key id. */
+  /** Key ids by the SHA-256 of the key, in lower-case hex. */
   readonly bySha256: Map<string, string>;
 }
 

@@ -1,4 +1,4 @@
-/** What the log says of itself: which keys have signed it, how often it was recovered from a backup, what was lost. */
+/** What the log says about itself: its signing keys, and its recoveries from backups with what was lost. */
 import type { RecoveredStream } from '../events/log.ts';
 import type { Projection } from './projection.ts';
 
@@ -6,14 +6,14 @@ export interface Recovery {
   readonly recovery: number;
   readonly reason: string;
   readonly at: string;
-  /** By stream: each that the log had then, or had signed anything of. */
+  /** By stream: every stream that the log had, or had ever signed, at the time. */
   readonly streams: ReadonlyMap<string, RecoveredStream>;
 }
 
 export interface LogHistory {
-  /** Verifier keys, the present one last. */
+  /** Verifier keys, the current one last. */
   readonly publicKeys: readonly string[];
-  /** In their order, which is that of their numbers. */
+  /** In ascending order of their numbers. */
   readonly recoveries: readonly Recovery[];
 }
 
@@ -39,7 +39,7 @@ export const logHistory: Projection<LogHistory> = {
   },
 };
 
-/** Number of the last recovery; 0 for a log that never was recovered. */
+/** Number of the last recovery; 0 for a log that was never recovered. */
 export function lastRecovery({ recoveries }: LogHistory): number {
   return recoveries.at(-1)?.recovery ?? 0;
 }

@@ -1,11 +1,11 @@
 /**
- * Where a stream goes on, by the moves of its log: what no stream's fold may overlook.
+ * Where a stream continues after moves of its log. Every fold of a stream must take this into account.
  *
  *   open ── LogMoved ──> closed ── LogReopened | LogArrived ──> open
  *                        closed ── CopyAborted (only in `log`) ──> dead
  *
- * Nothing else may follow LogMoved, and nothing at all CopyAborted. So whoever still writes to a store that the log has
- * left is stopped by its own fold, at the latest when its append meets LogMoved at the exact revision.
+ * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted. So a process that still writes to a store
+ * that the log has left is stopped by its own fold, at the latest when its append conflicts with LogMoved.
  */
 import { streamKind } from '../events/catalogue.ts';
 import type { MoveFact } from '../events/move.ts';
@@ -14,13 +14,13 @@ import type { LogEvent, PartialEvent } from '../events/record.ts';
 export type Movement =
   | {
       readonly status: 'open';
-      /** Moves that began and ended in this stream: none begins twice. */
+      /** Moves that began and ended in this stream. No move may begin twice. */
       readonly ended: readonly string[];
     }
   | {
       readonly status: 'closed';
       readonly move: string;
-      /** Where the log goes on, for people. */
+      /** Where the log continues, described for people. */
       readonly to: string;
       readonly ended: readonly string[];
     }
@@ -28,7 +28,7 @@ export type Movement =
 
 export const NEVER_MOVED: Movement = { status: 'open', ended: [] };
 
-/** Why an event cannot stand where it stands. */
+/** Why an event cannot be where it is. */
 export interface OutOfPlace {
   readonly field: string;
   readonly expected: string | undefined;
@@ -45,7 +45,7 @@ export function isMoveEvent<E extends PartialEvent>(
   return type === 'LogMoved' || type === 'LogReopened' || type === 'LogArrived' || type === 'CopyAborted';
 }
 
-/** What is wrong with an event behind those that gave `before`; undefined when it may stand there. */
+/** Why an event may not follow the events that led to `before`; undefined if it may. */
 export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | undefined {
   const { type } = event;
   if (before.status === 'dead')
@@ -80,7 +80,7 @@ export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | 
   return undefined;
 }
 
-/** After an event that is in its place. */
+/** The movement after an event that is in its place. */
 export function movementAfter(before: Movement, event: PartialEvent): Movement {
   if (before.status === 'dead' || !isMoveEvent(event)) return before;
   return afterMove(before.ended, event as MoveEvent);

@@ -1,18 +1,18 @@
-/** Taking a stream's next event: what every fold of the log checks, whether it follows live or looks back. */
+/** Takes the next event of a stream, with the checks that every fold of the log makes, live or in retrospect. */
 import { type LogEvent, RecordError } from '../events/record.ts';
 import { type Movement, movementAfter, outOfPlace } from './movement.ts';
 
-/** How far a stream is folded. */
+/** How far a stream has been folded. */
 export interface Place {
-  /** Of the last event; -1 before the first. */
+  /** Revision of the last event; -1 before the first. */
   readonly revision: number;
   readonly movement: Movement;
 }
 
 /**
- * Decodes the record that must follow in its stream.
- * @throws RecordError when records are missing before it, when it belongs to another log, when the stream was moved to
- *   another store before it, and as `decode` does
+ * Decodes the record that must come next in its stream.
+ * @throws RecordError when records are missing before it, it belongs to another log, or the stream had moved to another
+ *   store; and the errors of `decode`
  */
 export function nextEvent(
   logId: string,

@@ -1,4 +1,4 @@
-/** The participants of a study in the order of their randomization. */
+/** The participants of a study, in order of randomization. */
 
 import type { LogEvent } from '../events/record.ts';
 import type { BgState } from '../events/study.ts';

@@ -1,7 +1,7 @@
 /**
- * Folds the log into the projections. Rebuilding at start, following live, catching up with one stream after a
- * conflict and taking in what this process has just written are the same step: `#take`, which applies a stream's
- * next event and ignores what was applied before.
+ * Folds the log into the projections. Rebuilding at start, following live, catching up with one stream after a conflict
+ * and accepting what this process has just written all use the same step: `#take`, which applies a stream's next event
+ * and ignores events that were applied before.
  */
 
 import { streamKind } from '../events/catalogue.ts';
@@ -24,25 +24,25 @@ type AnyProjection = Projection<any>;
 interface Stream {
   /** Revision of the last event applied, -1 before the first. */
   revision: number;
-  /** When that was, as the event says. */
+  /** `at` of that event. */
   lastAt: string | undefined;
   movement: Movement;
   readonly states: Map<AnyProjection, unknown>;
-  /** Why this stream is not folded any further: an event that cannot be understood is never skipped. */
+  /** Why this stream is not folded any further. An event that cannot be understood is never skipped. */
   halted: Error | undefined;
 }
 
 export interface RunnerHooks {
-  /** A record was folded: the leaf of the stream's next record. */
+  /** A record was folded. `leaf` is the leaf of that record. */
   onFolded?(stream: string, leaf: Uint8Array): void;
-  /** A stream cannot be folded further; the others go on. */
+  /** A stream cannot be folded any further. The others continue. */
   onHalted?(stream: string, error: Error): void;
   onStoreError?(error: StoreError): void;
-  /** The store will remove records of a stream: why, and what to do. Undefined: it no longer will. */
+  /** The store will remove records of a stream. `danger` says why, with a hint; undefined when the danger has passed. */
   onDanger?(stream: string, danger: string | undefined): void;
-  /** The store lacks records that were read from it. @param why a sentence without its end */
+  /** The store lacks records that were read from it before. @param why a sentence without a full stop */
   onRolledBack?(why: string): void;
-  /** `rebuild` has folded these records. It reads the next when the promise resolves. */
+  /** `rebuild` has folded these records. It reads the next page when the promise resolves. */
   onPage?(records: readonly StoredRecord[]): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export class Runner {
   }
 
   /**
-   * Folds all that stands in the log; called again, what has come since.
+   * Folds the whole log. When called again, folds what has been added since.
    * @param onProgress gets the number of records folded so far
    */
   async rebuild(onProgress?: (records: number) => void): Promise<void> {
@@ -87,7 +87,7 @@ export class Runner {
       records += page.length;
       onProgress?.(records);
       await this.#hooks.onPage?.(page);
-      // Let requests such as /healthz in between the pages.
+      // Let other requests, such as /healthz, in between pages.
       await new Promise(setImmediate);
     }
     this.#caughtUpAt = performance.now();
@@ -117,12 +117,12 @@ export class Runner {
     this.#subscription?.close();
   }
 
-  /** Seconds since the projections were last known to show the whole log; -1 before the first time. */
+  /** Seconds since the projections were last known to be up to date; -1 before the first time. */
   lagSeconds(): number {
     return this.#caughtUpAt === undefined ? -1 : (performance.now() - this.#caughtUpAt) / 1000;
   }
 
-  /** Whether the store could not be followed when it was last heard of. */
+  /** Whether the subscription to the store is currently failing. */
   get isCutOff(): boolean {
     return this.#isCutOff;
   }
@@ -134,9 +134,9 @@ export class Runner {
   }
 
   /**
-   * Waits until a stream is folded up to a revision: reads its tail at once, and then waits for what comes.
-   * @param ms at the most
-   * @returns whether it is
+   * Waits until a stream is folded up to a revision: reads its tail at once, then waits for new records.
+   * @param ms how long to wait at most
+   * @returns whether the revision was reached
    * @throws StoreError
    */
   async reach(stream: string, revision: number, ms: number): Promise<boolean> {
@@ -158,8 +158,8 @@ export class Runner {
   }
 
   /**
-   * Takes in events that this process has just written, so that the next read shows them.
-   * @param records those of the events, in their order
+   * Folds events that this process has just written, so that the next read shows them.
+   * @param records the records of these events, in the same order
    */
   accept(events: readonly LogEvent[], records: readonly Pick<RecordBytes, 'leaf'>[]): void {
     events.forEach((event, i) => {
@@ -169,23 +169,23 @@ export class Runner {
     });
   }
 
-  /** The state of a projection for a stream; its initial state for a stream that does not exist. */
+  /** The state of a projection for a stream, or its initial state if the stream does not exist. */
   state<S>(projection: Projection<S>, stream: string): S {
     const states = this.#streams.get(stream)?.states;
     return states?.has(projection) ? (states.get(projection) as S) : projection.initial();
   }
 
-  /** Revision of the last event folded, -1 for a stream that does not exist. */
+  /** Revision of the last folded event; -1 for a stream that does not exist. */
   revision(stream: string): number {
     return this.#streams.get(stream)?.revision ?? -1;
   }
 
-  /** Whether the stream goes on here, or was moved to another store. */
+  /** Whether the stream continues here or has moved to another store. */
   movement(stream: string): Movement {
     return this.#streams.get(stream)?.movement ?? NEVER_MOVED;
   }
 
-  /** `at` of the last event folded. */
+  /** `at` of the last folded event. */
   lastAt(stream: string): string | undefined {
     return this.#streams.get(stream)?.lastAt;
   }
@@ -198,14 +198,14 @@ export class Runner {
     return [...this.#streams.keys()];
   }
 
-  /** Hears every event of a stream as it is folded. Returns how to stop hearing. */
+  /** Calls the listener for every event of a stream when it is folded. Returns a function that stops this. */
   listen(stream: string, listener: (event: LogEvent) => void): () => void {
     const listeners = this.#listeners.get(stream) ?? new Set();
     this.#listeners.set(stream, listeners.add(listener));
     return () => listeners.delete(listener);
   }
 
-  /** Records of the whole log, in its order: `follow` goes on behind them. One stream's tail is not such an order. */
+  /** Takes records in the order of the whole log, so that `follow` can continue after them. Not for one stream's tail. */
   #takeNext(records: readonly StoredRecord[]): void {
     this.#takeStored(records);
     this.#position = records.at(-1)?.position ?? this.#position;
@@ -221,7 +221,7 @@ export class Runner {
     if (revision <= stream.revision || stream.halted) return;
     try {
       const { event, movement } = nextEvent(this.#logId, stream, { stream: name, revision }, decode);
-      // What a move is to a stream is folded here, once for all projections.
+      // Moves are folded here, once for all projections.
       if (!isMoveEvent(event))
         for (const projection of stream.states.keys())
           stream.states.set(projection, projection.apply(stream.states.get(projection), event));

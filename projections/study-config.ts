@@ -1,21 +1,21 @@
-/** A study's configuration as it was registered, and whether it takes participants now. */
+/** A study's configuration as registered, and whether it is paused. */
 import type { StudyConfiguration } from '../events/study.ts';
 import type { Projection } from './projection.ts';
 
 export interface StudyRecovery {
   readonly recovery: number;
   readonly at: string;
-  /** Records of the study that there were then. */
+  /** Number of the study's records at the time. */
   readonly kept: number;
-  /** Records that are known to have been there before; undefined: nothing is known. */
+  /** Number of records known to have been there before; undefined if nothing is known. */
   readonly signed: number | undefined;
 }
 
-/** In a few words, for people. */
+/** A short description for people. */
 export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery): string {
   const lost =
     signed !== undefined && signed > kept
-      ? `at least ${signed - kept} records behind the first ${kept} were lost`
+      ? `at least ${signed - kept} records after the first ${kept} were lost`
       : 'no record of this study is known to be lost';
   return `recovery ${recovery} of the log, ${at}: ${lost}; the generator began anew`;
 }
@@ -23,14 +23,14 @@ export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery):
 export interface RegisteredStudy {
   readonly studyId: string;
   readonly configuration: StudyConfiguration;
-  /** Decimal. Whoever knows it can compute every assignment: for `audit` only. */
+  /** Decimal. Anyone who knows it can compute every assignment, so it is only for `audit`. */
   readonly seed: string;
   readonly seedSource: 'configured' | 'drawn';
   readonly seedWeak: boolean;
   readonly registeredAt: string;
-  /** Recoveries of the log from a backup: each time the generator began anew with fresh entropy. */
+  /** Recoveries of the log from a backup. Each one restarted the generator with fresh entropy. */
   readonly recoveries: readonly StudyRecovery[];
-  /** Why it is paused; undefined while it takes participants. */
+  /** Why the study is paused; undefined if it is not. */
   readonly paused: { readonly reason: string; readonly at: string } | undefined;
 }
 

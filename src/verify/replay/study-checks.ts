@@ -170,8 +170,8 @@ export class StudyChecks {
     const { recovery, kept, signed } = data;
     const lost =
       signed && signed.size > kept
-        ? `at least ${signed.size - kept} records behind the first ${kept} were lost`
-        : `no lost record is known, but there can have been some behind the first ${kept}`;
+        ? `at least ${signed.size - kept} records after the first ${kept} were lost`
+        : `no lost record is known, but there may have been some after the first ${kept}`;
     this.#warnings.add(
       'recovered',
       `recovery ${recovery} of the log: ${lost}; from here on the generator runs from another seed; that it was drawn, and not chosen, cannot be seen`,

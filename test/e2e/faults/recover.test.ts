@@ -190,7 +190,7 @@ describe('a log that lost its newest allocations', () => {
     await run('c2');
     const trust = ['--trust', readFileSync(file('verifier-key'), 'utf8')];
     expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
-      /^recovered +recovery 1 of the log, \S+: at least 2 records behind the first 3 were lost; the generator began anew$/m,
+      /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
     );
     for (const content of ['full', 'blinded']) {
       const out = file(`${content}.zip`);

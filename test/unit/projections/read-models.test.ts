@@ -121,7 +121,7 @@ describe('the configuration', () => {
       { recovery: 3, at: AT, kept: 2, signed: undefined },
     ]);
     expect(told.map(describeRecovery)).toEqual([
-      `recovery 1 of the log, ${AT}: at least 3 records behind the first 1 were lost; the generator began anew`,
+      `recovery 1 of the log, ${AT}: at least 3 records after the first 1 were lost; the generator began anew`,
       `recovery 3 of the log, ${AT}: no record of this study is known to be lost; the generator began anew`,
     ]);
   });

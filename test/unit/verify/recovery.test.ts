@@ -68,7 +68,7 @@ describe('a recovered log', () => {
       participants: 4,
       warnings: [{ code: 'recovered', revision: KEPT }],
     });
-    expect(streamOf(report).warnings[0]?.text).toContain('at least 4 records behind the first 5 were lost');
+    expect(streamOf(report).warnings[0]?.text).toContain('at least 4 records after the first 5 were lost');
     expect(reportText(report)).toContain('RECOVERED from a backup (recovery 1');
   });
 
