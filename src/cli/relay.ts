@@ -66,7 +66,7 @@ async function run(options: Options): Promise<void> {
   const { logger, end } = await openLogOutput(options.logLevel);
   let relay: Relay | undefined;
   const opened = await openExisting(options, {
-    onFolded: (stream) => relay?.noticed(stream),
+    onFolded: (stream) => relay?.folded(stream),
     onHalted: (stream, error) =>
       logger.error(
         { stream, why: error.message },

@@ -7,9 +7,9 @@ import { FeedError } from './feed-error.ts';
 import type { RelaySettings } from './settings.ts';
 
 /**
- * A transaction begun right after another one is refused at first, for some milliseconds, and the client waits for
- * `initialRetryTime` before it asks again: with its own 300 ms there would be five transactions a second. All tries
- * together take about two seconds; then it is the relay's turn to begin anew.
+ * Kafka refuses a transaction for some milliseconds after the one before it, and the client waits for
+ * `initialRetryTime` before it tries again. With its default of 300 ms there would be five transactions a second. All
+ * tries together take about two seconds; after that the relay itself starts over.
  */
 const RETRY: RetryOptions = {
   initialRetryTime: 5,
@@ -20,7 +20,7 @@ const RETRY: RetryOptions = {
 };
 const CONNECTION_TIMEOUT_MS = 5000;
 const REQUEST_TIMEOUT_MS = 20_000;
-/** A relay that hangs in a transaction keeps readers of committed records waiting for so long, at the most. */
+/** A relay that hangs in a transaction keeps readers of committed records waiting for at most this long. */
 const TRANSACTION_TIMEOUT_MS = 30_000;
 
 export function connectKafka({ brokers, tls, sasl }: RelaySettings, logger: Logger): Kafka {
@@ -33,7 +33,7 @@ export function connectKafka({ brokers, tls, sasl }: RelaySettings, logger: Logg
     retry: RETRY,
     ...(tls ? { ssl: tls.ca === undefined ? true : { ca: [tls.ca] } } : {}),
     ...(sasl ? { sasl: sasl as SASLOptions } : {}),
-    // Its lines of debugging hold what is sent.
+    // Its debug lines contain what is sent.
     logLevel: logLevel.INFO,
     logCreator: () => (entry) => logLine(logger, entry),
   });
@@ -41,7 +41,7 @@ export function connectKafka({ brokers, tls, sasl }: RelaySettings, logger: Logg
 
 export type Producer = ReturnType<typeof sessionProducer>;
 
-/** A producer for one session: what failed once in it is never tried again in it. */
+/** A producer for one session, which never retries what has failed. */
 export function sessionProducer(kafka: Kafka, transactionalId: string) {
   return kafka.producer({
     transactionalId,
@@ -67,7 +67,7 @@ export function throwawayConsumer(kafka: Kafka, groupId: string, readUncommitted
   });
 }
 
-/** The client tries again what it calls errors; ours is the line that says what became of it. */
+/** The client retries after what it calls errors; the relay logs the outcome itself. */
 function logLine(logger: Logger, { level, log }: LogEntry): void {
   const { message, broker, error, retryCount } = log;
   const line = { kafka: message, broker, why: error, retryCount };
@@ -82,7 +82,7 @@ export function isFencing(error: unknown): boolean {
   return causes(error).some(({ type }) => FENCED.has(type ?? ''));
 }
 
-/** The producer's id went out of use: nothing was published for `transactional.id.expiration.ms`, a week as Kafka comes. */
+/** The producer's id has expired: nothing was published for `transactional.id.expiration.ms`, a week by default. */
 export function isExpired(error: unknown): boolean {
   return causes(error).some(({ type }) => type === 'INVALID_PRODUCER_ID_MAPPING');
 }
@@ -92,7 +92,7 @@ export function isForbidden(error: unknown): boolean {
   return causes(error).some(({ type }) => type?.endsWith('AUTHORIZATION_FAILED'));
 }
 
-/** What an error of the client means to the operator. */
+/** Explains an error of the client to the operator. */
 export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error {
   if (error instanceof FeedError || error instanceof DomainError || error instanceof StoreError) return error;
   const all = causes(error);
@@ -108,22 +108,22 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
   if (isForbidden(error))
     return new FeedError(
       'rejected',
-      `Kafka does not permit it: ${message} (hint: docs/feed.md lists what the relay's user must be allowed to do)`,
+      `Kafka denies permission: ${message} (hint: docs/feed.md lists what the relay's user must be allowed to do)`,
       error,
     );
   if (has(({ type }) => type === 'UNKNOWN_TOPIC_OR_PARTITION'))
-    // That it is there was seen before. One that has just been made is not known everywhere at once.
+    // The topic was there before. A new topic is not known to all brokers at once.
     return new FeedError('busy', `a topic of the feed is gone: ${message}`, error);
   if (has(({ type }) => type === 'MESSAGE_TOO_LARGE' || type === 'RECORD_LIST_TOO_LARGE'))
     return new FeedError(
       'unusable-topic',
-      `a topic of the feed does not take messages of that size: ${message} (hint: set its max.message.bytes and segment.bytes to 1 MiB, or to more than the longest record)`,
+      `a topic of the feed does not accept messages of that size: ${message} (hint: set its max.message.bytes and segment.bytes to 1 MiB, or to more than the longest record)`,
       error,
     );
   if (has(({ name, type }) => name === 'KafkaJSConnectionError' || CANNOT_CONNECT.has(type ?? '')))
     return new FeedError(
       'unreachable',
-      `no broker of Kafka answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls with --kafka-ca)`,
+      `no Kafka broker answers at ${where}: ${message} (hint: check --kafka-brokers, that Kafka runs, and --kafka-tls with --kafka-ca)`,
       error,
     );
   const isBusy = has(
@@ -131,14 +131,14 @@ export function explain(error: unknown, { brokers, sasl }: RelaySettings): Error
   );
   return new FeedError(
     isBusy ? 'busy' : 'unreachable',
-    `Kafka at ${where} failed: ${message} (hint: check that Kafka runs and answers; the log of the broker may say more)`,
+    `Kafka at ${where} failed: ${message} (hint: check that Kafka runs and answers; the broker's own log may say more)`,
     error,
   );
 }
 
 const CANNOT_CONNECT = new Set(['ILLEGAL_SASL_STATE', 'UNSUPPORTED_SASL_MECHANISM']);
 
-/** Who does what in the cluster is not settled, or the client has not heard of it. */
+/** The cluster has not settled its roles, or the client has not heard of them yet. */
 const NOT_YET = new Set([
   'KafkaJSGroupCoordinatorNotFound',
   'KafkaJSBrokerNotFound',
@@ -149,7 +149,7 @@ const NOT_YET = new Set([
 interface KafkaCause {
   readonly name?: string;
   readonly message?: string;
-  /** The protocol's name of the error. */
+  /** Name of the error in Kafka's protocol. */
   readonly type?: string;
   readonly retriable?: boolean;
 }

@@ -1,22 +1,22 @@
-/** The log as positions are held against it. */
+/** The state of the log, with which positions are compared. */
 
 import type { Content } from '../../events/content.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import type { LogState, Positions } from './positions.ts';
+import type { FeedPositions, LogState } from './positions.ts';
 
-/** As far as the relay needs it. */
+/** The parts of the log that the relay needs. */
 export type RelayLog = Pick<OpenLog, 'store' | 'runner' | 'ledger' | 'identity'>;
 
 /** @throws StoreError */
 export async function stateOfLog(
   log: RelayLog,
   content: Content,
-  { byStream }: Positions,
+  { byStream }: FeedPositions,
 ): Promise<LogState> {
   const { runner, ledger, identity } = log;
-  // Another relay, which this one follows, may have known of records that have not been heard of here yet.
+  // An earlier relay may have known records that have not arrived here yet.
   for (const { stream, revision } of byStream.values())
     if (revision > runner.revision(stream)) await runner.catchUp(stream);
   return {
@@ -29,7 +29,7 @@ export async function stateOfLog(
   };
 }
 
-/** Number of the log's last recovery; 0: there was none. */
+/** Number of the log's last recovery; 0 if there was none. */
 export function recoveryOf({ runner }: RelayLog): number {
   return lastRecovery(runner.state(logHistory, LOG_STREAM));
 }

@@ -1,7 +1,7 @@
 /**
- * What stands in the feed (docs/feed.md): records and signed checkpoints as CloudEvents 1.0, in the binary mode of the
- * Kafka binding. The attributes are headers and the data is the value, so that a record's bytes are what the log has:
- * the leaf is of exactly them.
+ * The messages of the feed (docs/feed.md): records and signed checkpoints as CloudEvents 1.0, in the binary mode of the
+ * Kafka binding. The attributes are headers and the data is the value, so the bytes of a record are those in the log, from
+ * which its leaf is computed.
  */
 import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../events/catalogue.ts';
@@ -15,7 +15,7 @@ export interface FeedMessage {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What of a record's text its attributes repeat. */
+/** The members of a record that its attributes repeat. */
 interface Attributes {
   readonly id: string;
   readonly log: string;
@@ -45,11 +45,11 @@ export function recordMessage(stored: RecordBytes, content: Content): FeedMessag
   return message(stream, attributes, dataOf(stored, stream, content));
 }
 
-/** @param at when it is published */
+/** @param at time of publication */
 export function checkpointMessage(signed: SignedCheckpoint, log: string, at: string): FeedMessage {
   const { stream, size, recovery, note } = signed;
   const attributes = {
-    // Of one size, no other is published.
+    // Only one checkpoint of each size is published.
     id: `checkpoint/${stream}/${recovery}/${size}`,
     source: sourceOf(log),
     type: 'urn.checkpoint.v1',
@@ -63,7 +63,7 @@ export function checkpointMessage(signed: SignedCheckpoint, log: string, at: str
   return message(stream, attributes, Buffer.from(note));
 }
 
-/** A record alone; where sections may be disclosed, `{"record":<record>,"sealed":<sections>}`, which is canonical, too. */
+/** The record alone. Where sections may be included, `{"record":<record>,"sealed":<sections>}`, which is canonical too. */
 function dataOf({ record, sealed }: RecordBytes, stream: string, content: Content): Buffer {
   if (content === 'blinded') return Buffer.from(record);
   const sections = streamKind(stream) === 'study' ? includedSections(sealed, content) : NO_SECTIONS;
@@ -83,7 +83,7 @@ type CloudEventAttributes = Readonly<Record<string, string>> & {
 
 function message(stream: string, attributes: CloudEventAttributes, value: Buffer): FeedMessage {
   const bound = Kafka.binary(new CloudEvent({ ...attributes, partitionkey: stream }));
-  // The SDK also gives headers to attributes that are absent, and repeats the data's content type, which has its own.
+  // The SDK also makes headers for absent attributes, and one for the content type, which already has its own.
   const present = Object.entries(bound.headers).filter(
     ([name, header]) => header !== undefined && name !== 'ce_datacontenttype',
   );

@@ -1,12 +1,12 @@
-/** The steps before a session publishes anything (session.ts): whether it may, and from where on. */
+/** The steps before a session publishes (session.ts): they find out whether it may, and from where. */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Logger } from '../service/logger.ts';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
 import type { Findings } from './findings.ts';
 import type { Producer } from './kafka.ts';
-import { type Ends, lostPositions, type Place } from './offsets.ts';
-import { contradiction, type LogState, markMessage, type Positions, relayMessage } from './positions.ts';
+import { type Ends, lostPositions, type TopicPartition } from './offsets.ts';
+import { claimMessage, contradiction, type FeedPositions, type LogState, markMessage } from './positions.ts';
 import { POSITIONS_PARTITION, Reading } from './reading.ts';
 import type { RelaySettings, Topics } from './settings.ts';
 import { checkTails } from './tails.ts';
@@ -17,16 +17,16 @@ export interface SessionParts {
   readonly topics: Topics;
   readonly logger: Logger;
   readonly logId: string;
-  /** Of this run of the relay. */
+  /** Id of this run of the relay. */
   readonly relayId: string;
-  /** Whether it took the transactional id before: then another one's id in the positions means that it was fenced. */
+  /** Whether it held the transactional id before. If so, the id of another relay in the positions means that it was fenced. */
   readonly isReopening: boolean;
-  /** The log, at least as far as the positions say that it was published. */
-  stateOfLog(positions: Positions): Promise<LogState>;
+  /** The log, at least up to the positions. */
+  stateOfLog(positions: FeedPositions): Promise<LogState>;
   readonly findings: Findings;
 }
 
-/** What a session has when it begins. */
+/** What a session starts with. */
 export interface Opening {
   readonly kafka: Kafka;
   readonly producer: Producer;
@@ -34,8 +34,8 @@ export interface Opening {
   readonly ends: Ends;
 }
 
-/** @throws FeedError when this relay must not publish, or was fenced */
-export async function lookBefore(
+/** @throws FeedError if this relay must not publish, or was fenced */
+export async function checkBeforeTakeover(
   { kafka, producer, parts, ends }: Opening,
   checked: CheckedTopics,
 ): Promise<void> {
@@ -44,33 +44,33 @@ export async function lookBefore(
   if (lost !== undefined) throw new FeedError('contradiction', lost);
   const mark = randomUUID();
   await ends.send(producer, positionsOf(topics), [markMessage(mark)]);
-  // A dead relay can have left a transaction open, behind which no reader of committed records gets.
+  // A dead relay may have left a transaction open, which blocks readers of committed records.
   const reading = new Reading(kafka, topics, { uncommitted: true });
   const positions = await reading.positions(mark).finally(() => reading.close());
-  await refuse(positions, parts);
-  const { relay } = positions;
-  if (isReopening && relay?.log === logId && relay.relay !== relayId) throw fenced(topics);
-  if (!relay && !checked.wasEmpty)
+  await refuseContradiction(positions, parts);
+  const { lastClaim } = positions;
+  if (isReopening && lastClaim?.log === logId && lastClaim.relay !== relayId) throw fenced(topics);
+  if (!lastClaim && !checked.wasEmpty)
     throw new FeedError(
       'contradiction',
-      `there are records in ${topics.records}, and ${topics.positions} does not say up to where: all would be published again ${ANOTHER_TOPIC}`,
+      `there are records in ${topics.records}, but ${topics.positions} does not say how far they go: all would be published again ${ANOTHER_TOPIC}`,
     );
 }
 
-/** Fences every other relay of this log into this topic, and reads what is published. */
-export async function takeOver({ kafka, producer, parts, ends }: Opening): Promise<Positions> {
+/** Fences every other relay of this log into this topic, and reads what has been published. */
+export async function takeOver({ kafka, producer, parts, ends }: Opening): Promise<FeedPositions> {
   const { topics, relayId, logId, findings } = parts;
-  // Asks Kafka for the id: the fence. Nothing of it is ever sent again by this producer, if it fails.
+  // This asks Kafka for the id, which is the fence. If it fails, this producer never sends any of it again.
   const transaction = await producer.transaction();
   const mark = randomUUID();
-  const who = relayMessage({ log: logId, relay: relayId, mark });
-  await ends.send(transaction, positionsOf(topics), [who]);
+  const claim = claimMessage({ log: logId, relay: relayId, mark });
+  await ends.send(transaction, positionsOf(topics), [claim]);
   await transaction.commit();
   const reading = new Reading(kafka, topics, { uncommitted: false });
   try {
     const positions = await reading.positions(mark);
-    await refuse(positions, parts);
-    // Only now: of a transaction that is not decided, the positions can be read and the end of the records cannot.
+    await refuseContradiction(positions, parts);
+    // Not before: while a transaction is undecided, the positions can be read, but the end of the records cannot.
     const extents = await readExtents(kafka, topics.records);
     await checkTails(reading, positions, extents, topics);
     ends.begin(topics.records, extents);
@@ -81,11 +81,11 @@ export async function takeOver({ kafka, producer, parts, ends }: Opening): Promi
   }
 }
 
-export function positionsOf({ positions }: Topics): Place {
+export function positionsOf({ positions }: Topics): TopicPartition {
   return { topic: positions, partition: POSITIONS_PARTITION };
 }
 
-async function refuse(positions: Positions, parts: SessionParts): Promise<void> {
+async function refuseContradiction(positions: FeedPositions, parts: SessionParts): Promise<void> {
   const why = contradiction(positions, await parts.stateOfLog(positions), parts.topics);
   if (why !== undefined) throw new FeedError('contradiction', why);
 }
@@ -93,6 +93,6 @@ async function refuse(positions: Positions, parts: SessionParts): Promise<void> 
 function fenced({ records }: Topics): FeedError {
   return new FeedError(
     'fenced',
-    `another relay of this log publishes into ${records} now, and this one stops (hint: one relay for each log and topic; a service with --relay is one)`,
+    `another relay of this log now publishes into ${records}, so this one stops (hint: run one relay for each log and topic; a service with --relay counts)`,
   );
 }

@@ -1,8 +1,9 @@
 /**
- * Up to where each stream has been published: a record for each stream in a compacted topic, written in the transaction
+ * How far each stream has been published: one message for each stream in a compacted topic, written in the transaction
  * that publishes. Offsets of a consumer group would expire in a quiet trial.
  *
- * The topic also holds who relays (`Relay`, one record) and marks, up to which a reader reads. All are JSON.
+ * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
+ * are JSON.
  */
 import { z } from 'zod';
 import { CONTENTS, type Content } from '../../events/content.ts';
@@ -10,33 +11,33 @@ import { DomainError } from '../base/errors.ts';
 import { ANOTHER_TOPIC } from './feed-error.ts';
 import type { Topics } from './settings.ts';
 
-const Position = z.strictObject({
+const FeedPosition = z.strictObject({
   log: z.uuid(),
   stream: z.string().min(1),
-  /** Of the last record that was published. */
+  /** Revision of the last record that was published. */
   revision: z.int().nonnegative(),
-  /** Of that record, in lower-case hex. */
+  /** Leaf of that record, in lower-case hex. */
   leaf: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Number of the log's last recovery then. */
+  /** Number of the log's last recovery at that time. */
   recovery: z.int().nonnegative(),
-  /** Of the topic of records: a stream stays where it began, also when the topic is given more partitions. */
+  /** Partition of the topic of records. A stream stays in its partition even if the topic gets more of them. */
   partition: z.int().nonnegative(),
-  /** In that partition, of the last message that was published with it. Version 0.1.0 did not write it. */
+  /** Offset in that partition of the last message published with the record. Version 0.1.0 did not write it. */
   offset: z.int().nonnegative().optional(),
-  /** What the topic of records tells. A blinded one never begins to tell treatments. */
+  /** What the topic of records includes. A blinded topic never starts to include treatments. */
   content: z.enum(CONTENTS),
 });
-export type Position = z.infer<typeof Position>;
+export type FeedPosition = z.infer<typeof FeedPosition>;
 
-/** Who relays: written by each relay as soon as it has fenced the ones before it. */
-const Relay = z.strictObject({
+/** Says which relay publishes. Each relay writes it as soon as it has fenced the ones before it. */
+const RelayClaim = z.strictObject({
   log: z.uuid(),
-  /** One for each run of a relay. */
+  /** Differs for each run of a relay. */
   relay: z.uuid(),
-  /** One for each time that it opened the topic. */
+  /** Differs each time the relay opens the topic. */
   mark: z.uuid(),
 });
-export type Relay = z.infer<typeof Relay>;
+export type RelayClaim = z.infer<typeof RelayClaim>;
 
 const Mark = z.strictObject({ mark: z.uuid() });
 
@@ -44,59 +45,59 @@ export const RELAY_KEY = 'relay';
 export const MARK_KEY = 'mark';
 const POSITION_PREFIX = 'position/';
 
-export interface Message {
+export interface PositionsMessage {
   readonly key: string;
   readonly value: string;
 }
 
-export function positionMessage(position: Position): Message {
+export function positionMessage(position: FeedPosition): PositionsMessage {
   return { key: `${POSITION_PREFIX}${position.stream}`, value: JSON.stringify(position) };
 }
 
-export function relayMessage(relay: Relay): Message {
-  return { key: RELAY_KEY, value: JSON.stringify(relay) };
+export function claimMessage(claim: RelayClaim): PositionsMessage {
+  return { key: RELAY_KEY, value: JSON.stringify(claim) };
 }
 
-export function markMessage(mark: string): Message {
+export function markMessage(mark: string): PositionsMessage {
   return { key: MARK_KEY, value: JSON.stringify({ mark }) };
 }
 
-/** What a topic of positions says, folded from its beginning. */
-export class Positions {
-  readonly byStream = new Map<string, Position>();
-  /** The last one that opened the topic. */
-  relay: Relay | undefined;
-  /** All that opened it, as far as Kafka has kept that. */
+/** The content of a topic of positions, folded from its beginning. */
+export class FeedPositions {
+  readonly byStream = new Map<string, FeedPosition>();
+  /** The claim of the relay that opened the topic last. */
+  lastClaim: RelayClaim | undefined;
+  /** Ids of all logs whose relays opened the topic, as far as Kafka still has their claims. */
   readonly logs = new Set<string>();
 
   /**
-   * Takes the next record.
+   * Takes the next message.
    * @returns the mark in it, if it has one
-   * @throws DomainError `identity` for a record that no relay of this version has written
+   * @throws DomainError `identity` for a message that no relay of this version has written
    */
   take(key: string | undefined, value: string | undefined): string | undefined {
     const json = parseJson(value);
     if (key === MARK_KEY) return checked(Mark.safeParse(json)).mark;
     if (key === RELAY_KEY) {
-      this.relay = checked(Relay.safeParse(json));
-      this.logs.add(this.relay.log);
-      return this.relay.mark;
+      this.lastClaim = checked(RelayClaim.safeParse(json));
+      this.logs.add(this.lastClaim.log);
+      return this.lastClaim.mark;
     }
-    const position = checked(Position.safeParse(json));
+    const position = checked(FeedPosition.safeParse(json));
     if (key !== `${POSITION_PREFIX}${position.stream}`) throw unreadable();
     this.byStream.set(position.stream, position);
     return undefined;
   }
 }
 
-/** What the log says, against which positions are held. */
+/** The state of the log, with which positions are compared. */
 export interface LogState {
   readonly logId: string;
-  /** What is to be told of it. */
+  /** What the feed includes. */
   readonly content: Content;
   /** Number of its last recovery. */
   readonly recovery: number;
-  /** Records that are folded; of a stream that is halted those before. */
+  /** Number of folded records; of a halted stream, those before the halt. */
   size(stream: string): number;
   isHalted(stream: string): boolean;
   /** In lower-case hex. */
@@ -104,29 +105,29 @@ export interface LogState {
 }
 
 /**
- * Why the log cannot go on where the positions say: going on would leave a gap, or publish other records under
- * revisions that were published. Undefined: it can.
+ * Why the log cannot be published from these positions on: that would leave a gap, or publish different records under
+ * revisions that were already published. Undefined: it can.
  */
-export function contradiction(positions: Positions, log: LogState, topics: Topics): string | undefined {
+export function contradiction(positions: FeedPositions, log: LogState, topics: Topics): string | undefined {
   const { byStream, logs } = positions;
-  // Of two that open it at the same moment, neither has published: it is of the one that comes first.
+  // If two logs open the topic at the same moment, neither has published yet, and the first one owns it.
   const owners = byStream.size > 0 ? [...byStream.values()].map((one) => one.log) : [...logs];
   const other = owners.find((owner) => owner !== log.logId);
   if (other !== undefined)
-    return `the topic ${topics.positions} is of the log ${other}, and this log is ${log.logId} (hint: each log needs a topic of its own: --kafka-topic)`;
+    return `the topic ${topics.positions} belongs to the log ${other}, and this log is ${log.logId} (hint: each log needs a topic of its own: --kafka-topic)`;
   for (const { stream, revision, leaf, recovery, content } of byStream.values()) {
     if (content !== log.content)
-      return `the topic ${topics.records} is of ${content} content, and is not to be mixed with ${log.content}: who may read the one need not be allowed to read the other (hint: --kafka-content ${content}, or --kafka-topic with a new topic, into which all of the log is published)`;
+      return `the topic ${topics.records} has ${content} content, which must not be mixed with ${log.content}: someone allowed to read the one may not be allowed to read the other (hint: --kafka-content ${content}, or name a new topic with --kafka-topic; the whole log is published into it)`;
     if (recovery !== log.recovery)
       return recovery < log.recovery
-        ? `the log was recovered from a backup (recovery ${log.recovery}) since it was published into ${topics.records}: revisions that were published can be lost, and others take their places ${ANOTHER_TOPIC}`
-        : `the topic ${topics.records} was fed after recovery ${recovery} of the log, and this log knows of ${log.recovery} only: it was restored from an older backup (hint: run the relay where the newest log is)`;
+        ? `the log was recovered from a backup (recovery ${log.recovery}) since it was published into ${topics.records}: revisions that were published may be lost, and others take their places ${ANOTHER_TOPIC}`
+        : `the topic ${topics.records} was fed after recovery ${recovery} of the log, but this log only knows of ${log.recovery}: it was restored from an older backup (hint: run the relay where the newest log is)`;
     const size = log.size(stream);
     if (log.isHalted(stream)) continue;
     if (revision >= size)
-      return `${revision + 1} records of ${stream} were published into ${topics.records}, and the log has ${size}: it was restored from a backup, or is a copy that was left behind (hint: run the relay where the newest log is; declare a loss with urn recover, and publish into a new topic)`;
+      return `${revision + 1} records of ${stream} were published into ${topics.records}, but the log has ${size}: it was restored from a backup, or is an outdated copy (hint: run the relay where the newest log is; declare a loss with urn recover, and publish into a new topic)`;
     if (leaf !== log.leaf(stream, revision))
-      return `record ${stream}/${revision} is not the one that was published into ${topics.records}: the log was restored from a backup and went on, or was changed (hint: urn verify --checkpoint with checkpoints of the feed says where)`;
+      return `record ${stream}/${revision} is not the one that was published into ${topics.records}: the log was restored from a backup and went on, or was changed (hint: urn verify --checkpoint with checkpoints of the feed shows where)`;
   }
   return undefined;
 }
@@ -147,6 +148,6 @@ function checked<T>(parsed: z.ZodSafeParseResult<T>): T {
 function unreadable(): DomainError {
   return new DomainError(
     'identity',
-    'the topic of positions holds something that no relay of this version has written (hint: the topic <records>-positions belongs to the relay alone; a newer version needs to be run again)',
+    'the topic of positions holds something that no relay of this version has written (hint: only the relay may write to the topic <records>-positions; if a newer version has written it, run that version)',
   );
 }

@@ -1,18 +1,18 @@
-/** What one transaction says of one stream: its next records, a checkpoint behind them, and up to where it is published. */
+/** What one transaction publishes of one stream: its next records, a checkpoint after them, and its new position. */
 import type { Content } from '../../events/content.ts';
 import type { StreamPart } from './batch.ts';
 import type { RelayLog } from './log-state.ts';
 import { checkpointMessage, type FeedMessage, recordMessage } from './messages.ts';
-import type { Position } from './positions.ts';
+import type { FeedPosition } from './positions.ts';
 
 export interface Publication {
   readonly stream: string;
   readonly messages: readonly FeedMessage[];
-  /** Where Kafka puts it, is known when it has been sent. */
-  readonly position: Omit<Position, 'partition' | 'offset'>;
+  /** Without the place in Kafka, which is known only after sending. */
+  readonly position: Omit<FeedPosition, 'partition' | 'offset'>;
 }
 
-/** @param of the content that is told, and the number of the log's last recovery */
+/** @param of the content of the feed, and the number of the log's last recovery */
 export function publicationOf(
   log: RelayLog,
   of: { readonly content: Content; readonly recovery: number },

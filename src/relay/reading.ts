@@ -1,25 +1,25 @@
 /**
- * Reads the topics of a feed for a moment, in a consumer group of its own: it commits no offsets, and Kafka forgets it
- * when it is left. Joining takes 3 s by the broker's default, so that one reading is for both topics.
+ * Reads the topics of a feed briefly, in a consumer group of its own. The group commits no offsets, and Kafka forgets it
+ * afterwards. Joining takes 3 s by the broker's default, so one reading covers both topics.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs';
 import { FeedError } from './feed-error.ts';
 import { throwawayConsumer } from './kafka.ts';
-import { Positions } from './positions.ts';
+import { FeedPositions } from './positions.ts';
 import type { Topics } from './settings.ts';
 
-/** All that is in the topic of positions is in its first partition, where one record overtakes no other. */
+/** The topic of positions uses only its first partition, so that its messages stay in order. */
 export const POSITIONS_PARTITION = 0;
-/** Without anything new. */
+/** How long a reading waits for anything new. */
 const SILENCE_MS = 30_000;
 
-/** What was read of one partition; what is not shown to this reader is left out. */
+/** What was read of one partition. Messages that this reader may not see are left out. */
 interface Seen {
   readonly topic: string;
   readonly partition: number;
   readonly messages: readonly KafkaMessage[];
-  /** All before this offset has been read. */
+  /** Everything before this offset has been read. */
   readonly next: number;
 }
 
@@ -37,14 +37,14 @@ export class Reading {
   #take: (seen: Seen) => void = () => undefined;
   #fail: (error: unknown) => void = () => undefined;
 
-  /** @param uncommitted whether it is shown what is of transactions that are not committed, too */
+  /** @param uncommitted whether to read messages of uncommitted transactions too */
   constructor(kafka: Kafka, topics: Topics, { uncommitted }: { readonly uncommitted: boolean }) {
     this.#topics = topics;
     this.#uncommitted = uncommitted;
     const group = `urn-relay-${topics.records}-${randomUUID()}`;
     this.#consumer = throwawayConsumer(kafka, group, uncommitted);
     this.#consumer.on(this.#consumer.events.CRASH, ({ payload }) => this.#fail(payload.error));
-    // Told also of batches of which nothing is shown: the ends of transactions, and what was aborted.
+    // This also reports batches without visible messages: the ends of transactions, and aborted messages.
     this.#consumer.on(this.#consumer.events.END_BATCH_PROCESS, ({ payload }) => {
       const { topic, partition, lastOffset } = payload;
       this.#take({ topic, partition, messages: [], next: Number(lastOffset) + 1 });
@@ -52,13 +52,13 @@ export class Reading {
   }
 
   /**
-   * Reads the topic of positions from its beginning up to a mark that was just written. Offsets do not tell where the
-   * end is: the records that end a transaction take some, too, and are delivered to nobody. To be called first, once.
-   * @throws FeedError; DomainError when something else stands there; errors of the client
+   * Reads the topic of positions from its beginning up to a mark that was just written. Offsets do not show where the end
+   * is: the markers that end a transaction take offsets too, but are never delivered. Call this first, and once.
+   * @throws FeedError; DomainError if the topic holds something else; errors of the client
    */
-  async positions(mark: string): Promise<Positions> {
-    const positions = new Positions();
-    // What comes behind the mark is of somebody who came later.
+  async positions(mark: string): Promise<FeedPositions> {
+    const positions = new FeedPositions();
+    // Whatever follows the mark was written by a later relay.
     const isMark = ({ key, value }: KafkaMessage) =>
       positions.take(key?.toString(), value?.toString()) === mark;
     await this.#until(
@@ -70,7 +70,7 @@ export class Reading {
   }
 
   /**
-   * Reads parts of the topic of records. Not for a reading of what is uncommitted.
+   * Reads parts of the topic of records. Not for a reading of uncommitted messages.
    * @param spans by partition
    * @throws what `take` throws; FeedError; errors of the client
    */
@@ -101,7 +101,7 @@ export class Reading {
   async #run(): Promise<void> {
     await this.#consumer.connect();
     await this.#consumer.subscribe({ topics: [this.#topics.positions], fromBeginning: true });
-    // Nothing of it is read before it is asked for: from its end, where nothing is.
+    // From its end, so that nothing is read until `records` seeks.
     if (!this.#uncommitted)
       await this.#consumer.subscribe({ topics: [this.#topics.records], fromBeginning: false });
     await this.#consumer.run({
@@ -113,12 +113,12 @@ export class Reading {
     });
   }
 
-  /** @param isAll whether nothing more of the topic is needed */
+  /** @param isAll whether the topic has been read far enough */
   async #until(topic: string, isAll: (seen: Seen) => boolean, begin: () => Promise<void>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let isRead = false;
     const reading = new Promise<void>((resolve, reject) => {
-      const waitOn = () => {
+      const restartTimer = () => {
         clearTimeout(timer);
         const silent = new FeedError('unreachable', `${topic} cannot be read to its end`);
         timer = setTimeout(() => reject(silent), SILENCE_MS);
@@ -126,7 +126,7 @@ export class Reading {
       this.#fail = reject;
       this.#take = (seen) => {
         if (seen.topic !== topic || isRead) return;
-        waitOn();
+        restartTimer();
         try {
           isRead = isAll(seen);
           if (isRead) resolve();
@@ -134,7 +134,7 @@ export class Reading {
           reject(error);
         }
       };
-      waitOn();
+      restartTimer();
       begin().catch(reject);
     });
     try {

@@ -1,7 +1,7 @@
 /**
- * The relay: publishes the log into Kafka, record by record in the order of each stream, and signed checkpoints between
- * them (docs/feed.md). It reads what it publishes from the store, so that a Kafka that is down costs no memory and no
- * append: the feed lags, and catches up.
+ * The relay publishes the log into Kafka, record by record in the order of each stream, with signed checkpoints in
+ * between (docs/feed.md). It reads what it publishes from the store, so while Kafka is down it needs no memory and delays
+ * no append: the feed lags, and catches up.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,37 +20,37 @@ export interface RelayParts {
   readonly settings: RelaySettings;
   readonly topics: Topics;
   readonly logger: Logger;
-  /** Awaited before a record of a stream is published for the first time. @throws when it cannot be recorded */
-  beforeDisclosing(stream: string, fromRevision: number): Promise<void>;
+  /** Awaited before records of a stream are published with sealed sections. @throws if it cannot be recorded */
+  recordDisclosure(stream: string, fromRevision: number): Promise<void>;
 }
 
 /** For metrics. */
 export interface RelayStatus {
-  /** 1: connected; 0: trying to; -1: stopped for good, or not to be started. */
+  /** 1: connected; 0: trying to connect; -1: stopped for good, or must not start. */
   readonly up: -1 | 0 | 1;
   readonly lagRecords: number;
   readonly lagSeconds: number;
   readonly published: number;
-  /** How many offsets Kafka has removed from the beginnings of the partitions. */
+  /** How many offsets Kafka has removed at the beginnings of the partitions. */
   readonly cutOffsets: number;
 }
 
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
 const FENCED_WAIT_MS = 1000;
-/** When the topics have just been made, or a broker has just started. */
+/** For topics that were just created, or a broker that just started. */
 const [BUSY_TRIES, BUSY_WAIT_MS] = [20, 250];
-/** How long the transaction that is under way may take at the end. */
+/** How long the current transaction may still take when the relay stops. */
 const LAST_TRANSACTION_MS = 10_000;
 
 export class Relay {
   readonly #parts: RelayParts;
   readonly #relayId = randomUUID();
   readonly #stopped = new AbortController();
-  /** Streams that may have more than was published. */
-  readonly #behind = new Set<string>();
-  /** Records that are not what was folded: their streams are published no further. */
+  /** Streams that may have records to publish. */
+  readonly #lagging = new Set<string>();
+  /** Streams with a record that is not the one that was folded: no more of them is published. */
   readonly #broken = new Set<string>();
-  /** Revision of the last record of each stream that is known to be published. */
+  /** Revision of the last record known to be published, by stream. */
   readonly #published = new Map<string, number>();
   readonly #findings: Findings;
   #session: Session | undefined;
@@ -59,26 +59,26 @@ export class Relay {
   #running: Promise<void> | undefined;
   #wake: () => void = () => undefined;
   #publishedRecords = 0;
-  #behindSince: number | undefined = performance.now();
+  #laggingSince: number | undefined = performance.now();
   #isOver = false;
 
-  /** @param parts a log that is folded */
+  /** @param parts with a folded log */
   constructor(parts: RelayParts) {
     this.#parts = parts;
     this.#findings = new Findings(parts.topics.records, parts.logger);
-    for (const stream of parts.log.runner.streams()) this.#behind.add(stream);
+    for (const stream of parts.log.runner.streams()) this.#lagging.add(stream);
   }
 
   /** A record of the stream was folded. */
-  noticed(stream: string): void {
+  folded(stream: string): void {
     if (this.#broken.has(stream)) return;
-    this.#behindSince ??= performance.now();
-    this.#behind.add(stream);
+    this.#laggingSince ??= performance.now();
+    this.#lagging.add(stream);
     this.#wake();
   }
 
   /**
-   * Connects, and finds out from where to publish.
+   * Connects, and finds out where to continue.
    * @throws FeedError; DomainError, StoreError
    */
   async open(): Promise<void> {
@@ -89,15 +89,15 @@ export class Relay {
     this.#session = session;
     for (const stream of log.runner.streams()) {
       this.#published.set(stream, session.published(stream));
-      if (!this.#broken.has(stream)) this.#behind.add(stream);
+      if (!this.#broken.has(stream)) this.#lagging.add(stream);
     }
     logger.info({ topic: topics.records, content: settings.content, lagRecords: this.#lag() }, 'publishing');
   }
 
   /**
-   * Publishes until `stop`, and connects again for ever when Kafka or the store fails.
-   * @param refusal why nothing may be published now; `run` may be called again when that has passed
-   * @throws FeedError when it must not go on; the refusal
+   * Publishes until `stop`, and reconnects forever when Kafka or the store fails.
+   * @param refusal why nothing may be published now; `run` may be called again when that no longer applies
+   * @throws FeedError if it must not go on; the refusal
    */
   run(refusal?: Error): Promise<void> {
     if (refusal) {
@@ -111,7 +111,7 @@ export class Relay {
     return this.#running;
   }
 
-  /** Resolves when the transaction that is under way is done, or has taken too long. */
+  /** Resolves when the current transaction is done, or has taken too long. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     this.#wake();
@@ -121,7 +121,7 @@ export class Relay {
 
   status(): RelayStatus {
     const up = this.#isOver ? -1 : this.#session ? 1 : 0;
-    const lagSeconds = this.#behindSince === undefined ? 0 : (performance.now() - this.#behindSince) / 1000;
+    const lagSeconds = this.#laggingSince === undefined ? 0 : (performance.now() - this.#laggingSince) / 1000;
     const [published, cutOffsets] = [this.#publishedRecords, this.#findings.cutOffsets];
     return { up, lagRecords: this.#lag(), lagSeconds, published, cutOffsets };
   }
@@ -140,7 +140,7 @@ export class Relay {
           findings: this.#findings,
         });
       } catch (error) {
-        // By another relay, or because it slept in its first transaction. The positions tell, a little later.
+        // By another relay, or because this one slept during its first transaction. The positions show which, a little later.
         const isRefused = !this.#hadSession && isFencing(error);
         const isBusy = error instanceof FeedError && error.failure === 'busy';
         wasRefused ||= isRefused;
@@ -160,9 +160,9 @@ export class Relay {
         });
       } catch (error) {
         if (error instanceof FeedError && error.isFinal) throw error;
-        // Whoever fenced this one says so at once; then opening fails for good.
+        // The relay that fenced this one claims the topic at once; then opening fails for good.
         if (isFencing(error)) waitMs = Math.max(waitMs, FENCED_WAIT_MS);
-        if (!signal.aborted) this.#tell(error as Error, waitMs);
+        if (!signal.aborted) this.#logFailure(error as Error, waitMs);
       } finally {
         await this.#session?.close();
         this.#session = undefined;
@@ -178,7 +178,7 @@ export class Relay {
       const { log, settings } = this.#parts;
       const parts = await nextBatch(
         log,
-        this.#behind,
+        this.#lagging,
         (stream) => session.published(stream),
         settings.content,
         (stream, error) => this.#onBroken(stream, error),
@@ -186,14 +186,14 @@ export class Relay {
       if (parts.length > 0) {
         await this.#publish(session, parts);
         onPublished();
-      } else if (this.#behind.size === 0) {
-        if (this.#broken.size === 0) this.#behindSince = undefined;
+      } else if (this.#lagging.size === 0) {
+        if (this.#broken.size === 0) this.#laggingSince = undefined;
         await this.#growth();
       }
     }
   }
 
-  /** Waits until there is more to publish, or nothing any more. */
+  /** Waits until there is more to publish, or the relay stops. */
   #growth(): Promise<void> {
     if (this.#stopped.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -204,11 +204,11 @@ export class Relay {
   async #publish(session: Session, parts: readonly StreamPart[]): Promise<void> {
     const { log, settings } = this.#parts;
     const { content } = settings;
-    // The next session holds the positions against that, and stops.
+    // The next session compares the positions with the recovery, and stops.
     if (recoveryOf(log) !== this.#recovery) throw new Error('the log was recovered meanwhile');
     if (content !== 'blinded')
       for (const { stream, records } of parts)
-        await this.#parts.beforeDisclosing(stream, records[0]?.revision ?? 0);
+        await this.#parts.recordDisclosure(stream, records[0]?.revision ?? 0);
     await session.publish(
       parts.map((part) => publicationOf(log, { content, recovery: this.#recovery }, part)),
     );
@@ -218,22 +218,22 @@ export class Relay {
     }
   }
 
-  #tell(error: Error, againInMs: number): void {
+  #logFailure(error: Error, againInMs: number): void {
     const { logger } = this.#parts;
     const line = { why: error.message, againInMs };
     if (isExpired(error))
       logger.info(
         line,
-        'Kafka has forgotten this relay, which had nothing to publish for long; it connects anew',
+        'Kafka has forgotten this relay, which had nothing to publish for a long time; reconnecting',
       );
-    else logger.error(line, 'the feed lags: it cannot be published just now');
+    else logger.error(line, 'the feed lags: publishing fails at the moment');
   }
 
   #onBroken(stream: string, error: Error): void {
     this.#broken.add(stream);
     this.#parts.logger.error(
       { stream, why: error.message },
-      'a stream is not published any further: its records are not what was read first',
+      'a stream is no longer published: its records are not those that were first read',
     );
   }
 

@@ -1,21 +1,21 @@
 /**
- * One session of publishing, from fencing to the first failure. Whatever fails, the session is given up: whether a
- * transaction was committed is told by the positions, which the next session reads.
+ * One session of publishing, from fencing to the first failure. After any failure the session is given up. The next
+ * session reads from the positions whether the last transaction was committed.
  *
- *   1. read the positions, committed or not, and hold the log against them: a relay that must not publish stops here,
+ *   1. read the positions, committed or not, and compare them with the log: a relay that must not publish stops here,
  *      before it disturbs another one
  *   2. take the transactional id: Kafka aborts what an earlier relay left open, waits for what it was committing, and
  *      refuses whatever it sends from then on
- *   3. say who relays now, in a transaction
- *   4. read the positions, committed ones alone, up to that: nobody can add to them any more
- *   5. publish from there on, records and positions in one transaction each
+ *   3. write a claim that this relay publishes now, in a transaction
+ *   4. read the committed positions up to that claim: nobody else can add to them any more
+ *   5. publish from there, with the records and their positions in one transaction each
  */
 import { Partitioners, type Transaction } from 'kafkajs';
 import { FeedError } from './feed-error.ts';
 import { connectKafka, explain, type Producer, sessionProducer } from './kafka.ts';
 import { Ends } from './offsets.ts';
-import { lookBefore, positionsOf, type SessionParts, takeOver } from './opening.ts';
-import { type Position, type Positions, positionMessage } from './positions.ts';
+import { checkBeforeTakeover, positionsOf, type SessionParts, takeOver } from './opening.ts';
+import { type FeedPosition, type FeedPositions, positionMessage } from './positions.ts';
 import type { Publication } from './publication.ts';
 import { transactionalIdOf } from './settings.ts';
 import { type CheckedTopics, checkTopics } from './topics.ts';
@@ -24,7 +24,7 @@ export class Session {
   readonly #parts: SessionParts;
   readonly #producer: Producer;
   readonly #checked: CheckedTopics;
-  readonly #positions: Positions;
+  readonly #positions: FeedPositions;
   readonly #ends: Ends;
   readonly #partitionOf = Partitioners.DefaultPartitioner();
 
@@ -32,7 +32,7 @@ export class Session {
     parts: SessionParts,
     producer: Producer,
     checked: CheckedTopics,
-    positions: Positions,
+    positions: FeedPositions,
     ends: Ends,
   ) {
     this.#parts = parts;
@@ -55,7 +55,7 @@ export class Session {
       const checked = await checkTopics(kafka, topics, { create, brokers, logger, findings });
       ends.begin(topics.positions, checked.positions);
       await producer.connect();
-      await lookBefore(opening, checked);
+      await checkBeforeTakeover(opening, checked);
       return new Session(parts, producer, checked, await takeOver(opening), ends);
     } catch (error) {
       await producer.disconnect().catch(() => undefined);
@@ -63,13 +63,13 @@ export class Session {
     }
   }
 
-  /** Revision of the last record that is published; -1 for none. */
+  /** Revision of the last published record; -1 if there is none. */
   published(stream: string): number {
     return this.#positions.byStream.get(stream)?.revision ?? -1;
   }
 
   /**
-   * Publishes all of it or nothing. After an error it is not known which: the session is to be closed.
+   * Publishes all or nothing. After an error nobody knows which, so the session must be closed.
    * @throws FeedError
    */
   async publish(publications: readonly Publication[]): Promise<void> {
@@ -78,17 +78,17 @@ export class Session {
       const partition = this.#partition(one.stream);
       byPartition.set(partition, [...(byPartition.get(partition) ?? []), one]);
     }
-    const positions: Position[] = [];
+    const positions: FeedPosition[] = [];
     try {
       const transaction = await this.#producer.transaction();
       try {
-        // One partition at a time: where one of several fails, the client sends again what the others still work on.
+        // One partition at a time: if one of several fails, the client resends what the others are still working on.
         for (const [partition, placed] of byPartition)
           positions.push(...(await this.#sendRecords(transaction, partition, placed)));
         const messages = positions.map(positionMessage);
         await this.#ends.send(transaction, positionsOf(this.#parts.topics), messages);
       } catch (error) {
-        // No other session comes to clean up, and readers would wait for its end.
+        // No later session cleans up, and readers would wait for the end of the transaction.
         if (error instanceof FeedError && error.isFinal) await transaction.abort().catch(() => undefined);
         throw error;
       }
@@ -99,12 +99,12 @@ export class Session {
     for (const position of positions) this.#positions.byStream.set(position.stream, position);
   }
 
-  /** @returns up to where the streams are published then */
+  /** @returns the new positions of the streams */
   async #sendRecords(
     transaction: Transaction,
     partition: number,
     placed: readonly Publication[],
-  ): Promise<Position[]> {
+  ): Promise<FeedPosition[]> {
     const { topics, findings } = this.#parts;
     const messages = placed.flatMap((one) => one.messages);
     const { first, low } = await this.#ends.send(transaction, { topic: topics.records, partition }, messages);
@@ -120,7 +120,7 @@ export class Session {
     await this.#producer.disconnect().catch(() => undefined);
   }
 
-  /** Where a stream began, it stays; also when the topic has more partitions now. */
+  /** A stream stays in its first partition, even if the topic has more partitions now. */
   #partition(stream: string): number {
     const known = this.#positions.byStream.get(stream)?.partition;
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** Where the feed goes, and what it tells. */
+/** Where the feed goes, and what it includes. */
 import type { Content } from '../../events/content.ts';
 import { DomainError } from '../base/errors.ts';
 
@@ -22,7 +22,7 @@ export interface RelaySettings {
 /** The topics of one feed. */
 export interface Topics {
   readonly records: string;
-  /** Compacted: up to where each stream has been published. */
+  /** Compacted: how far each stream has been published. */
   readonly positions: string;
 }
 
@@ -30,8 +30,8 @@ export interface Topics {
 const LEGAL_TOPIC = /^[a-zA-Z0-9._-]{1,230}$/;
 
 /**
- * @param wanted undefined: the one that goes by the log's name
- * @throws DomainError `identity` when Kafka cannot have a topic of that name
+ * @param wanted undefined: derived from the log's name
+ * @throws DomainError `identity` if Kafka cannot have a topic of that name
  */
 export function topicsOf(wanted: string | undefined, logName: string): Topics {
   const records = wanted ?? `urn-${logName}`;
@@ -39,8 +39,8 @@ export function topicsOf(wanted: string | undefined, logName: string): Topics {
     throw new DomainError(
       'identity',
       wanted === undefined
-        ? `the log is named "${logName}", and "${records}" cannot name a topic of Kafka (hint: name the topic with --kafka-topic, in letters and digits of ASCII, ".", "_" and "-")`
-        : `"${wanted}" cannot name a topic of Kafka (hint: 1 to 230 letters and digits of ASCII, ".", "_" and "-")`,
+        ? `the log is named "${logName}", and "${records}" cannot be the name of a Kafka topic (hint: name the topic with --kafka-topic, in letters and digits of ASCII, ".", "_" and "-")`
+        : `"${wanted}" cannot be the name of a Kafka topic (hint: 1 to 230 letters and digits of ASCII, ".", "_" and "-")`,
     );
   return { records, positions: `${records}-positions` };
 }

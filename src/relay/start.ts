@@ -1,4 +1,4 @@
-/** A relay on an open log, for `urn relay` and for `urn serve --relay`. */
+/** Makes a relay for an open log, for `urn relay` and `urn serve --relay`. */
 
 import type { Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
@@ -10,7 +10,7 @@ import { type RelaySettings, topicsOf } from './settings.ts';
 
 /**
  * @param log folded, and not rolled back
- * @throws DomainError `identity` when the log's name makes no topic
+ * @throws DomainError `identity` if the log's name cannot name a topic
  */
 export function makeRelay(log: OpenLog, settings: RelaySettings, actor: Actor, logger: Logger): Relay {
   const topics = topicsOf(settings.topic, log.identity.logName);
@@ -21,12 +21,12 @@ export function makeRelay(log: OpenLog, settings: RelaySettings, actor: Actor, l
         ? 'the feed is UNBLINDING MATERIAL: it holds every treatment, and the states from which every later assignment can be computed'
         : 'the feed is UNBLINDING MATERIAL: it holds the treatment of every participant',
     );
-  const beforeDisclosing = discloser(log, settings.content, actor);
-  return new Relay({ log, settings, topics, logger, beforeDisclosing });
+  const recordDisclosure = disclosureRecorder(log, settings.content, actor);
+  return new Relay({ log, settings, topics, logger, recordDisclosure });
 }
 
-/** Once for each study and start: that its records go out with sealed sections stands in the log before they do. */
-function discloser({ operations, runner }: OpenLog, content: Content, actor: Actor) {
+/** Records, once for each study and start, that its records are published with sealed sections, before they are. */
+function disclosureRecorder({ operations, runner }: OpenLog, content: Content, actor: Actor) {
   const recorded = new Set<string>();
   return async (stream: string, fromRevision: number) => {
     const study = runner.state(studyConfig, stream)?.configuration.name;

@@ -1,11 +1,11 @@
 /**
- * What stands at the end of each partition of the records, held against the positions: the last checkpoint that they
- * tell of, and nothing behind it. Offsets alone do not tell, since transactions that were given up take some, too.
+ * Compares the end of each partition of the records with the positions: it must be the last checkpoint that they name,
+ * with nothing after it. Offsets alone cannot show this, since aborted transactions take offsets too.
  */
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import { FeedError } from './feed-error.ts';
-import { type Extents, lostRecords, MADE_ANEW, POSITIONS_LOST } from './offsets.ts';
-import type { Position, Positions } from './positions.ts';
+import { type Extents, lostRecords, POSITIONS_LOST, RECREATED } from './offsets.ts';
+import type { FeedPosition, FeedPositions } from './positions.ts';
 import type { Reading, Span } from './reading.ts';
 import type { Topics } from './settings.ts';
 
@@ -16,7 +16,7 @@ import type { Topics } from './settings.ts';
  */
 export async function checkTails(
   reading: Pick<Reading, 'records'>,
-  positions: Positions,
+  positions: FeedPositions,
   extents: Extents,
   topics: Topics,
 ): Promise<void> {
@@ -24,11 +24,11 @@ export async function checkTails(
   if (lost !== undefined) throw contradiction(lost);
   const last = lastByPartition(positions);
   const spans = new Map<number, Span>();
-  const unseen = new Map<number, Position>();
+  const unseen = new Map<number, FeedPosition>();
   for (const [partition, { low, high }] of extents) {
     const position = last.get(partition);
     const offset = position ? position.offset : 0;
-    // Version 0.1.0 did not say where the end is.
+    // Version 0.1.0 did not record where the end is.
     if (offset === undefined) continue;
     spans.set(partition, { from: Math.max(offset, low), to: high });
     if (position && offset >= low) unseen.set(partition, position);
@@ -38,7 +38,7 @@ export async function checkTails(
     const where = `partition ${partition} of ${topics.records}`;
     if (position === undefined)
       throw contradiction(
-        `${where} has at offset ${message.offset} what ${topics.positions} does not tell of: ${POSITIONS_LOST}`,
+        `${where} has a message at offset ${message.offset} that ${topics.positions} does not know of: ${POSITIONS_LOST}`,
       );
     if (!isLast(position, message)) throw contradiction(notThere(where, position));
     unseen.delete(partition);
@@ -47,9 +47,9 @@ export async function checkTails(
     throw contradiction(notThere(`partition ${partition} of ${topics.records}`, position));
 }
 
-/** With offset, where one is known of the partition. */
-function lastByPartition({ byStream }: Positions): Map<number, Position> {
-  const last = new Map<number, Position>();
+/** The last position in each partition: one with an offset, if there is any. */
+function lastByPartition({ byStream }: FeedPositions): Map<number, FeedPosition> {
+  const last = new Map<number, FeedPosition>();
   for (const position of byStream.values()) {
     const other = last.get(position.partition);
     if (!other || (position.offset ?? -1) > (other.offset ?? -1)) last.set(position.partition, position);
@@ -57,8 +57,8 @@ function lastByPartition({ byStream }: Positions): Map<number, Position> {
   return last;
 }
 
-/** Whether it is the checkpoint behind the last record. */
-function isLast({ stream, revision, offset, log }: Position, message: KafkaMessage): boolean {
+/** Whether the message is the checkpoint after the last record. */
+function isLast({ stream, revision, offset, log }: FeedPosition, message: KafkaMessage): boolean {
   const { headers = {} } = message;
   return (
     Number(message.offset) === offset &&
@@ -70,8 +70,8 @@ function isLast({ stream, revision, offset, log }: Position, message: KafkaMessa
 
 const textOf = (headers: IHeaders, name: string) => headers[name]?.toString();
 
-function notThere(where: string, { stream, revision, offset }: Position): string {
-  return `${where} does not have at offset ${offset} the checkpoint of ${stream}/${revision}, which was published there: ${MADE_ANEW}`;
+function notThere(where: string, { stream, revision, offset }: FeedPosition): string {
+  return `${where} does not have, at offset ${offset}, the checkpoint of ${stream}/${revision} that was published there: ${RECREATED}`;
 }
 
 function contradiction(why: string): FeedError {

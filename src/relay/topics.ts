@@ -1,4 +1,4 @@
-/** The topics of a feed: whether they are there, and keep what is written into them. */
+/** Checks that the topics of a feed exist, and keep what is written into them. */
 import type { Admin, ConfigResourceTypes, Kafka, PartitionMetadata } from 'kafkajs';
 import type { Logger } from '../service/logger.ts';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
@@ -9,20 +9,20 @@ import type { Topics } from './settings.ts';
 
 export interface CheckedTopics {
   readonly recordPartitions: readonly PartitionMetadata[];
-  /** Nothing had ever been written into the topic of records. */
+  /** Whether nothing had ever been written into the topic of records. */
   readonly wasEmpty: boolean;
-  /** Of the topic of positions. */
+  /** Offsets of the topic of positions. */
   readonly positions: Extents;
 }
 
-/** For ever: who subscribes years later begins at the first record. */
+/** Forever: a consumer that subscribes years later begins at the first record. */
 const KEEPS_ALL = { 'retention.ms': '-1', 'retention.bytes': '-1' };
 const RECORDS_CONFIG = { 'cleanup.policy': 'delete', ...KEEPS_ALL };
-/** The newest segment is never compacted, and is read at each start. */
+/** A small segment: the newest one is never compacted, and is read at every start. */
 const POSITIONS_CONFIG = { 'cleanup.policy': 'compact', 'segment.bytes': `${16 * 1024 * 1024}` };
 
-interface Making {
-  /** Whether to make what is missing. */
+interface TopicOptions {
+  /** Whether to create missing topics. */
   readonly create: boolean;
   readonly brokers: readonly string[];
   readonly logger: Logger;
@@ -30,12 +30,16 @@ interface Making {
 }
 
 /** @throws FeedError `unusable-topic` */
-export async function checkTopics(kafka: Kafka, topics: Topics, making: Making): Promise<CheckedTopics> {
+export async function checkTopics(
+  kafka: Kafka,
+  topics: Topics,
+  options: TopicOptions,
+): Promise<CheckedTopics> {
   const admin = kafka.admin();
   await admin.connect();
   try {
-    await makeMissing(admin, topics, making);
-    await checkConfiguration(admin, topics, making.findings);
+    await createMissing(admin, topics, options);
+    await checkConfiguration(admin, topics, options.findings);
     const metadata = await admin.fetchTopicMetadata({ topics: [topics.records] });
     return {
       recordPartitions: metadata.topics.flatMap(({ partitions }) => partitions),
@@ -67,18 +71,22 @@ function isEmpty(extents: Extents): boolean {
   return [...extents.values()].every(({ high }) => high === 0);
 }
 
-async function makeMissing(admin: Admin, topics: Topics, { create, brokers, logger }: Making): Promise<void> {
+async function createMissing(
+  admin: Admin,
+  topics: Topics,
+  { create, brokers, logger }: TopicOptions,
+): Promise<void> {
   const existing = await listTopics(admin);
   const both = [topics.records, topics.positions];
   const missing = both.filter((topic) => !existing.includes(topic));
   const [other] = both.filter((topic) => existing.includes(topic));
-  // Of the two, one that is made anew would lack what the other one rests on.
+  // A topic that is created again would lack what the other one relies on.
   if (missing.length === 1 && other !== undefined && !isEmpty(await extentsOf(admin, other)))
     throw goneTopic(topics, other);
   if (missing.length > 0 && !create) throw missingTopics(missing, topics, brokers[0] ?? '');
   for (const topic of missing) {
-    const isMade = await createTopic(admin, topic, topic === topics.positions);
-    if (isMade) logger.info({ topic }, 'topic created');
+    const isCreated = await createTopic(admin, topic, topic === topics.positions);
+    if (isCreated) logger.info({ topic }, 'topic created');
   }
 }
 
@@ -86,9 +94,9 @@ async function listTopics(admin: Admin): Promise<string[]> {
   try {
     return await admin.listTopics();
   } catch (error) {
-    // The client hides what failed, and trips over it.
+    // The client hides the failure, and then fails with a TypeError.
     if (!(error instanceof TypeError)) throw error;
-    throw new FeedError('unreachable', 'no broker of Kafka says which topics there are', error);
+    throw new FeedError('unreachable', 'no Kafka broker says which topics there are', error);
   }
 }
 
@@ -101,11 +109,11 @@ async function createTopic(admin: Admin, topic: string, isPositions: boolean): P
 }
 
 function goneTopic({ records, positions }: Topics, left: string): FeedError {
-  const gone = 'is gone, or is not shown to this user';
+  const gone = 'is gone, or this user may not see it';
   const why =
     left === positions
-      ? `the topic ${records} ${gone}: ${positions} says up to where it was published into`
-      : `the topic ${positions} ${gone}: it said up to where ${records} was published into, and all would be published again`;
+      ? `the topic ${records} ${gone}: ${positions} says how far it had come`
+      : `the topic ${positions} ${gone}: it said how far ${records} had come, and all would be published again`;
   return new FeedError('unusable-topic', `${why} ${ANOTHER_TOPIC}`);
 }
 
@@ -120,7 +128,7 @@ function missingTopics(missing: readonly string[], topics: Topics, broker: strin
   });
   return new FeedError(
     'unusable-topic',
-    `Kafka has no topic ${missing.join(' and no topic ')}, or does not show it to this user (hint: --create-topics makes what is missing, or: ${commands.join(' ; ')})`,
+    `Kafka has no topic ${missing.join(' and no topic ')}, or does not show it to this user (hint: --create-topics creates what is missing, or: ${commands.join(' ; ')})`,
   );
 }
 
@@ -129,7 +137,7 @@ async function checkConfiguration(admin: Admin, topics: Topics, findings: Findin
     if (!isForbidden(error)) throw error;
     findings.warn(
       { why: error.message },
-      'the configuration of the topics cannot be read: that they keep what is written is not checked (hint: allow DescribeConfigs)',
+      'the configuration of the topics cannot be read, so whether they keep what is written is not checked (hint: allow DescribeConfigs)',
     );
     return undefined;
   });
@@ -138,25 +146,25 @@ async function checkConfiguration(admin: Admin, topics: Topics, findings: Findin
   if (policy?.includes('compact'))
     throw new FeedError(
       'unusable-topic',
-      `the topic ${topics.records} has cleanup.policy=${policy}, which keeps the newest record of a stream alone (hint: set it to delete, with retention.ms=-1)`,
+      `the topic ${topics.records} has cleanup.policy=${policy}, which keeps only the newest record of a stream (hint: set it to delete, with retention.ms=-1)`,
     );
   const positionsPolicy = described.get(topics.positions)?.get('cleanup.policy');
   if (positionsPolicy !== 'compact')
     throw new FeedError(
       'unusable-topic',
-      `the topic ${topics.positions} has cleanup.policy=${positionsPolicy}, so that positions would be forgotten in a quiet trial, and records published twice (hint: set it to compact)`,
+      `the topic ${topics.positions} has cleanup.policy=${positionsPolicy}, so positions would be forgotten in a quiet trial, and records published twice (hint: set it to compact)`,
     );
-  for (const [setting, forEver] of Object.entries(KEEPS_ALL)) {
+  for (const [setting, forever] of Object.entries(KEEPS_ALL)) {
     const value = described.get(topics.records)?.get(setting);
-    if (value !== forEver)
+    if (value !== forever)
       findings.warn(
         { topic: topics.records, [setting]: value },
-        `the topic does not keep records for ever: whoever reads it later misses some (hint: set ${setting}=${forEver})`,
+        `the topic does not keep records forever: later consumers miss some (hint: set ${setting}=${forever})`,
       );
   }
 }
 
-/** Node does not find the enumeration among the names that the client exports. */
+/** Node cannot import the enumeration from the client. */
 const TOPIC: ConfigResourceTypes.TOPIC = 2;
 
 /** By topic and name of the setting. */

@@ -37,7 +37,7 @@ export class Feed {
 
   /** Must be called when a record of the stream was folded. */
   noticed(stream: string): void {
-    this.#relay?.noticed(stream);
+    this.#relay?.folded(stream);
   }
 
   async stop(): Promise<void> {

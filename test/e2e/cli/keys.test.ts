@@ -157,7 +157,7 @@ describe('urn keys add', () => {
       '--where',
     ],
     ['blinded with audit, prediction or not', ['--scope', 'blinded,audit', '--allow-prediction'], 'blinded'],
-    ['an unknown scope', ['--scope', 'admin'], 'there are: blinded, read, randomize, audit'],
+    ['an unknown scope', ['--scope', 'admin'], 'choose from blinded, read, randomize, audit'],
     ['no scope', ['--scope', ''], 'is not a scope'],
     ['--where without "="', ['--where', 'site'], 'FACTOR=LEVEL'],
     ['--where without a level', ['--where', 'site='], 'FACTOR=LEVEL'],

@@ -156,7 +156,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     await says(second, '"publishing"');
     await enrolFor(300);
     expect(await first.exited).toBe(3);
-    expect(first.output.stderr).toContain('another relay of this log publishes into');
+    expect(first.output.stderr).toContain('another relay of this log now publishes into');
 
     second.child.kill('SIGSTOP');
     const third = relay(data, topic, { URN_FENCED_EXIT_CODE: '0' });
@@ -172,7 +172,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     await says(fourth, '"publishing"');
     await enrolFor(300);
     expect(await third.exited).toBe(0);
-    expect(third.output.stderr).toContain('another relay of this log publishes into');
+    expect(third.output.stderr).toContain('another relay of this log now publishes into');
     fourth.child.kill('SIGTERM');
     expect(await fourth.exited, fourth.output.stderr).toBe(0);
   });
@@ -252,11 +252,11 @@ describe.skipIf(broker.missing)('urn relay', () => {
     const { address, saslAddress = '' } = broker.get();
     expect(await refused([])).toContain('--kafka-brokers host:port');
     expect(await refused(['--kafka-brokers', '127.0.0.1:1'])).toMatch(
-      /no broker of Kafka answers at 127.0.0.1:1/,
+      /no Kafka broker answers at 127.0.0.1:1/,
     );
     expect(await refused(['--kafka-brokers', address])).toContain('Kafka has no topic urn-urn');
     expect(await refused(['--kafka-brokers', address, '--kafka-topic', 'a b'])).toContain(
-      'cannot name a topic',
+      'cannot be the name of a Kafka topic',
     );
     const sasl = ['--kafka-brokers', saslAddress, '--kafka-username', KAFKA_USER.username];
     expect(await refused(sasl)).toContain('needs a password');

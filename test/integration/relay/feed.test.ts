@@ -265,7 +265,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     const first = await running(newFolder(), topic);
     await published(first);
     const other = await started(newFolder(), topic);
-    expect(await opening(other)).toContain(`is of the log ${first.log.identity.logId}`);
+    expect(await opening(other)).toContain(`belongs to the log ${first.log.identity.logId}`);
     await first.enrol(3);
     await published(first);
   });
@@ -302,7 +302,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     const first = await running(data, topic);
     await published(first);
     const open = await started(data, topic, { content: 'open' });
-    expect(await opening(open)).toMatch(/is of blinded content, .* \(hint: --kafka-content blinded/);
+    expect(await opening(open)).toMatch(/has blinded content, .* \(hint: --kafka-content blinded/);
     await first.enrol(3);
     await published(first);
     const reader = await reading(topic);
@@ -335,7 +335,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await stopped(second);
 
     const behind = await started(backup, topic);
-    expect(await opening(behind)).toMatch(/11 records of study-\S+ were published .* and the log has 6/);
+    expect(await opening(behind)).toMatch(/11 records of study-\S+ were published .* but the log has 6/);
     await behind.enrol(10);
     expect(await opening(behind)).toMatch(/record study-\S+\/10 is not the one that was published/);
     await behind.log.recover(behind.log.findLoss([]), 'a backup', OPERATOR);
@@ -359,7 +359,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     const expected = one.sizes();
     expected.set(one.stream, 5);
     await reader.has(expected);
-    expect(one.lines.join('')).toContain('not published any further');
+    expect(one.lines.join('')).toContain('no longer published');
     // What is alerted on goes on growing.
     const { lagSeconds } = one.relay.status();
     expect(lagSeconds).toBeGreaterThan(0);

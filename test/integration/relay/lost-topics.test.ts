@@ -26,7 +26,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
   it.each([1, 16])('the topic of records was made anew, of %i partitions before', async (numPartitions) => {
     const { topic, again } = await fed(numPartitions);
     await remake({ topic, numPartitions: 1 });
-    expect(await again()).toContain('the topic was made anew');
+    expect(await again()).toContain('the topic was recreated');
     expect(await committed(topic)).toEqual([]);
   });
 
@@ -37,13 +37,13 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     await producer.connect();
     await producer.send({ topic, messages: Array(7).fill({ key: 'log', value: 'a part' }) });
     await producer.disconnect();
-    expect(await again()).toMatch(/ends at offset 7, and \S+ says that it had come to \d+/);
+    expect(await again()).toMatch(/ends at offset 7, but \S+ says that it had reached \d+/);
     const elsewhere = await running(data, newTopic());
     await published(elsewhere);
   });
 
   it.each([
-    ['records', (topic: string) => topic, /is gone, .* says up to where it was published into/],
+    ['records', (topic: string) => topic, /is gone, .* says how far it had come/],
     ['positions', positionsOf, /is gone, .* all would be published again/],
   ])('the topic of %s is gone, and does not make it', async (_, which, message) => {
     const { topic, again } = await fed();
@@ -54,7 +54,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     );
     const said = await again();
     expect(said).toMatch(message);
-    expect(said).toContain('(hint: --kafka-topic with a new topic');
+    expect(said).toContain('(hint: name a new topic with --kafka-topic');
     expect(await withAdmin((admin) => admin.listTopics())).not.toContain(which(topic));
   });
 
@@ -62,7 +62,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     const { topic, again } = await fed();
     await remake({ topic: positionsOf(topic), ...POSITIONS });
     expect(await again()).toContain(
-      `${positionsOf(topic)} does not say up to where: all would be published again`,
+      `${positionsOf(topic)} does not say how far they go: all would be published again`,
     );
   });
 
@@ -86,7 +86,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     await producer.send({ topic: positionsOf(topic), messages: [{ key, value, partition: 0 }] });
     await producer.disconnect();
     expect(await again()).toMatch(
-      /partition 0 of \S+ has at offset \d+ what \S+ does not tell of: positions were lost/,
+      /partition 0 of \S+ has a message at offset \d+ that \S+ does not know of: positions were lost/,
     );
   });
 

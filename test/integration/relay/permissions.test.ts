@@ -78,7 +78,7 @@ describe.skipIf(broker.missing)("the relay's user", () => {
   it('is told where to look when it may not write', async () => {
     const topic = newTopic();
     await permit(topic, ['READ', 'DESCRIBE', 'DESCRIBE_CONFIGS', 'CREATE']);
-    expect(await opening(await asRelay(topic))).toMatch(/Kafka does not permit it: .*docs\/feed\.md lists/);
+    expect(await opening(await asRelay(topic))).toMatch(/Kafka denies permission: .*docs\/feed\.md lists/);
   });
 
   it('is told that it may be the permission when a topic is not shown to it', async () => {
@@ -90,7 +90,7 @@ describe.skipIf(broker.missing)("the relay's user", () => {
       /has no topic .*, or does not show it to this user/,
     );
     expect(await opening(await asRelay(topic, true))).toMatch(
-      /Kafka does not permit it: .*docs\/feed\.md lists/,
+      /Kafka denies permission: .*docs\/feed\.md lists/,
     );
   });
 });

@@ -21,7 +21,9 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
     await one.enrol(5);
     await published(one);
     await remake({ topic, numPartitions: 1 });
-    expect(await stopping(one)).toMatch(/goes on at offset 0, and had come to \d+: the topic was made anew/);
+    expect(await stopping(one)).toMatch(
+      /continues at offset 0, but had reached \d+: the topic was recreated/,
+    );
     expect(await committed(topic)).toEqual([]);
   });
 
@@ -31,7 +33,7 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
     const one = await running(newFolder(), topic);
     await published(one);
     await remake({ topic, numPartitions: 1 });
-    expect(await stopping(one)).toMatch(/the topic was made anew/);
+    expect(await stopping(one)).toMatch(/the topic was recreated/);
     expect(await committed(topic)).toEqual([]);
   });
 
@@ -40,7 +42,7 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
     const one = await running(newFolder(), topic);
     await published(one);
     await remake({ topic: positionsOf(topic), ...POSITIONS });
-    expect(await stopping(one)).toContain(`partition 0 of ${positionsOf(topic)} goes on at offset 0`);
+    expect(await stopping(one)).toContain(`partition 0 of ${positionsOf(topic)} continues at offset 0`);
   });
 
   it('the folder of one partition was lost', async () => {
@@ -114,7 +116,7 @@ describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => 
     await asVersion010(topic);
     const again = await running(data, topic);
     await remake({ topic, numPartitions: 1 });
-    expect(await stopping(again)).toContain('the topic was made anew');
+    expect(await stopping(again)).toContain('the topic was recreated');
   });
 
   it('are not gone on from in a topic that holds less than they say', async () => {
@@ -122,7 +124,7 @@ describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => 
     await remake({ topic, numPartitions: 1 });
     expect(await committed(topic)).toEqual([]);
     expect(await opening(await started(data, topic))).toMatch(
-      /ends at offset 1, and .*the topic was made anew/,
+      /ends at offset 1, but .*the topic was recreated/,
     );
   });
 });

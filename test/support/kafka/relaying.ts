@@ -45,7 +45,7 @@ export async function relaying(data: string, settings: RelaySettings): Promise<R
   const lines: string[] = [];
   const logger: Logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   let relay: Relay | undefined;
-  const log = await openLog({ data }, OPERATOR, { onFolded: (stream) => relay?.noticed(stream) });
+  const log = await openLog({ data }, OPERATOR, { onFolded: (stream) => relay?.folded(stream) });
   try {
     await log.rebuild();
     log.runner.follow();

@@ -120,9 +120,9 @@ describe('the topics', () => {
 
   it.each([
     [undefined, 'prüfung', '--kafka-topic'],
-    ['a b', 'urn', '"a b" cannot name a topic'],
-    ['..', 'urn', 'cannot name a topic'],
-    ['x'.repeat(231), 'urn', 'cannot name a topic'],
+    ['a b', 'urn', '"a b" cannot be the name of a Kafka topic'],
+    ['..', 'urn', 'cannot be the name of a Kafka topic'],
+    ['x'.repeat(231), 'urn', 'cannot be the name of a Kafka topic'],
   ])('are refused when Kafka cannot have them: %s', (topic, logName, message) => {
     expect(() => topicsOf(topic, logName)).toThrow(message);
   });

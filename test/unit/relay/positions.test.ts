@@ -1,20 +1,20 @@
 /** Whether a log may go on where the positions say. */
 import { describe, expect, it } from 'vitest';
 import {
+  claimMessage,
   contradiction,
+  type FeedPosition,
+  FeedPositions,
   type LogState,
-  type Message,
   markMessage,
-  type Position,
-  Positions,
+  type PositionsMessage,
   positionMessage,
-  relayMessage,
 } from '../../../src/relay/positions.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 
 const TOPICS = { records: 'feed', positions: 'feed-positions' };
 const leafOf = (revision: number) => revision.toString(16).padStart(64, '0');
-const position = (more: Partial<Position> = {}): Position => ({
+const position = (more: Partial<FeedPosition> = {}): FeedPosition => ({
   log: LOG_ID,
   stream: 'study-1',
   revision: 4,
@@ -33,13 +33,13 @@ const LOG: LogState = {
   leaf: (_, revision) => leafOf(revision),
 };
 
-function folded(...messages: readonly Message[]): Positions {
-  const positions = new Positions();
+function folded(...messages: readonly PositionsMessage[]): FeedPositions {
+  const positions = new FeedPositions();
   for (const { key, value } of messages) positions.take(key, value);
   return positions;
 }
 
-const why = (one: Partial<Position>, log: Partial<LogState> = {}) =>
+const why = (one: Partial<FeedPosition>, log: Partial<LogState> = {}) =>
   contradiction(folded(positionMessage(position(one))), { ...LOG, ...log }, TOPICS);
 
 describe('the topic of positions', () => {
@@ -51,7 +51,7 @@ describe('the topic of positions', () => {
     );
     expect(positions.byStream.get('study-1')).toEqual(position());
     expect(positions.byStream.get('log')?.revision).toBe(0);
-    expect(positions.relay).toBeUndefined();
+    expect(positions.lastClaim).toBeUndefined();
   });
 
   it('says it also as version 0.1.0 wrote it', () => {
@@ -62,13 +62,13 @@ describe('the topic of positions', () => {
   });
 
   it('holds marks, and who relays', () => {
-    const positions = new Positions();
+    const positions = new FeedPositions();
     const relay = { log: LOG_ID, relay: fixedId(1), mark: fixedId(2) };
-    const take = ({ key, value }: Message) => positions.take(key, value);
-    expect(take(relayMessage(relay))).toBe(fixedId(2));
+    const take = ({ key, value }: PositionsMessage) => positions.take(key, value);
+    expect(take(claimMessage(relay))).toBe(fixedId(2));
     expect(take(markMessage(fixedId(3)))).toBe(fixedId(3));
     expect(take(positionMessage(position()))).toBeUndefined();
-    expect(positions.relay).toEqual(relay);
+    expect(positions.lastClaim).toEqual(relay);
   });
 
   it.each([
@@ -78,7 +78,7 @@ describe('the topic of positions', () => {
     ['another key', 'offset', JSON.stringify(position())],
     ['more than is known', 'mark', JSON.stringify({ mark: fixedId(1), more: 1 })],
   ])('is not the relay’s own when a record holds %s', (_, key, value) => {
-    expect(() => new Positions().take(key, value)).toThrow('that no relay of this version has written');
+    expect(() => new FeedPositions().take(key, value)).toThrow('that no relay of this version has written');
   });
 });
 
@@ -99,19 +99,19 @@ describe('a log goes on', () => {
 
 describe('a log does not go on', () => {
   it.each([
-    ['of which more was published than it has', { revision: 5, leaf: leafOf(5) }, {}, 'and the log has 5'],
+    ['of which more was published than it has', { revision: 5, leaf: leafOf(5) }, {}, 'but the log has 5'],
     ['whose record is another one', { leaf: leafOf(7) }, {}, 'study-1/4 is not the one'],
     ['that was recovered since', {}, { recovery: 1 }, 'recovery 1'],
     ['that knows of fewer recoveries', { recovery: 2 }, { recovery: 1 }, 'older backup'],
-    ['in the topic of another one', { log: fixedId(9) }, {}, `is of the log ${fixedId(9)}`],
-    ['that is to tell more than the topic', {}, { content: 'open' }, 'is of blinded content'],
-    ['that is to tell less than the topic', { content: 'full' }, {}, 'is of full content'],
+    ['in the topic of another one', { log: fixedId(9) }, {}, `belongs to the log ${fixedId(9)}`],
+    ['that is to tell more than the topic', {}, { content: 'open' }, 'has blinded content'],
+    ['that is to tell less than the topic', { content: 'full' }, {}, 'has full content'],
   ] as const)('%s', (_, one, log, message) => {
     expect(why(one, log)).toContain(message);
   });
 
   it('in a topic that another one has opened, even if it published nothing', () => {
     const relay = { log: fixedId(9), relay: fixedId(1), mark: fixedId(2) };
-    expect(contradiction(folded(relayMessage(relay)), LOG, TOPICS)).toContain('each log needs a topic');
+    expect(contradiction(folded(claimMessage(relay)), LOG, TOPICS)).toContain('each log needs a topic');
   });
 });

@@ -2,7 +2,7 @@
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { Ends, type Extents, lostPositions } from '../../../src/relay/offsets.ts';
-import { type Position, Positions, positionMessage } from '../../../src/relay/positions.ts';
+import { type FeedPosition, FeedPositions, positionMessage } from '../../../src/relay/positions.ts';
 import type { Reading } from '../../../src/relay/reading.ts';
 import { checkTails } from '../../../src/relay/tails.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
@@ -28,15 +28,17 @@ describe('the ends of partitions', () => {
 
   it('rise with what is sent', () => {
     const ends = endsAt(7);
-    expect(ends.taken(place, 3, [answer(7)])).toEqual({ first: 7, low: 0 });
+    expect(ends.placement(place, 3, [answer(7)])).toEqual({ first: 7, low: 0 });
     // The end of a transaction took one.
-    expect(ends.taken(place, 2, [answer(11, { logStartOffset: '4' })])).toEqual({ first: 11, low: 4 });
-    expect(() => ends.taken(place, 1, [answer(12)])).toThrow('goes on at offset 12, and had come to 13');
+    expect(ends.placement(place, 2, [answer(11, { logStartOffset: '4' })])).toEqual({ first: 11, low: 4 });
+    expect(() => ends.placement(place, 1, [answer(12)])).toThrow(
+      'continues at offset 12, but had reached 13',
+    );
   });
 
   it('that begin again are of a topic that was made anew', () => {
-    expect(() => endsAt(7).taken(place, 3, [answer(0)])).toThrow('the topic was made anew');
-    expect(() => endsAt(7).taken(place, 3, [answer(6)])).toThrow('the topic was made anew');
+    expect(() => endsAt(7).placement(place, 3, [answer(0)])).toThrow('the topic was recreated');
+    expect(() => endsAt(7).placement(place, 3, [answer(6)])).toThrow('the topic was recreated');
   });
 
   it.each([
@@ -46,7 +48,7 @@ describe('the ends of partitions', () => {
     ['is an error', [answer(9, { errorCode: 6 })]],
     ['names no offset', [answer(-1)]],
   ])('are not believed when the answer %s', (_, answers) => {
-    expect(() => endsAt(7).taken(place, 3, answers)).toThrow('Kafka has not taken what was sent');
+    expect(() => endsAt(7).placement(place, 3, answers)).toThrow('Kafka has not accepted what was sent');
   });
 });
 
@@ -58,7 +60,7 @@ describe('positions', () => {
 });
 
 describe('the end of a partition of the records', () => {
-  const LAST: Position = {
+  const LAST: FeedPosition = {
     log: LOG_ID,
     stream: 'study-1',
     revision: 4,
@@ -84,11 +86,11 @@ describe('the end of a partition of the records', () => {
     },
   });
   const check = (
-    last: readonly Partial<Position>[],
+    last: readonly Partial<FeedPosition>[],
     [low, high]: readonly [number, number],
     committed: readonly KafkaMessage[],
   ) => {
-    const positions = new Positions();
+    const positions = new FeedPositions();
     for (const one of last) {
       const { key, value } = positionMessage({ ...LAST, ...one });
       positions.take(key, value);
@@ -119,24 +121,24 @@ describe('the end of a partition of the records', () => {
       [{ offset: undefined }],
       [0, 5],
       [],
-      'it had come to 6',
+      'it had reached 6',
     ],
-    ['was given up', [{}], [0, 11], [], 'does not have at offset 9 the checkpoint of study-1/4'],
+    ['was given up', [{}], [0, 11], [], 'does not have, at offset 9, the checkpoint of study-1/4'],
     [
       'is another one',
       [{}],
       [0, 11],
       [message(9, { ce_treesize: Buffer.from('4') })],
-      'does not have at offset 9',
+      'does not have, at offset 9',
     ],
     [
       'is of another log',
       [{}],
       [0, 11],
       [message(9, { ce_logid: Buffer.from(fixedId(9)) })],
-      'does not have at offset 9',
+      'does not have, at offset 9',
     ],
-    ['stands elsewhere', [{}], [0, 12], [message(10)], 'does not have at offset 9'],
+    ['stands elsewhere', [{}], [0, 12], [message(10)], 'does not have, at offset 9'],
     ['has something behind it', [{}], [0, 14], [message(9), message(11)], 'positions were lost'],
     ['was cut off, with something behind it', [{}], [11, 14], [message(12)], 'positions were lost'],
     ['is told of by no position', [], [0, 4], [message(1)], 'positions were lost'],
@@ -146,7 +148,7 @@ describe('the end of a partition of the records', () => {
 
   it('is a contradiction when the topic has fewer partitions', async () => {
     await expect(check([{ partition: 1 }], [0, 11], [])).rejects.toThrow(
-      'partition 1 of feed, which has 1 now',
+      'partition 1 of feed, which now has 1',
     );
   });
 });
