@@ -144,7 +144,7 @@ it('an instance with a file of its own takes participants again when the new key
   await rotate();
   let n = 0;
   await expect.poll(() => post(`b${n++}`), { timeout: 5000 }).toBe(503);
-  await expect.poll(() => other.output.stderr, { timeout: 5000 }).toContain('bring the new file');
+  await expect.poll(() => other.output.stderr, { timeout: 5000 }).toContain('copy the new file here');
   copyFileSync(file('signing-key'), own);
   await expect.poll(() => post('c'), { timeout: 30_000 }).toBe(200);
   await other.stop();

@@ -217,7 +217,7 @@ describe('a connection that is held and not used', () => {
         await within(30_000, async () => held(service) <= before + 256);
         const elsewhere = await statusFrom('127.0.0.9', service.url, tls.cert);
         expect(elsewhere).toBe(200);
-        const refusals = () => service.output.stderr.match(/this address holds as many as it may/g) ?? [];
+        const refusals = () => service.output.stderr.match(/this address has as many as it may/g) ?? [];
         await within(10_000, async () => refusals().length === 1);
         for (const socket of sockets) socket.destroy();
         await within(
