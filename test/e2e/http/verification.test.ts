@@ -165,7 +165,10 @@ describe('who may ask', () => {
   it.each([
     [{ checkpoint: '' }, /^checkpoint is not the base64 of a signed note, as in Urn-Receipt$/],
     [{ checkpoint: 'ab cd' }, /encode each \+ as %2B/],
-    [{ checkpoint: note('nothing') }, /^checkpoint is not the signed note of a checkpoint: it has no empty line/],
+    [
+      { checkpoint: note('nothing') },
+      /^checkpoint is not the signed note of a checkpoint: it has no empty line/,
+    ],
     [
       {
         checkpoint: note('urn/study-x\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn AAAAAAAA\n'),
