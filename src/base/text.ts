@@ -64,3 +64,8 @@ function commonStart(one: string, other: string): string {
   while (length < one.length && one[length] === other[length]) length++;
   return one.slice(0, length);
 }
+
+/** A name as messages show it: on one line, whatever it contains. */
+export function quote(name: string): string {
+  return JSON.stringify(name);
+}

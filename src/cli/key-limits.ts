@@ -2,8 +2,8 @@
 import type { LevelLimit } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Grant } from '../access/decide.ts';
+import { quote } from '../base/text.ts';
 import { nearestTo } from '../configuration/nearest.ts';
-import { quote } from '../configuration/values.ts';
 
 type Limited = Pick<Grant, 'studies' | 'where'>;
 type Study = Pick<StudyConfiguration, 'name' | 'factors'>;

@@ -97,7 +97,7 @@ async function serve(options: ServeOptions): Promise<void> {
   if (!/^\d+$/.test(options.port) || port > 65535)
     throw new UsageError(`--port ${options.port} is not a port (0 to 65535)`);
   const tls = tlsOf(options);
-  const { studies, warnings } = readStudiesFile(options.studies);
+  const { studies, warnings } = await readStudiesFile(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   checkWitness(options.witness);
   await refuseUnfitLogName(options);

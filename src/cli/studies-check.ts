@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
+import { quote } from '../base/text.ts';
 import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
-import { quote } from '../configuration/values.ts';
 import { NoLogError } from '../open/store-location.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -42,7 +42,7 @@ interface Outcome {
 }
 
 async function check(options: Options): Promise<void> {
-  const { studies, warnings, liveByDefault } = readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
+  const { studies, warnings, liveByDefault } = await readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   const registered = await registeredStudies(options);
   refuseNewStudies(studies, (name) => !registered.has(name));

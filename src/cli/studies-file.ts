@@ -1,6 +1,6 @@
 /** Reading the studies file from disk. */
 import { existsSync, readFileSync } from 'node:fs';
-import { parseStudiesFile, type StudiesFile } from '../configuration/studies-file.ts';
+import type { StudiesFile } from '../configuration/studies-file.ts';
 import { UsageError } from './options.ts';
 
 export const DEFAULT_STUDIES_FILE = 'studies.yaml';
@@ -10,7 +10,7 @@ export const DEFAULT_STUDIES_FILE = 'studies.yaml';
  * alone can be served.
  * @throws UsageError; StudiesFileError naming every problem with file and line
  */
-export function readStudiesFile(named: string | undefined): StudiesFile {
+export async function readStudiesFile(named: string | undefined): Promise<StudiesFile> {
   const file = named ?? DEFAULT_STUDIES_FILE;
   if (named === undefined && !existsSync(file)) return { studies: [], warnings: [], liveByDefault: [] };
   let text: string;
@@ -24,5 +24,7 @@ export function readStudiesFile(named: string | undefined): StudiesFile {
       throw new UsageError(`${file} is not UTF-8 (hint: save it as UTF-8)`);
     throw new UsageError(`cannot read ${file}: ${message}`);
   }
+  // The YAML parser is a tenth of a command's start, and most commands have no studies file to read.
+  const { parseStudiesFile } = await import('../configuration/studies-file.ts');
   return parseStudiesFile(text, file);
 }

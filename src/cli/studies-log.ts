@@ -35,9 +35,9 @@ export function studiesOption() {
 }
 
 /** Suspends in this process what `urn serve` with the same file would. A default file that cannot be read only causes a warning: it may not be the service's. */
-export function suspendAsServed(log: OpenLog, studiesFile: string | undefined): void {
+export async function suspendAsServed(log: OpenLog, studiesFile: string | undefined): Promise<void> {
   try {
-    for (const configured of readStudiesFile(studiesFile).studies)
+    for (const configured of (await readStudiesFile(studiesFile)).studies)
       suspendIfDiffering(log.studies, configured);
   } catch (error) {
     if (studiesFile !== undefined || !(error instanceof UsageError)) throw error;

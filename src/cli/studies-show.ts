@@ -50,7 +50,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const now = log.studies.find(name);
     if (!now) throw unknownStudy(name);
-    suspendAsServed(log, options.studies);
+    await suspendAsServed(log, options.studies);
     const shown = moment ? await past(log, now, moment) : present(log, now);
     const { study, counts } = shown;
     if (!counts) throw unknownStudy(name);

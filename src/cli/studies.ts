@@ -40,7 +40,7 @@ function stateCommand(verb: 'pause' | 'resume', description: string): Command {
 
 async function list(options: Options & { studies?: string }): Promise<void> {
   await withStudies(options, async (log) => {
-    suspendAsServed(log, options.studies);
+    await suspendAsServed(log, options.studies);
     const rows = log.studies.list().map((study) => summary(log, study));
     if (options.json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0)

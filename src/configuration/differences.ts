@@ -3,7 +3,7 @@
  * change is neither used nor ignored in silence.
  */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { quote } from './values.ts';
+import { quote } from '../base/text.ts';
 
 export type RegisteredStudy = {
   readonly configuration: StudyConfiguration;

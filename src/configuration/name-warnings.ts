@@ -1,8 +1,7 @@
 /** Slips of the pen in the names of arms, factors and levels: each is taken exactly as it is written. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { lookAlikeForm, lookAlikeProblem } from '../base/text.ts';
+import { lookAlikeForm, lookAlikeProblem, quote } from '../base/text.ts';
 import type { Refuse } from './finding.ts';
-import { quote } from './values.ts';
 
 /** Names that must differ from one another. */
 interface Names {

@@ -2,12 +2,13 @@
  * What a study may have only if it was registered before this program asked for more. It is refused for studies that are
  * new to the log, where it does no harm yet to choose something else.
  */
+
+import { quote } from '../base/text.ts';
 import { linearPatternProblem } from '../study/linear-pattern.ts';
 import { type Refuse, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';
 import type { ConfiguredStudy } from './studies-file.ts';
 import type { ReadStudy } from './study.ts';
-import { quote } from './values.ts';
 
 export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refuse): void {
   const { name, idPattern } = configuration;

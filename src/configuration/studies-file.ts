@@ -4,12 +4,12 @@
  * repaired afterwards.
  */
 import type { StudyConfiguration } from '../../events/study.ts';
+import { quote } from '../base/text.ts';
 import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
 import { nearestTo } from './nearest.ts';
 import { noteIfNew } from './new-studies.ts';
 import { type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
 import { BUILT_IN, readUrnSettings, URN_KEYS } from './urn-settings.ts';
-import { quote } from './values.ts';
 import { warnAbout } from './warnings.ts';
 import { type Entry, isMissing, readYaml } from './yaml-tree.ts';
 

@@ -1,12 +1,12 @@
 /** One study of the studies file. */
 import type { StudyConfiguration } from '../../events/study.ts';
+import { quote } from '../base/text.ts';
 import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
 import type { Refuse } from './finding.ts';
 import { readUrnSettings, URN_KEYS, type UrnSettings } from './urn-settings.ts';
 import {
   factorNameProblem,
   nameProblem,
-  quote,
   readChoice,
   readCount,
   readNames,

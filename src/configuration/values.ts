@@ -1,10 +1,8 @@
 /** The values of a studies file: names, whole numbers and choices. Each is read exactly or refused, never converted. */
+import { quote } from '../base/text.ts';
 import type { Problem, Refuse } from './finding.ts';
 import { nearestTo } from './nearest.ts';
 import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
-
-/** Names as messages show them: one line, whatever they contain. */
-export const quote = (name: string): string => JSON.stringify(name);
 
 /** Why a study, factor, level or treatment cannot be called `name`; undefined if it can. */
 export function nameProblem(name: string): Problem | undefined {

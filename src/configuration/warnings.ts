@@ -1,9 +1,10 @@
 /** What a studies file may say but should not: designs that can be predicted, or that unbalance the arms. */
+
+import { quote } from '../base/text.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Refuse } from './finding.ts';
 import { warnAboutNames } from './name-warnings.ts';
 import type { ReadStudy } from './study.ts';
-import { quote } from './values.ts';
 
 /** Notes every warning about one study that was accepted. The seed itself is in none of them. */
 export function warnAbout(study: ReadStudy, note: Refuse): void {

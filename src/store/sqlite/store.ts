@@ -42,7 +42,9 @@ export class SqliteStore implements EventStore {
   readonly #opened: Stats;
   /** Until the first append or subscription: by then the log has been taken for what it should be. */
   readonly #asFound: Database | undefined;
-  /** Undefined between the loss of the thread and the start of the next. */
+  /** From the first append on: most commands only read. */
+  #isWriting = false;
+  /** Undefined before the first append, and between the loss of the thread and the start of the next. */
   #thread: Worker | undefined;
   readonly #waiting: Pending[] = [];
   #inFlight: Pending[] = [];
@@ -81,12 +83,13 @@ export class SqliteStore implements EventStore {
       `SELECT ${COLUMNS} FROM records WHERE position > ? ORDER BY position LIMIT ?`,
     );
     this.#lastPosition = this.#reader.prepare('SELECT coalesce(max(position), 0) AS last FROM records');
-    this.#thread = this.#startThread();
   }
 
   append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
     if (this.#closing)
       return Promise.reject(new StoreError('unavailable', 'not-written', 'the store is closed'));
+    if (!this.#isWriting) this.#thread = this.#startThread();
+    this.#isWriting = true;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request: { stream, expectedRevision, records }, resolve, reject });
       this.#send();
