@@ -1,15 +1,15 @@
-/** API keys: how they look, and what is kept of them. */
+/** API keys: their format, and what is stored of them. */
 import { hash, randomBytes } from 'node:crypto';
 
-/** A new key: 256 random bits behind a prefix by which secret scanners and people know it. */
+/** A new key: 256 random bits after a prefix that secret scanners and people recognize. */
 export function newApiKey(): string {
   return `urn_${randomBytes(32).toString('base64url')}`;
 }
 
-/** A key anywhere in a text. */
+/** Matches a key anywhere in a text. */
 export const API_KEY = /urn_[A-Za-z0-9_-]{43}/;
 
-/** Names a key in lists, events and logs. Says nothing about the key itself. */
+/** A name for a key in lists, events and messages. It reveals nothing about the key itself. */
 export function newKeyId(): string {
   return `k${randomBytes(6).toString('hex')}`;
 }

@@ -1,15 +1,15 @@
-/** The decider of `access`: API keys are issued and revoked. */
+/** The decider of the stream `access`: issues and revokes API keys. */
 import type { AccessFact, LevelLimit, Scope } from '../../events/access.ts';
 import { type Access, access } from '../../projections/access.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 
-/** What a key shall be allowed to do. */
+/** What a key is allowed to do. */
 export interface Grant {
   readonly user: string;
   readonly scopes: readonly Scope[];
   readonly studies?: readonly string[] | undefined;
   readonly where?: readonly LevelLimit[] | undefined;
-  /** Instant from which on the key is refused. */
+  /** The key is refused from this instant on. */
   readonly expiresAt?: string | undefined;
   readonly allowPrediction?: boolean | undefined;
 }
@@ -22,7 +22,7 @@ export type AccessOutcome =
   | { readonly type: 'issued' | 'revoked' | 'already-revoked' | 'unknown-key' | 'key-id-taken' }
   | { readonly type: 'refused'; readonly why: string };
 
-/** Why such a key is never issued, or undefined. */
+/** Why such a key is never issued; undefined if it may be. */
 export function refusal({ scopes, where, allowPrediction }: Grant): string | undefined {
   const has = (scope: Scope) => scopes.includes(scope);
   if (has('audit') && has('blinded'))

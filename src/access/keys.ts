@@ -1,4 +1,4 @@
-/** API keys of the running service: looking them up, issuing and revoking them. */
+/** The API keys of the running service: looks them up, issues and revokes them. */
 import type { AccessFact } from '../../events/access.ts';
 import type { Actor } from '../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../projections/access.ts';
@@ -16,7 +16,7 @@ export interface Accepted {
   readonly accessRevision: number;
 }
 
-/** A key that was once issued, whether or not it is valid. */
+/** A key that was issued at some time, valid or not. */
 export interface KnownKey extends Accepted {
   readonly standing: 'valid' | 'revoked' | 'expired';
 }
@@ -37,13 +37,13 @@ export class Keys {
     });
   }
 
-  /** The key if it is valid now; undefined for one that is unknown, revoked or expired. */
+  /** The key, if it is valid now; undefined if it is unknown, revoked or expired. */
   accept(apiKey: string): Accepted | undefined {
     const known = this.lookUp(apiKey);
     return known?.standing === 'valid' ? known : undefined;
   }
 
-  /** The key if it was ever issued: whose refused request this is. */
+  /** The key, if it was ever issued. Shows who made a refused request. */
   lookUp(apiKey: string): KnownKey | undefined {
     const state = this.#runner.state(access, STREAM);
     const key = state.byId.get(state.bySha256.get(keySha256(apiKey)) ?? '');
@@ -61,7 +61,7 @@ export class Keys {
     return [...this.#runner.state(access, STREAM).byId.values()];
   }
 
-  /** Issues a key. The returned `apiKey` is nowhere else: only its SHA-256 is stored. */
+  /** Issues a key. The returned `apiKey` is the only copy: only its SHA-256 is stored. */
   async issue(grant: Grant, actor: Actor): Promise<{ keyId: string; apiKey: string } | { refused: string }> {
     for (;;) {
       const keyId = newKeyId();

@@ -1,9 +1,9 @@
 /**
- * Why a participant got this arm: the allocation worked out again, step by step, from what the log held before it, and
- * compared with what the log says of it.
+ * Explains why a participant got this arm: works out the allocation again, step by step, from the earlier events, and
+ * compares it with the record.
  *
- * The working is the one that the service itself allocates with (src/urn/allocate.ts). Nothing is taken from the event
- * but the participant's levels; what the event records is only compared.
+ * It uses the same working as the service (src/urn/allocate.ts). From the event itself it takes only the participant's
+ * levels. Everything else in the event is only compared.
  */
 import { canonicalJson, type LogEvent, RecordError } from '../../events/record.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../events/study.ts';
@@ -12,18 +12,18 @@ import { allocationOf, type Urn, type Working, workOut } from '../urn/allocate.t
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
-/** Lists without another word are in the order of the study's treatments. 128-bit integers are decimal strings. */
+/** Lists are in the order of the study's treatments unless stated otherwise. 128-bit integers are decimal strings. */
 export interface Explanation {
   readonly study: string;
   readonly participantId: string;
-  /** Of the event. */
+  /** Revision of the event. */
   readonly revision: number;
-  /** When the event was written, as its writer's clock said. */
+  /** When the event was written, by its writer's clock. */
   readonly at: string;
   readonly user: string;
-  /** The person behind the user, as the request said. */
+  /** The person behind the user, according to the request. */
   readonly onBehalfOf?: string;
-  /** How many participants were randomized before. */
+  /** Number of participants randomized before this one. */
   readonly earlierParticipants: number;
   readonly D: ImbalanceMeasure;
   readonly w: number;
@@ -35,24 +35,24 @@ export interface Explanation {
   /** Factors whose urns are most imbalanced, sorted by code point. */
   readonly candidates: readonly string[];
   /**
-   * Factors whose urns are as imbalanced as the candidates' as a rational number, but not in the last bit of a double,
-   * and so are no candidates: the known hazard of docs/method.md.
+   * Factors whose urns are exactly as imbalanced as the candidates', but whose imbalance differs in the last bit of a
+   * double, so that they are not candidates: the known hazard described in docs/method.md.
    */
   readonly missedByRounding: readonly string[];
-  /** A uniform integer below `below`: the place among the candidates. Undefined when there was one candidate. */
+  /** A uniform integer below `below`: the index of the chosen candidate. Undefined when there was only one. */
   readonly lot: { readonly below: number; readonly result: number } | undefined;
   readonly selectedFactor: string;
   /** The uniform is u = uniform53 * 2^-53. */
   readonly uniform53: number;
   readonly uniform: number;
-  /** Of the selected urn. */
+  /** For the selected urn. */
   readonly probabilities: readonly number[];
-  /** Of the selected urn; the first treatment whose sum is above u is assigned. */
+  /** For the selected urn. The first treatment whose sum is above u is assigned. */
   readonly cumulative: readonly number[];
   readonly treatment: string;
   readonly bgStateBefore: BgState;
   readonly bgStateAfter: BgState;
-  /** Where the record says something else; empty when it agrees in everything. */
+  /** Where the record differs; empty when it agrees completely. */
   readonly differences: readonly Disagreement[];
 }
 
@@ -61,19 +61,19 @@ export interface ExplainedUrn extends Level, Urn {
   readonly selected: boolean;
 }
 
-/** One thing that the record says otherwise. The values are JSON text. */
+/** A field in which the record differs. The values are JSON text. */
 export interface Disagreement {
-  /** A member of the event's sections or data, as docs/event-log.md names them. */
+  /** A member of the event's sections or data, named as in docs/event-log.md. */
   readonly field: string;
   readonly recorded: string;
   readonly recomputed: string;
 }
 
 /**
- * A pure function of its arguments, which it only reads.
+ * A pure function. It does not change its arguments.
  *
- * @param before the study as the events before this one made it
- * @throws RecordError when the event names a level that the study does not have: then there is nothing to work out
+ * @param before the state of the study before this event
+ * @throws RecordError when the event names a level that the study does not have, so there is nothing to work out
  */
 export function explain(before: RegisteredState, event: RandomizedEvent): Explanation {
   const { configuration, counts, bgState } = before;
@@ -141,7 +141,7 @@ function differences(event: RandomizedEvent, recomputed: Readonly<Record<string,
     .filter((difference) => difference.recorded !== difference.recomputed);
 }
 
-/** A range is one rounded division: what is equal there is equal as a double, too. */
+/** The range is a single rounded division, so equal ranges are equal as doubles too. */
 function missedByRounding(D: ImbalanceMeasure, urns: readonly ExplainedUrn[]): string[] {
   const selected = urns.find((urn) => urn.selected);
   if (D === 'range' || !selected) return [];
@@ -151,8 +151,8 @@ function missedByRounding(D: ImbalanceMeasure, urns: readonly ExplainedUrn[]): s
 }
 
 /**
- * Whether variance and chisquare of two urns of one study are equal as rational numbers: both are, but for a factor
- * that depends on the number of treatments alone, sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
+ * Whether the variance and chisquare of two urns of one study are equal as rational numbers. Apart from a factor that
+ * depends only on the number of treatments, both are sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
  */
 function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean {
   const [one, other] = [a, b].map((balls) => {

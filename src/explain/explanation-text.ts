@@ -1,9 +1,9 @@
-/** An explanation as text, for a reader who knows trials: the steps and words are those of docs/method.md. */
+/** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
 import type { BgState } from '../../events/study.ts';
 import { onOneLine } from '../base/text.ts';
 import type { Explanation } from './explain.ts';
 
-/** Whole numbers and doubles alike: a double is written with as many digits as tell it from all others. */
+/** Each double is written with just enough digits to distinguish it from every other double. */
 export function explanationText(explanation: Explanation): string {
   const { study, at, user, onBehalfOf, revision, earlierParticipants } = explanation;
   const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
@@ -24,7 +24,7 @@ export function explanationText(explanation: Explanation): string {
   return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
 }
 
-/** Where the record differs, what was worked out is not what happened. */
+/** If the record differs, the working is not what happened, and the title says so. */
 function title({ participantId, treatment, differences }: Explanation): string {
   return differences.length === 0
     ? `Why participant ${participantId} was assigned to ${treatment}`
@@ -137,8 +137,8 @@ function comparison({ differences, earlierParticipants }: Explanation): string[]
       'random number, both states of the generator, and treatment.',
     ];
   return [
-    'THE RECORD SAYS OTHERWISE. What stands above was worked out again from the records before; this record, or one',
-    'before it, is not what the service wrote. In this record:',
+    'THE RECORD SAYS OTHERWISE. The above was worked out again from the earlier records. This record, or one before it,',
+    'is not what the service wrote. In this record:',
     ...differences.flatMap(({ field, recorded, recomputed }) => [
       '',
       field,
@@ -162,7 +162,7 @@ function sum(numbers: readonly number[]): number {
 
 type Side = 'left' | 'right';
 
-/** Rows as lines, each column as wide as its widest cell; columns beyond `sides` hold numbers, at the right. */
+/** Formats rows as lines. Each column is as wide as its widest cell. Columns beyond `sides` hold numbers, aligned right. */
 function columns(rows: readonly (readonly string[])[], sides: readonly Side[]): string[] {
   const width = (cell: string) => [...cell].length;
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => width(row[i] ?? ''))));

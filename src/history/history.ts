@@ -1,11 +1,11 @@
-/** Looking back in the running service: one question at a time, so that the present is still answered meanwhile. */
+/** Looks back in the running service, one question at a time, so that questions about the present are still answered. */
 import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { DomainError } from '../base/errors.ts';
 import { type StoredRecord, StoreError } from '../store/event-store.ts';
 import { foldUntil, type LogSource, type Past } from './past.ts';
 
-/** Questions that may wait, the one being answered included. More are refused. */
+/** The most questions that may be open, including the one being answered. More are refused. */
 const MOST_QUESTIONS = 8;
 
 export class History {
@@ -18,9 +18,9 @@ export class History {
   }
 
   /**
-   * As `foldUntil`.
-   * @throws DomainError `overloaded` when too many others wait, `unavailable` when the store does not answer, `halted`
-   *   when a record cannot be understood
+   * Like `foldUntil` in past.ts.
+   * @throws DomainError `overloaded` when too many questions are waiting; `unavailable` when the store does not answer;
+   *   `halted` when a record cannot be understood
    */
   foldUntil<P extends Readonly<Record<string, Projection<unknown>>>>(
     stream: string,
@@ -31,7 +31,7 @@ export class History {
   }
 
   /**
-   * A stream's records from a revision on, one page of them.
+   * One page of a stream's records, from a revision on.
    * @throws DomainError as above
    */
   page(stream: string, fromRevision: number): Promise<readonly StoredRecord[]> {
@@ -42,7 +42,7 @@ export class History {
   }
 
   /**
-   * As `page`, each record checked and read.
+   * Like `page`, with each record checked and decoded.
    * @throws DomainError as above
    */
   events(stream: string, fromRevision: number): Promise<readonly LogEvent[]> {

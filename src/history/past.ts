@@ -1,6 +1,6 @@
 /**
- * The past of one stream: its events folded from the first one up to a moment, by the same projections that show the
- * present. Nothing is kept between two questions, so an answer costs as much as reading that part of the stream.
+ * The past of one stream: its events from the first up to a moment, folded by the same projections that show the present.
+ * Nothing is kept between questions, so each answer costs as much as reading that part of the stream.
  */
 import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
 import { isMoveEvent, NEVER_MOVED } from '../../projections/movement.ts';
@@ -8,7 +8,7 @@ import { nextEvent, type Place } from '../../projections/next-event.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
 
-/** Where to read. */
+/** Where to read from. */
 export interface LogSource {
   readonly store: Pick<EventStore, 'readStream'>;
   readonly logId: string;
@@ -18,23 +18,23 @@ type Projections = Readonly<Record<string, Projection<unknown>>>;
 type StateOf<P> = P extends Projection<infer State> ? State : never;
 
 export interface Past<P extends Projections> {
-  /** Revision of the last event that is folded in, -1 when there is none. */
+  /** Revision of the last folded event; -1 if there is none. */
   readonly revision: number;
   /** `at` of that event. */
   readonly at: string | undefined;
-  /** By the names under which the projections were given. */
+  /** By the names given to the projections. */
   readonly states: { readonly [Name in keyof P]: StateOf<P[Name]> };
-  /** The first event that is not folded in; undefined when the stream ends before. */
+  /** The first event that was not folded; undefined if the stream ends first. */
   readonly next: LogEvent | undefined;
 }
 
 /**
- * Folds a stream from its beginning up to the first event that is beyond the moment; that one and all behind it are
- * left out. Every record is checked. Other work gets its turn after each page.
+ * Folds a stream from its beginning up to the first event beyond the moment. That event and all later ones are left out.
+ * Every record is checked. Other work gets its turn after each page.
  *
- * @param isBeyond is asked about each event in the order of revisions
+ * @param isBeyond called for each event in order of revision
  * @param onProgress gets the number of records read so far
- * @throws StoreError, and RecordError for a record that cannot be taken for what it claims to be
+ * @throws StoreError; RecordError for a record that is not what it claims to be
  */
 export async function foldUntil<P extends Projections>(
   { store, logId }: LogSource,
@@ -72,7 +72,7 @@ function applied<S>(projection: Projection<S>, state: S, event: LogEvent, stored
   try {
     return projection.apply(state, event);
   } catch (error) {
-    // A fold refuses what contradicts the events before; its words name no arm.
+    // A fold throws on events that contradict earlier ones. Its messages name no arm.
     throw new RecordError('malformed', `${stored.stream}/${stored.revision}`, (error as Error).message);
   }
 }

@@ -9,7 +9,7 @@
  * Each kind has its own budget of events per key and hour. A disclosure beyond the budget is not made. Refusals beyond it
  * are added up in a single event that does not distinguish them.
  *
- * Counts that are not yet written are lost when the process is killed: at most a minute of repetitions.
+ * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
  */
 import { randomUUID } from 'node:crypto';
 import type { Disclosure, OperationsFact, RefusalReason } from '../../events/operations.ts';

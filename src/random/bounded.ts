@@ -9,11 +9,11 @@ import type { Pcg64 } from './pcg64.ts';
 const TWO_TO_32 = 2 ** 32;
 
 /**
- * Moves the generator by no output for n = 1, by one 32-bit output for n = 2^32, else by one or, rarely, more.
+ * Consumes no output for n = 1, one 32-bit output for n = 2^32, and otherwise one or, rarely, more.
  *
  * @param n integer from 1 to 2^32
  * @returns an integer from 0 to n - 1, each equally likely
- * @throws RangeError when n is out of range; the generator has not moved then
+ * @throws RangeError when n is out of range; then no output is consumed
  */
 export function boundedInteger(generator: Pcg64, n: number): number {
   if (!Number.isInteger(n) || n < 1 || n > TWO_TO_32) {
@@ -21,7 +21,7 @@ export function boundedInteger(generator: Pcg64, n: number): number {
   }
   if (n === 1) return 0;
 
-  // numpy has a case of its own for 2^32, whose product would not fit; here it is an ordinary one that rejects nothing.
+  // numpy treats 2^32 separately because its product would not fit. Here it is an ordinary case that rejects nothing.
   const bound = BigInt(n);
   let product = BigInt(generator.nextUint32()) * bound;
   // The remainder costs a division and is needed only when the lower half is below n (Lemire, algorithm 5).

@@ -7,7 +7,7 @@
  */
 import { generateStateUint64 } from './seed-sequence.ts';
 
-/** numpy's `bit_generator.state`, its 128-bit integers as decimal strings without leading zeros. */
+/** numpy's `bit_generator.state`, with 128-bit integers as decimal strings without leading zeros. */
 export interface BgState {
   bit_generator: 'PCG64';
   state: { state: string; inc: string };
@@ -20,7 +20,7 @@ const MULTIPLIER = 0x2360ed051fc65da44385df649fccf645n;
 const DECIMAL = /^(?:0|[1-9]\d{0,38})$/;
 const UINT32_MAX = 0xffffffff;
 
-/** A mutable generator. Not safe to share between two owners: a copy is `Pcg64.restore(generator.snapshot())`. */
+/** A mutable generator. Do not share it between owners; make a copy with `Pcg64.restore(generator.snapshot())`. */
 export class Pcg64 {
   #state: bigint;
   readonly #inc: bigint;
@@ -48,8 +48,8 @@ export class Pcg64 {
   }
 
   /**
-   * @returns a generator that goes on where the snapshot was taken
-   * @throws RangeError when the state is not one that a PCG64 can have, or is not written as `snapshot` writes it
+   * @returns a generator that continues where the snapshot was taken
+   * @throws RangeError when a PCG64 cannot have this state, or it is not in the format of `snapshot`
    */
   static restore(state: BgState): Pcg64 {
     if (state.bit_generator !== 'PCG64') {
@@ -90,7 +90,7 @@ export class Pcg64 {
   /** Uniform below 2^32: the lower half of a fresh output first, its upper half at the next call. */
   nextUint32(): number {
     if (this.#hasUint32 === 1) {
-      // The value stays behind once used, and is visible in the state: numpy's own states carry it.
+      // The used value stays in the state, as in numpy's own states.
       this.#hasUint32 = 0;
       return this.#uinteger;
     }

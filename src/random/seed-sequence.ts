@@ -1,8 +1,8 @@
 /**
- * numpy's SeedSequence: spreads a seed of any size over as many words of generator state as are asked for.
+ * numpy's SeedSequence: spreads a seed of any size over any number of words of generator state.
  *
- * Sources: M. E. O'Neill, "Developing a seed_seq Alternative" (2015), whose hash this is; numpy `bit_generator.pyx`,
- * which fixes the pool at four words. The output is part of numpy's compatibility promise (NEP 19).
+ * Sources: M. E. O'Neill, "Developing a seed_seq Alternative" (2015), for the hash; numpy `bit_generator.pyx`, which fixes
+ * the pool at four words. The output is part of numpy's compatibility promise (NEP 19).
  *
  * Words are uint32, held as non-negative numbers; arithmetic is modulo 2^32.
  */
@@ -43,11 +43,11 @@ export function generateStateUint32(seed: bigint, count: number): number[] {
  */
 export function generateStateUint64(seed: bigint, count: number): bigint[] {
   const halves = generateStateUint32(seed, 2 * count).map(BigInt);
-  // The lower half comes first on every platform, as numpy has it.
+  // The lower half comes first on every platform, as in numpy.
   return Array.from({ length: count }, (_, i) => ((halves[2 * i + 1] ?? 0n) << 32n) | (halves[2 * i] ?? 0n));
 }
 
-/** The seed's 32-bit words, least significant first; zero is one word. By way of hex digits: linear in the size. */
+/** The seed's 32-bit words, least significant first; zero is one word. Uses hex digits, so the time is linear. */
 function toWords(seed: bigint): number[] {
   if (seed < 0n) throw new RangeError('seed must not be negative');
   const hex = seed.toString(16);
@@ -58,12 +58,12 @@ function toWords(seed: bigint): number[] {
   return words;
 }
 
-/** Every word of entropy reaches every word of the pool, those beyond the pool's size included. */
+/** Mixes every word of entropy into every word of the pool, even if there are more words than the pool has. */
 function mixEntropy(entropy: readonly number[]): number[] {
   const hash = hasher(INIT_A, MULTIPLY_A);
   let pool = Array.from({ length: POOL_WORDS }, (_, i) => hash(entropy[i] ?? 0));
   for (let source = 0; source < POOL_WORDS; source++) {
-    // The source itself is skipped, so its value is the same for the three others.
+    // The source itself is skipped, so the three others all see the same value.
     const word = pool[source] ?? 0;
     pool = pool.map((target, i) => (i === source ? target : mix(target, hash(word))));
   }
@@ -71,7 +71,7 @@ function mixEntropy(entropy: readonly number[]): number[] {
   return pool;
 }
 
-/** A hash whose multiplier moves on with every word it takes. */
+/** A hash whose multiplier changes with every word. */
 function hasher(init: number, multiply: number): (word: number) => number {
   let constant = init;
   return (word) => {

@@ -1,8 +1,8 @@
 /**
- * One allocation: which treatment a participant gets, and the evidence from which anyone can draw it again.
+ * One allocation: which treatment a participant gets, and the evidence with which anyone can repeat the draw.
  *
- * Sources: Wei 1978 for the urn; the reference implementation for method 1 (the participant's most imbalanced urn is
- * drawn from, ties are broken by lot) and for the order of the two draws, lot first.
+ * Sources: Wei 1978 for the urn; the reference implementation for method 1 (draw from the participant's most imbalanced
+ * urn, break ties by lot) and for the order of the two draws (the lot first).
  */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { boundedInteger } from '../random/bounded.ts';
@@ -16,7 +16,7 @@ import { mostImbalanced } from './selection.ts';
 export interface Allocation {
   readonly treatmentIndex: number;
   readonly treatment: string;
-  /** The evidence, its members in the order in which they are recorded. */
+  /** The evidence. The members are in the order in which they are recorded. */
   readonly draw: {
     /** b_k of the selected urn, in the order of the treatments. */
     readonly balls: number[];
@@ -32,7 +32,7 @@ export interface Allocation {
   };
 }
 
-/** One urn of the participant's, and how far it is from holding equally many balls for every treatment. */
+/** The urn of one of the participant's levels, and how far it is from holding equally many balls for every treatment. */
 export interface Urn {
   /** n_k of the participant's level before this participant, in the order of the treatments. */
   readonly counts: readonly number[];
@@ -48,7 +48,7 @@ export interface Working {
   readonly urns: readonly Urn[];
   /** Indexes of the factors whose urns are most imbalanced, sorted by name by code point. */
   readonly candidates: readonly number[];
-  /** Place among the candidates that the lot fell on; 0, and no draw, when there is one candidate. */
+  /** Index of the candidate chosen by lot. If there is only one candidate, it is 0 and there is no draw. */
   readonly lot: number;
   /** Index of the factor whose urn is drawn from. */
   readonly selected: number;
@@ -64,12 +64,12 @@ export interface Working {
 }
 
 /**
- * The method, step by step. A pure function of its arguments; `counts` is only read.
+ * The method, step by step. A pure function; `counts` is only read.
  *
- * @param counts of the participants before this one, made for the same configuration
+ * @param counts of the earlier participants, made for the same configuration
  * @param levelIndexes the participant's level of each factor, in the order of the configuration's factors
- * @param bgStateBefore the study's generator as the allocation before left it
- * @throws RangeError when an index is out of range, the counts are another configuration's, the state is malformed,
+ * @param bgStateBefore the study's generator state after the previous allocation
+ * @throws RangeError when an index is out of range, the counts belong to another configuration, the state is malformed,
  *   or an urn would hold more than 2^53 - 1 balls
  */
 export function workOut(
@@ -90,13 +90,13 @@ export function workOut(
     return { counts: row, balls: held, imbalance: imbalance(D, held) };
   });
 
-  // 3. The most imbalanced of them.
+  // 3. The most imbalanced urns.
   const candidates = mostImbalanced(
     factors.map(({ name }) => name),
     urns.map((urn) => urn.imbalance),
   );
 
-  // 4. One of those, by lot if there are several.
+  // 4. One of them, by lot if there are several.
   const generator = Pcg64.restore(bgStateBefore);
   const lot = boundedInteger(generator, candidates.length);
   const selected = at(candidates, lot);
@@ -119,9 +119,8 @@ export function workOut(
 }
 
 /**
- * Allocates a participant: what `workOut` finds, as far as it is recorded. The caller adds the participant to `counts`.
- *
- * Parameters and errors are those of `workOut`.
+ * Allocates a participant, and returns those results of `workOut` that are recorded. The caller adds the participant to
+ * `counts`. Parameters and errors are those of `workOut`.
  */
 export function allocate(
   configuration: StudyConfiguration,
@@ -158,7 +157,7 @@ export function allocationOf(
   };
 }
 
-/** An element that is there by construction: an index out of range is a fault of this file. */
+/** An element that must exist. An index out of range is a bug in this file. */
 function at<T>(list: readonly T[], index: number): T {
   const element = list[index];
   if (element === undefined) throw new RangeError(`no element ${index} among ${list.length}`);

@@ -19,7 +19,7 @@ export interface UrnWeights {
  *
  * @param counts n_k, participants of the urn's level on each treatment
  * @returns b_k in the same order; their sum is exact and above zero
- * @throws RangeError when the urn would be empty, hold less than no ball, or more balls than a double counts exactly
+ * @throws RangeError when the urn would be empty, hold a negative number of balls, or more than a double counts exactly
  */
 export function balls(weights: UrnWeights, counts: readonly number[]): number[] {
   const { w, alpha, beta } = weights;
@@ -33,7 +33,7 @@ export function balls(weights: UrnWeights, counts: readonly number[]): number[] 
     total += held;
     return held;
   });
-  // The terms are not negative, so a total that is exact has had no inexact term.
+  // No term is negative, so if the total is exact, so is every term.
   if (!Number.isSafeInteger(total)) throw new RangeError(`an urn cannot hold ${total} balls: above 2^53 - 1`);
   if (total === 0) throw new RangeError('the urn is empty: w must be at least 1');
   return urn;

@@ -1,18 +1,18 @@
 /**
- * How many participants of each level of each factor are on each treatment: all that an allocation needs to know of
- * the past, so that its cost does not grow with the study.
+ * How many participants with each level of each factor are on each treatment. This is all that an allocation needs to
+ * know about the past, so its cost does not grow with the study.
  *
- * Forks exist for the write path: a batch is decided against a fork, which becomes the truth once the store has
- * acknowledged the batch, or is dropped. A row is never changed in place but replaced, and the table of rows is copied
- * before the first replacement after a fork, on whichever side that happens. So a fork costs nothing until it is
- * written, then one copy of the table (a pointer per level of the study), and a chain of forks grows no slower.
+ * Forks are for the write path, which decides a batch against a fork and then drops it. Rows are never changed in place,
+ * only replaced. The table of rows is copied before the first replacement after a fork, on whichever side that happens.
+ * So a fork is free until it is written to, and then costs one copy of the table (one pointer per level of the study).
+ * Chains of forks do not get slower.
  */
 import type { StudyConfiguration } from '../../events/study.ts';
 
 type Shape = Pick<StudyConfiguration, 'treatments' | 'factors'>;
 /** n_k of one level of one factor, in the order of the treatments. */
 type Row = readonly number[];
-/** Rows by index of the factor, then of the level. */
+/** Rows by index of the factor and index of the level. */
 type Table = Row[][];
 
 export class Counts {
@@ -22,8 +22,9 @@ export class Counts {
   #shared: boolean;
 
   /**
-   * @param configuration its factors, levels and treatments, whose order is that of the indexes; all counts are zero
-   * @param shared for `fork` alone: the table to start from instead
+   * Starts with all counts zero.
+   * @param configuration its factors, levels and treatments, in the order of the indexes
+   * @param shared only for `fork`: the table to start from instead
    */
   constructor(configuration: Shape, shared?: Table) {
     this.#shape = configuration;
@@ -32,7 +33,7 @@ export class Counts {
   }
 
   /**
-   * @returns n_k of the level, in the order of the treatments; it never changes, later additions make a new one
+   * @returns n_k of the level, in the order of the treatments; this array never changes, later additions make a new one
    * @throws RangeError when there is no such factor or level
    */
   of(factorIndex: number, levelIndex: number): readonly number[] {
@@ -46,7 +47,7 @@ export class Counts {
    * Counts one more participant.
    *
    * @param levelIndexes the participant's level of each factor, in the order of the factors
-   * @throws RangeError when an index is out of range or a factor is missing; nothing is counted then
+   * @throws RangeError when an index is out of range or a factor is missing; then nothing is counted
    */
   add(levelIndexes: readonly number[], treatmentIndex: number): void {
     const { factors, treatments } = this.#shape;
@@ -68,7 +69,7 @@ export class Counts {
     });
   }
 
-  /** A copy that is independent both ways, made in constant time; a fork can be forked again. */
+  /** An independent copy, made in constant time. A fork can be forked again. */
   fork(): Counts {
     this.#shared = true;
     return new Counts(this.#shape, this.#table);

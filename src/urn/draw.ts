@@ -1,8 +1,8 @@
 /**
- * Drawing a ball: which treatment a uniform number falls on.
+ * Draws a ball: finds the treatment that a uniform number falls on.
  *
- * Source: numpy `_generator.pyx`, `Generator.choice(K, p=p)`: cumulative sums from left to right, each divided by
- * the last, and a search to the right of the uniform.
+ * Source: numpy `_generator.pyx`, `Generator.choice(K, p=p)`: cumulative sums from left to right, each divided by the
+ * last, and a search to the right of the uniform.
  */
 
 /**
@@ -17,7 +17,7 @@ export function probabilities(balls: readonly number[]): number[] {
 
 /**
  * @param weights p_k, not negative, with a sum above zero
- * @returns cdf_k, never decreasing; the last is exactly 1, so that every uniform below 1 falls on a treatment
+ * @returns cdf_k, never decreasing; the last is exactly 1, so every uniform below 1 falls on a treatment
  */
 export function cumulative(weights: readonly number[]): number[] {
   let last = 0;

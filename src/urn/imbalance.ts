@@ -1,22 +1,22 @@
 /**
  * How far an urn is from holding equally many balls for every treatment.
  *
- * Source: the order of operations is that of the reference implementation, and it is part of the algorithm: an urn is
- * a candidate when its d equals the largest exactly, so the last bit of a double decides ties. Do not reorder, fuse,
- * factor out or use another way to sum, however equal it is on paper.
+ * The order of operations is that of the reference implementation, and it is part of the algorithm: an urn is a candidate
+ * when its d exactly equals the largest, so the last bit of a double decides ties. Do not reorder, fuse or factor out
+ * operations, or sum in another way, even if the result is equal on paper.
  *
  * Known hazard: two urns whose variance or chisquare is equal as a rational number, say with the balls 2, 2, 1 and
- * 1, 2, 2, may differ in the last bit as doubles. The lot that method 1 describes is then not cast between them; the
- * one that rounded up is drawn from, and that draw is as random as ever. It was seen in about 0.3 % of
- * allocations; 14 are among the 2,100 of test/vectors/reference-histories.json. The reference behaves so, and its
- * studies could not be replayed otherwise. The range, one rounded division, is not affected.
+ * 1, 2, 2, may differ in the last bit as doubles. Then the lot that method 1 describes is not cast between them. Instead,
+ * the urn that rounded up is drawn from, and that draw is as random as ever. This was seen in about 0.3 % of allocations;
+ * 14 are among the 2,100 in test/vectors/reference-histories.json. The reference implementation does the same, and its
+ * studies could not be replayed otherwise. The range, a single rounded division, is not affected.
  */
 import type { ImbalanceMeasure } from '../../events/study.ts';
 
 /**
  * @param measure the study's `D`
  * @param balls b_k of an urn, whole numbers, at least two, with a sum T above zero
- * @returns d, without unit, at least zero; zero for equal b_k, though but for rounding in the last two:
+ * @returns d, without unit, at least zero; zero for equal b_k (up to rounding for variance and chisquare):
  *   range (max b - min b) / T; variance sum (m - f_k)^2 / (K - 1); chisquare sum of (f_k - m)^2 / m;
  *   with f_k = b_k / T and m = (f_1 + f_2 + ...) / K
  */

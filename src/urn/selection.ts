@@ -1,8 +1,8 @@
 /**
  * Method 1: which urns may be drawn from.
  *
- * Source: the reference implementation. Equality is exact equality of doubles (see imbalance.ts), and the order is
- * Python's order of strings, by code point: the lot picks by position, so the order decides who is drawn.
+ * Source: the reference implementation. Equality is exact equality of doubles (see imbalance.ts). The order is Python's
+ * order of strings, by code point. It matters because the lot picks an index.
  */
 
 /**
@@ -36,7 +36,7 @@ export function compareCodePoints(a: string, b: string): number {
   const shorter = Math.min(a.length, b.length);
   for (let i = 0; i < shorter; i++) {
     if (a.charCodeAt(i) === b.charCodeAt(i)) continue;
-    // Where the strings part, both stand at a whole character or both in the lower half of one with the same upper.
+    // At the first difference, both are at the start of a character, or both at low surrogates after the same high one.
     return (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0);
   }
   return a.length - b.length;
