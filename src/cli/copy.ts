@@ -93,7 +93,7 @@ async function run({ json = false, ...options }: Options): Promise<void> {
     }
     if (isOwn) await refuseRolledBack(options);
     const moved = await move(parts, ends, dryRun);
-    tell(moved, ends, json);
+    report(moved, ends, json);
     if (moved.move !== undefined && isOwn) await noteWhatIsSigned(options);
   } catch (error) {
     if (!(error instanceof MoveError)) throw error;
@@ -183,18 +183,22 @@ async function move(parts: AbortParts, { target }: Ends, isDry: boolean): Promis
   }
 }
 
-function tell(
-  { move, streams, copied, closedSeconds }: Moved,
-  { source, target }: Ends,
-  json: boolean,
-): void {
+function report(moved: Moved, ends: Ends, json: boolean): void {
+  const { move, streams, copied, closedSeconds } = moved;
   const records = streams.reduce((sum, stream) => sum + stream.records, 0);
-  if (json)
-    return result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
-  if (move === undefined)
-    return result(
+  if (json) result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
+  else if (move === undefined)
+    result(
       `${copied} of ${records} records would be copied; what the target already holds matches the source`,
     );
+  else reportArrival(moved, ends, records);
+}
+
+function reportArrival(
+  { move, streams, copied, closedSeconds }: Moved,
+  { source, target }: Ends,
+  records: number,
+): void {
   result(
     table([['stream', 'records', 'root'], ...streams.map((s) => [s.stream, String(s.records), s.root])]),
   );

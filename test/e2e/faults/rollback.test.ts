@@ -86,9 +86,7 @@ describe('a restored backup that is older than what was signed', () => {
     const explained = await urn(['explain', '--study', 'Sleep', '--id', 'a', '--data', data]);
     expect([explained.code, explained.stderr]).toEqual([
       0,
-      expect.stringContaining(
-        'this disclosure could not be recorded: the log is not the one that it was',
-      ),
+      expect.stringContaining('this disclosure could not be recorded: the log is not the one that it was'),
     ]);
     const content = ['--content', 'blinded', '--out', file('bundle.zip')];
     expect((await urn(['bundle', '--study', 'Sleep', ...content, '--data', data])).code).toBe(0);
@@ -143,7 +141,11 @@ describe('a store that was emptied', () => {
       ['keys', 'add', 'nurse'],
     ]) {
       const { code, stderr } = await urn([...args, '--data', data, '--signing-key', key]);
-      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('no new log is begun in its place')]);
+      expect([args, code, stderr]).toEqual([
+        args,
+        2,
+        expect.stringContaining('no new log is begun in its place'),
+      ]);
     }
     expect(new LogCheck(data).check().records).toBe(0);
   });

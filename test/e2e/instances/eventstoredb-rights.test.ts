@@ -99,7 +99,9 @@ it('a user that cannot delete is made by the script of deploy/, runs the service
   expect([made.code, made.said]).toEqual([0, expect.stringContaining('the user urn was made')]);
   // Once more for another user, and for the same: nobody loses anything.
   expect((await administer({ ...withPasswords, URN_PASSWORD: 'other' }, 'rights', 'relay')).code).toBe(0);
-  expect((await administer(withPasswords, 'rights', USER.username)).said).toContain('its password was not changed');
+  expect((await administer(withPasswords, 'rights', USER.username)).said).toContain(
+    'its password was not changed',
+  );
 
   const log = begin(server.connectionString({ tlsCAFile: cert }, USER));
   const keys = await log.keysOf();
