@@ -1,4 +1,4 @@
-/** A store in memory, for tests of everything above the port and for trying things out. Nothing survives the process. */
+/** A store in memory, for tests of everything above the port, and for trying things out. Nothing outlives the process. */
 import type { RecordBytes } from '../../events/record.ts';
 import {
   type AppendResult,
@@ -11,7 +11,7 @@ import {
 } from './event-store.ts';
 import { sameRecords } from './same-records.ts';
 
-/** How often a subscription says that it has delivered all, in ms. */
+/** How often a subscription reports that it has delivered everything, in ms. */
 const CAUGHT_UP_MS = 500;
 
 export class MemoryStore implements EventStore {

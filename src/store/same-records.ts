@@ -1,6 +1,6 @@
 import type { RecordBytes } from '../../events/record.ts';
 
-/** Whether exactly these bytes already stand there: then an append that is sent again has been written. */
+/** Whether exactly these bytes are already there, so that a repeated append counts as written. */
 export function sameRecords(there: readonly RecordBytes[], sent: readonly RecordBytes[]): boolean {
   return (
     there.length === sent.length &&

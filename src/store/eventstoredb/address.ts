@@ -1,13 +1,13 @@
 /**
- * The connection string of an EventStoreDB server or cluster, read by this program and not by the client.
+ * The connection string of an EventStoreDB server or cluster, parsed by this program and not by the client.
  *
  *   esdb://[user:password@]host[:port][,host[:port]…][?tls=true&tlsCAFile=…]      esdb+discover:// for one DNS name
  *
- * kurrentdb:// and kdb:// say the same, as the successor of EventStoreDB has its users write it.
+ * kurrentdb:// and kdb:// mean the same; EventStoreDB's successor uses them.
  *
- * The client's own reader cuts a password at its first colon, prints the whole string, password included, when it meets
- * an option that it does not know, and takes options that would break what the adapter rests on. Here, what cannot be
- * honoured is refused, and no message quotes the string.
+ * The client's own parser cuts a password at its first colon, prints the whole string, password included, when it meets
+ * an unknown option, and accepts options that would break what the adapter relies on. This one refuses what cannot be
+ * honoured, and no message quotes the string.
  */
 import { readFileSync } from 'node:fs';
 import { StoreError } from '../event-store.ts';
@@ -19,19 +19,19 @@ export interface Host {
 
 export interface EventStoreDbAddress {
   readonly hosts: readonly Host[];
-  /** The one host is a DNS name that stands for the cluster's nodes. */
+  /** The only host is a DNS name for all nodes of the cluster. */
   readonly discover: boolean;
   readonly tls: boolean;
-  /** None without TLS. */
+  /** Undefined without TLS. */
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
-  /** Paths of files in PEM. */
+  /** Paths of PEM files. */
   readonly files: {
     readonly tlsCAFile: string | undefined;
     readonly userCertFile: string | undefined;
     readonly userKeyFile: string | undefined;
   };
   readonly connectionName: string | undefined;
-  /** In the units that the client takes: gossipTimeout in s, the others in ms. */
+  /** In the client's units: gossipTimeout in s, the others in ms. */
   readonly numbers: Readonly<Partial<Record<NumberOption, number>>>;
   /** Hosts and ports, for messages. */
   readonly name: string;
@@ -50,7 +50,7 @@ type NumberOption = (typeof NUMBERS)[number];
 const TEXTS = ['tls', 'tlsCAFile', 'userCertFile', 'userKeyFile', 'connectionName'] as const;
 const KNOWN: readonly string[] = [...TEXTS, ...NUMBERS];
 
-/** What the client knows as well, and why only one value of it will do. */
+/** Other options of the client, and why each allows only one value. */
 const FIXED: Readonly<
   Record<string, { readonly value: string; readonly why: string; readonly ofTls?: boolean }>
 > = {
@@ -63,7 +63,7 @@ const FIXED: Readonly<
   throwonappendfailure: { value: 'true', why: 'without it the client reports wrong revisions' },
 };
 
-/** @throws StoreError `foreign` when the string is wrong, or asks for what cannot be honoured */
+/** @throws StoreError `foreign` if the string is wrong, or asks for something that cannot be honoured */
 export function parseAddress(connectionString: string): EventStoreDbAddress {
   const [scheme, discover, rest = ''] =
     /^(?:esdb|kurrentdb|kdb)(\+discover)?:\/\/(.*)$/s.exec(connectionString.trim()) ?? [];
@@ -86,13 +86,13 @@ export function parseAddress(connectionString: string): EventStoreDbAddress {
     throw wrong('userCertFile and userKeyFile belong together');
   const tlsCAFile = options.get('tlsCAFile');
   if (!tls && (tlsCAFile ?? userCertFile) !== undefined)
-    throw wrong('it names certificates and has tls=false', 'leave out one of them');
+    throw wrong('it names certificates but has tls=false', 'leave out one of them');
   return {
     hosts,
     discover: discover !== undefined,
     tls,
-    // A server that runs insecure asks for none, and takes everybody for its administrator. What is written down in so many
-    // examples is taken, but no password goes over a line that anybody can read.
+    // An insecure server asks for no credentials, and treats everybody as its administrator. Many examples have some, so
+    // they are accepted, but no password is sent over a line that anybody can read.
     credentials: tls ? credentials : undefined,
     files: { tlsCAFile, userCertFile, userKeyFile },
     connectionName: options.get('connectionName'),
@@ -119,7 +119,7 @@ function readPem(option: string, path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw wrong(`cannot read ${option}: ${(error as Error).message}`, 'it names a file in PEM', error);
+    throw wrong(`cannot read ${option}: ${(error as Error).message}`, 'it must name a PEM file', error);
   }
 }
 
@@ -139,8 +139,8 @@ function parseOptions(text: string): Map<string, string> {
     const known = KNOWN.find((option) => flat(option) === name);
     if (known === undefined || value === '')
       throw wrong(
-        'it has an option that is not known here, or has no value',
-        `these are: ${KNOWN.join(', ')}; the program has time-outs of its own`,
+        'it has an option that is unknown here, or without a value',
+        `known options: ${KNOWN.join(', ')}; the program has time-outs of its own`,
       );
     options.set(known, value);
   }
@@ -150,10 +150,7 @@ function parseOptions(text: string): Map<string, string> {
 function parseCredentials(text: string): { username: string; password: string } {
   const colon = text.indexOf(':');
   if (colon <= 0 || colon === text.length - 1)
-    throw wrong(
-      'what stands before the @ is not user:password',
-      'write special characters as %40 and the like',
-    );
+    throw wrong('the part before the @ is not user:password', 'write special characters as %40 and the like');
   const username = decoded(text.slice(0, colon), 'the user');
   return { username, password: decoded(text.slice(colon + 1), 'the password') };
 }
@@ -171,7 +168,7 @@ function parseNumbers(options: ReadonlyMap<string, string>): Partial<Record<Numb
     if (text === undefined) continue;
     if (!/^-?\d{1,9}$/.test(text)) throw wrong(`${name} is not a whole number`);
     numbers[name] = Number(text);
-    // The client would print a warning to the console.
+    // For such a value the client would print a warning to the console.
     const least = name === 'keepAliveInterval' ? 10_000 : 1;
     const isOff = Number(text) === -1 && name.startsWith('keepAlive');
     if (Number(text) < least && !isOff) throw wrong(`${name} is below ${least}`);
@@ -188,11 +185,11 @@ function decoded(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong(`${what} has a % that begins no percent-encoding`, 'write % as %25');
+    throw wrong(`${what} has a % that does not begin a percent-encoding`, 'write % as %25');
   }
 }
 
-/** The client takes the names of options in any case, with hyphens and underscores. */
+/** The client accepts names of options in any case, with hyphens and underscores. */
 function flat(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
 }

@@ -1,13 +1,12 @@
 /**
- * Appending to EventStoreDB: one call at a time for each stream, since calls that are under way together may be taken
- * in any order.
+ * Appends to EventStoreDB, with one call at a time for each stream: the server may process concurrent calls in any order.
  */
 import type { RecordBytes } from '../../../events/record.ts';
 import { type AppendResult, StoreError } from '../event-store.ts';
 import { sameRecords } from '../same-records.ts';
 import type { LogClient } from './client.ts';
 import { RIGHTS } from './danger.ts';
-import { appendFailure, CallError, untilTaken } from './errors.ts';
+import { appendFailure, CallError, untilAccepted } from './errors.ts';
 import { type LogEventData, toEvent } from './event.ts';
 import type { LogReader } from './reader.ts';
 
@@ -30,7 +29,7 @@ export interface AppenderParts {
 
 export class Appender {
   readonly #parts: AppenderParts;
-  /** What waits, by stream. There is an entry while an append of the stream is under way. */
+  /** Waiting appends, by stream. A stream has an entry while one of its appends is in progress. */
   readonly #queues = new Map<string, Pending[]>();
   #idle: (() => void) | undefined;
 
@@ -53,7 +52,7 @@ export class Appender {
     });
   }
 
-  /** Resolves when nothing is under way, at the latest after the time-out. What still waits then is given up. */
+  /** Resolves when nothing is in progress, at the latest after the time-out. What still waits then is given up. */
   async drain(): Promise<void> {
     if (this.#queues.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -70,7 +69,7 @@ export class Appender {
         pending.resolve(await this.#send(pending));
       } catch (error) {
         pending.reject(error as Error);
-        // Those behind it would only wait as long, one after the other, for a server that does not answer.
+        // The next ones would only wait as long, one after the other, for a server that does not answer.
         if (error instanceof StoreError && error.failure === 'unavailable')
           giveUp(queue, 'an append of the same stream before it failed');
       }
@@ -85,28 +84,28 @@ export class Appender {
     if (events.length === 0) return { type: 'written' };
     const last = expectedRevision + events.length;
     try {
-      const revision = await untilTaken(timeoutMs, (leftMs) =>
+      const revision = await untilAccepted(timeoutMs, (leftMs) =>
         client.append(prefix + stream, expectedRevision, events, leftMs),
       );
-      if (revision === last || (await this.#stand(pending))) return { type: 'written' };
-      // EventStoreDB takes a deleted stream for one that does not exist, and goes on with its numbers.
+      if (revision === last || (await this.#isStored(pending))) return { type: 'written' };
+      // EventStoreDB treats a deleted stream as one that does not exist, and continues its numbers.
       throw new StoreError(
         'corrupt',
         'unclear',
-        `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} that belong at ${last} (hint: the stream was deleted before; restore a backup; ${RIGHTS})`,
+        `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} instead of ${last} (hint: the stream was deleted before; restore a backup; ${RIGHTS})`,
       );
     } catch (error) {
       if (!(error instanceof CallError) || error.kind !== 'wrong-revision')
         throw appendFailure(error, server);
-      return { type: (await this.#stand(pending)) ? 'written' : 'conflict' };
+      return { type: (await this.#isStored(pending)) ? 'written' : 'conflict' };
     }
   }
 
   /**
-   * Whether exactly these bytes stand there. The server compares ids and not bytes, and its answer may be about an
-   * append of which nobody knows how it ended; so it is looked up, the first record before the others.
+   * Whether exactly these bytes are stored there. The server compares ids and not bytes, and its answer may concern an
+   * append whose outcome nobody knows. So the records are looked up, the first one before the others.
    */
-  async #stand({ stream, expectedRevision, records }: Pending): Promise<boolean> {
+  async #isStored({ stream, expectedRevision, records }: Pending): Promise<boolean> {
     const { reader } = this.#parts;
     try {
       const [first] = await reader.some(stream, expectedRevision + 1, 1);

@@ -1,4 +1,4 @@
-/** Calls to the node that leads, each with a time-out. */
+/** Calls to the leader, each with a time-out. */
 
 import type { EventStoreDbAddress } from './address.ts';
 import { Connection, type ConnectionTimes } from './connection.ts';
@@ -11,37 +11,37 @@ import {
   enough,
   type Listener,
   type LogPosition,
-  type Message,
+  type ServerMessage,
 } from './protocol.ts';
 import { appendedRevision, appendRequests, messageOf, readRequest } from './wire.ts';
 
-/** How much longer than gRPC's own deadline a call is waited for, in ms. */
+/** How long to wait for a call after gRPC's own deadline, in ms. */
 const MARGIN_MS = 250;
 
-/** A call of gRPC, as far as it is held here. */
+/** The part of a gRPC call that is used here. */
 interface Held {
   cancel(): void;
 }
 
-/** What a call that ends by itself says as it goes on. */
+/** What a call that ends by itself reports. */
 interface Ending<T> {
   resolve(value: T): void;
   reject(error: unknown): void;
-  /** The server has said something. */
+  /** The server has sent something. */
   alive(): void;
 }
 
 export class LogClient {
   readonly #connection: Connection;
 
-  /** Connects when it is first needed. @throws StoreError when a file that the address names cannot be read */
+  /** Connects when first needed. @throws StoreError if a file that the address names cannot be read */
   constructor(address: EventStoreDbAddress, times: ConnectionTimes) {
     this.#connection = new Connection(address, times);
   }
 
   /**
-   * Appends behind an exact revision, -1 for a stream that does not exist.
-   * @returns the revision of the last event as the server says it
+   * Appends after an exact revision, -1 for a stream that does not exist.
+   * @returns the revision of the last event, as reported by the server
    * @throws CallError
    */
   append(
@@ -68,7 +68,7 @@ export class LogClient {
 
   /** Reads to the end of what was asked for. @throws CallError */
   read(reading: BoundedReading, timeoutMs: number): Promise<Answer> {
-    const messages: Message[] = [];
+    const messages: ServerMessage[] = [];
     let missing = enough(reading);
     const whole = { messages, isWhole: true };
     return this.#call(timeoutMs, (line, deadline, ending: Ending<Answer>) => {
@@ -133,7 +133,7 @@ export class LogClient {
     return stop;
   }
 
-  /** What is asked next is asked over a connection of its own, of the node that leads then. */
+  /** The next call goes over a new connection, to whichever node leads then. */
   renew(): void {
     this.#connection.renew();
   }

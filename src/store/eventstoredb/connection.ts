@@ -1,9 +1,9 @@
 /**
- * The line to the node that leads.
+ * The line to the leader.
  *
- * A call that gets no answer for a while, or fails in a way that tells nothing, puts the line in doubt: the node is asked
- * for a sign of life over the same line, and the others who leads. A line that is silent, or leads to a node that no longer
- * leads, is dropped with all calls on it, and the leader is looked for anew. A node that only is slow keeps its line.
+ * A call that gets no answer for a while, or times out, puts the line in doubt: the node is asked for a sign of life over
+ * the same line, and the other nodes who leads. A line that is silent, or goes to a node that no longer leads, is dropped
+ * with all its calls, and the leader is looked for again. A node that is only slow keeps its line.
  */
 
 import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
@@ -15,18 +15,18 @@ import { withoutAddressAsName } from './server-name.ts';
 
 /** Times in ms. */
 export interface ConnectionTimes {
-  /** How long a call may wait for a first word before its line is in doubt. */
+  /** How long a call may wait for the first response before its line is in doubt. */
   readonly silentMs: number;
   /** How long a node may take to say who leads. */
   readonly askMs: number;
 }
 
-/** As the server has it of itself. */
+/** The server's own limit. */
 const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 const KEEP_ALIVE_MS = 10_000;
 const [DISCOVERY_ATTEMPTS, DISCOVERY_INTERVAL_MS] = [10, 100];
 
-/** After what another node may be the one to ask. */
+/** Failures after which another node may be the right one. */
 const LEAVES: readonly CallError['kind'][] = ['not-connected', 'not-leader', 'not-ready', 'broken'];
 
 export class Connection {
@@ -34,16 +34,16 @@ export class Connection {
   readonly #security: ChannelCredentials;
   readonly #options: Record<string, number>;
   readonly #times: ConnectionTimes;
-  /** Undefined when one node is named: that one is taken, or the one that it names. */
+  /** Undefined if the address names one node: that node is used, or the leader that it names. */
   readonly #discovery: Discovery | undefined;
   #connecting: Promise<Line> | undefined;
   #line: Line | undefined;
   #doubted: Host | undefined;
-  /** Who leads, as the node that does not has said. */
+  /** The leader, as named by a node that does not lead. */
   #named: Host | undefined;
   #isClosed = false;
 
-  /** Connects when it is first needed. @throws StoreError when a file that the address names cannot be read */
+  /** Connects when first needed. @throws StoreError if a file that the address names cannot be read */
   constructor(address: EventStoreDbAddress, times: ConnectionTimes) {
     const { hosts, discover, tls, numbers } = address;
     const { rootCertificate = null, userKeyFile = null, userCertFile = null } = readFiles(address);
@@ -57,11 +57,11 @@ export class Connection {
       : credentials.createInsecure();
     const { keepAliveInterval = KEEP_ALIVE_MS, keepAliveTimeout = KEEP_ALIVE_MS } = numbers;
     this.#options = {
-      // -1 says that there is to be none, which is what gRPC does without these.
+      // -1 turns it off, which is what gRPC does without these options.
       ...(keepAliveInterval < 0 ? {} : { 'grpc.keepalive_time_ms': keepAliveInterval }),
       ...(keepAliveTimeout < 0 ? {} : { 'grpc.keepalive_timeout_ms': keepAliveTimeout }),
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
-      // Otherwise a new line to the same node would be the silent connection of before.
+      // Otherwise a new line to the same node would reuse the silent connection.
       'grpc.use_local_subchannel_pool': 1,
     };
     if (hosts.length > 1 || discover)
@@ -71,23 +71,19 @@ export class Connection {
       });
   }
 
-  /** The line to the node that leads, as far as is known. @throws CallError `not-connected` */
+  /** The line to the leader, as far as it is known. @throws CallError `not-connected` */
   async line(timeoutMs = Number.POSITIVE_INFINITY): Promise<Line> {
     if (this.#isClosed) throw new CallError('not-connected', 'the connection is closed');
     this.#connecting ??= this.#connect();
     try {
       return await withTimeout(this.#connecting, timeoutMs);
     } catch (error) {
-      // Nothing was sent, which a time-out would leave open.
-      throw new CallError(
-        'not-connected',
-        `no node that leads was found: ${(error as Error).message}`,
-        error,
-      );
+      // Nothing was sent. A time-out would leave that open.
+      throw new CallError('not-connected', `no leader was found: ${(error as Error).message}`, error);
     }
   }
 
-  /** What every call says of itself. */
+  /** Sent with every call. */
   metadata(): Metadata {
     const metadata = new Metadata();
     const { connectionName = 'urn', credentials: user } = this.#address;
@@ -111,7 +107,7 @@ export class Connection {
     if (LEAVES.includes(error.kind)) this.#leave(line, error);
   }
 
-  /** Nobody has answered on this line for a while. */
+  /** There was no answer on this line for a while. */
   doubt(line: Line): void {
     if (line !== this.#line || line.isDoubted) return;
     line.isDoubted = true;
@@ -120,12 +116,12 @@ export class Connection {
     });
   }
 
-  /** Drops the line, so that the leader is looked for anew. */
+  /** Drops the line, so that the leader is looked for again. */
   renew(): void {
     const line = this.#line;
     if (!line) return;
     this.#forget(line, undefined);
-    line.close(new CallError('lost', 'the line was made anew'));
+    line.close(new CallError('lost', 'the line was replaced'));
   }
 
   close(): void {
@@ -160,12 +156,12 @@ export class Connection {
     ]);
     if (lives && (!leader || isSame(leader, line.host))) return;
     const { address, port } = line.host;
-    const why = lives ? 'does not lead any more' : 'says nothing any more';
+    const why = lives ? 'no longer leads' : 'no longer answers';
     this.#forget(line, line.host);
-    line.close(new CallError('lost', `${address}:${port} ${why}; who leads is looked for`));
+    line.close(new CallError('lost', `${address}:${port} ${why}; looking for the leader`));
   }
 
-  /** The node said that it is not, or not now, the one to ask. What is under way may end as it would. */
+  /** The node said that it is not the right one, or not now. Calls in progress may end normally. */
   #leave(line: Line, error: CallError): void {
     if (line !== this.#line) return;
     this.#forget(line, undefined);

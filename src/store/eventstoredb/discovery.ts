@@ -1,22 +1,22 @@
 /**
- * Which node of a cluster leads.
+ * Finds the leader of a cluster.
  *
- * All nodes are asked at once, and each tells what it knows of all of them. For seconds after a leader has fallen silent
- * the others go on naming it, so a node counts as the leader only when it answers by itself. In a network that is split,
- * two may say that they lead: then the one that more nodes name is taken, and of equals the one that is not in doubt.
+ * All nodes are asked at once, and each says what it knows of all of them. For some seconds after a leader has fallen
+ * silent, the others still name it, so a node counts as the leader only if it answers and says so itself. In a split
+ * network two nodes may say that they lead. Then the one that more nodes name is taken; in a tie, the one not in doubt.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Host } from './address.ts';
 import { CallError } from './errors.ts';
 
-/** A node as another one knows it, or itself. */
+/** A node, as described by another node or by itself. */
 export interface Member {
   readonly host: Host;
-  /** That it leads, and is alive. */
+  /** Whether it leads and is alive. */
   readonly isLeader: boolean;
 }
 
-/** What a node knows of its cluster. Rejects when it does not answer in time. */
+/** Asks a node about its cluster. Rejects if it does not answer in time. */
 export type Ask = (host: Host) => Promise<readonly Member[]>;
 
 export interface DiscoveryTimes {
@@ -28,10 +28,10 @@ export class Discovery {
   readonly #seeds: readonly Host[];
   readonly #ask: Ask;
   readonly #times: DiscoveryTimes;
-  /** As the nodes name each other. */
+  /** The nodes, as they name each other. */
   #known: readonly Host[] = [];
-  /** Why the node that was asked last, of those that did not answer, did not. */
-  #silence = 'no node that leads answers';
+  /** Why the last node that did not answer did not. */
+  #silence = 'no leader answers';
 
   constructor(seeds: readonly Host[], ask: Ask, times: DiscoveryTimes) {
     this.#seeds = seeds;
@@ -40,7 +40,7 @@ export class Discovery {
   }
 
   /**
-   * Asks until a node leads, some times.
+   * Asks several times, until a node leads.
    * @param doubted a node that did not answer
    * @throws CallError `not-connected`
    */
@@ -58,7 +58,7 @@ export class Discovery {
     }
   }
 
-  /** Asks every node once. Undefined when none of them leads and answers. */
+  /** Asks every node once. Undefined if none of them leads and answers. */
   async survey(doubted?: Host): Promise<Host | undefined> {
     const answers = await this.#askAll([...this.#seeds, ...this.#known]);
     const named = unique([...answers.values()].flatMap((members) => members?.map(({ host }) => host) ?? []));

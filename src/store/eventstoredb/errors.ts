@@ -1,4 +1,4 @@
-/** What failures of EventStoreDB mean: what to call again, what is certain, and what the operator should do. */
+/** What failures of EventStoreDB mean: which calls to repeat, what is certain, and what the operator should do. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { StoreError, type StoreFailure } from '../event-store.ts';
@@ -9,7 +9,7 @@ import { RIGHTS } from './danger.ts';
 export class CallError extends Error {
   override readonly name = 'CallError';
   readonly kind: CallFailure;
-  /** Who leads, where a node that does not has said so. */
+  /** The leader, if a node that does not lead has named it. */
   readonly leader: Host | undefined;
   constructor(kind: CallFailure, message: string, cause?: unknown, leader?: Host) {
     super(message, { cause });
@@ -23,14 +23,14 @@ export type CallFailure =
   | 'not-connected'
   /** The node said that it does not lead, before it did anything. */
   | 'not-leader'
-  /** The node said that it starts, or has too much to do, before it did anything. */
+  /** The node said that it is starting or too busy, before it did anything. */
   | 'not-ready'
   | 'wrong-revision'
   /** The stream was deleted for good. */
   | 'deleted'
   | 'denied'
   | 'too-large'
-  /** The other side does not know the call: it is no EventStoreDB. */
+  /** The other side does not know the call: it is not an EventStoreDB. */
   | 'foreign'
   | 'timeout'
   /** The connection broke, or the node ended the call. */
@@ -38,7 +38,7 @@ export type CallFailure =
   /** Anything else. */
   | 'lost';
 
-/** What the server calls its errors, in the metadata behind its answer. */
+/** The server's names of errors, in the metadata after its answer. */
 const KINDS: Readonly<Record<string, CallFailure>> = {
   'wrong-expected-version': 'wrong-revision',
   'stream-deleted': 'deleted',
@@ -48,7 +48,7 @@ const KINDS: Readonly<Record<string, CallFailure>> = {
   'not-leader': 'not-leader',
 };
 
-/** Those that have no name. */
+/** For errors without a name. */
 const CODES: Readonly<Partial<Record<status, CallFailure>>> = {
   [status.CANCELLED]: 'broken',
   [status.DEADLINE_EXCEEDED]: 'timeout',
@@ -61,15 +61,15 @@ const CODES: Readonly<Partial<Record<status, CallFailure>>> = {
   [status.UNAUTHENTICATED]: 'denied',
 };
 
-/** Said by grpc-js before a call begins. */
+/** From grpc-js, before a call begins. */
 const NEVER_SENT =
   /No connection established|Channel has been shut down|Channel closed before|waiting for name resolution|Waiting for LB pick/;
 
-/** Said by the server before it does anything: in place of `not-leader`, when it does not know who leads. */
+/** From the server, before it does anything: instead of `not-leader`, if it does not know who leads. */
 const NO_LEADER = /No leader info available/;
 const NOT_READY = /Server (is )?(not ready|too busy)|node is not ready/i;
 
-/** An error of gRPC, as far as it is looked at. */
+/** The part of a gRPC error that is used here. */
 interface GrpcError extends Error {
   readonly code?: status;
   readonly metadata?: { get(name: string): readonly unknown[] };
@@ -92,19 +92,19 @@ function kindOf({ message, code }: GrpcError, name: string | undefined): CallFai
   return KINDS[name ?? ''] ?? CODES[code ?? status.UNKNOWN] ?? 'lost';
 }
 
-const UNTAKEN: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
+const NOT_ACCEPTED: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
 
-/** How long before a call is made again that did not reach the leader, in ms. */
+/** How long to wait before repeating a call that did not reach the leader, in ms. */
 const AGAIN_MS = 100;
-/** No call is made again in the last part of its time: it would end as a time-out, which says less. */
+/** No call is repeated in the last part of its time: it would end as a time-out, which says less. */
 const LAST_PART = 0.25;
 
 /**
- * Makes a call, and again while it is certain that no leader has taken it.
- * @param call gets the ms that are left
+ * Makes a call, and repeats it while it is certain that no leader has accepted it.
+ * @param call gets the remaining ms
  * @throws CallError of the last call
  */
-export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) => Promise<T>): Promise<T> {
+export async function untilAccepted<T>(timeoutMs: number, call: (leftMs: number) => Promise<T>): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   const lastAgain = deadline - AGAIN_MS - LAST_PART * timeoutMs;
   let refusal: CallError | undefined;
@@ -113,10 +113,10 @@ export async function untilTaken<T>(timeoutMs: number, call: (leftMs: number) =>
       return await call(Math.round(deadline - performance.now()));
     } catch (error) {
       const isCall = error instanceof CallError;
-      // The ms that were left say little. It stays a time-out: this call may have been taken.
+      // The error says little, but it stays a time-out: this call may have been accepted.
       if (isCall && error.kind === 'timeout' && refusal)
         throw new CallError('timeout', `no answer in time; before that: ${refusal.message}`, error);
-      if (!isCall || !UNTAKEN.includes(error.kind) || performance.now() >= lastAgain) throw error;
+      if (!isCall || !NOT_ACCEPTED.includes(error.kind) || performance.now() >= lastAgain) throw error;
       refusal = error;
       await delay(AGAIN_MS);
     }
@@ -128,14 +128,14 @@ export function readFailure(error: unknown, server: string): StoreError {
   return failure(error, server, 'cannot be read', () => 'not-written');
 }
 
-/** The StoreError of an append that failed: certain only where the server has said so, or was never reached. */
+/** The StoreError of an append that failed: certain only if the server has said so, or was never reached. */
 export function appendFailure(error: unknown, server: string): StoreError {
-  return failure(error, server, 'did not take the records', (kind) =>
+  return failure(error, server, 'did not accept the records', (kind) =>
     UNCLEAR.includes(kind) ? 'unclear' : 'not-written',
   );
 }
 
-/** After these nobody knows whether an append was written. */
+/** After these failures nobody knows whether an append was written. */
 const UNCLEAR: readonly CallFailure[] = ['timeout', 'broken', 'lost', 'wrong-revision'];
 
 function failure(
@@ -159,10 +159,10 @@ function failure(
 const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; readonly hint: string }>> = {
   'not-connected': {
     failure: 'unavailable',
-    hint: 'check that the server runs and the address is right; a server without TLS needs ?tls=false, a certificate of an authority of your own &tlsCAFile=FILE',
+    hint: 'check that the server runs and the address is right; a server without TLS needs ?tls=false, a certificate from your own authority &tlsCAFile=FILE',
   },
-  'not-leader': { failure: 'unavailable', hint: 'the cluster has no leader that can be reached' },
-  'not-ready': { failure: 'unavailable', hint: 'the server is starting, or has too much to do' },
+  'not-leader': { failure: 'unavailable', hint: 'the cluster has no reachable leader' },
+  'not-ready': { failure: 'unavailable', hint: 'the server is starting, or is too busy' },
   'wrong-revision': { failure: 'unavailable', hint: 'another process was first' },
   deleted: {
     failure: 'corrupt',
@@ -170,11 +170,11 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   },
   denied: {
     failure: 'unavailable',
-    hint: 'user and password stand in the connection string, esdb://user:password@host, and are sent only over TLS; the user must be allowed to read $all, and to read and write the streams of this log: "node deploy/eventstoredb.mjs rights USER" makes such a user; see docs/instances.md',
+    hint: 'user and password belong in the connection string, esdb://user:password@host, and are sent only over TLS; the user must be allowed to read $all, and to read and write the streams of this log: "node deploy/eventstoredb.mjs rights USER" makes such a user; see docs/instances.md',
   },
   'too-large': {
     failure: 'unavailable',
-    hint: 'raise MaxAppendSize, and MaxAppendEventSize where there is one, of the server to 1 MiB',
+    hint: 'raise MaxAppendSize of the server, and MaxAppendEventSize if it has one, to 1 MiB',
   },
   foreign: {
     failure: 'foreign',
@@ -185,7 +185,7 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
 
-/** What becomes of the promise after that is of no interest, its failure included. @throws CallError `timeout` */
+/** What the promise does afterwards is ignored, even a failure. @throws CallError `timeout` */
 export function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
   if (timeoutMs === Number.POSITIVE_INFINITY) return promise;
   return new Promise((resolve, reject) => {

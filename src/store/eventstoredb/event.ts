@@ -3,17 +3,17 @@
  *
  *   data      the record's bytes
  *   metadata  0x01 ‖ leaf (32 bytes) ‖ sealed
- *   type      the record's own `type`, else `record`: for the operator who looks into the server's user interface
+ *   type      the record's own `type`, else `record`: for operators in the server's user interface
  *   id        a UUID of version 8 (RFC 9562 §5.8) from SHA-256 over stream, revision, record, sealed and leaf
  *
- * Both parts are binary (application/octet-stream): the server reads nothing out of them and changes nothing. The first
- * byte of the metadata is its version; it also begins no JSON, since the client's own reading functions hand metadata
- * that happens to be JSON over as a parsed value, and not as bytes.
+ * Both parts are binary (application/octet-stream), so the server neither interprets nor changes them. The first byte of
+ * the metadata is its version. It cannot begin JSON, because the client's own read functions return metadata that happens
+ * to be JSON as a parsed value, and not as bytes.
  *
- * The server takes an append for one that it has seen when the events at those revisions have the same ids. With an
- * id that follows from the bytes and their place, this says exactly what the port asks: the same bytes at the same
- * revisions. The record's own id would not do: it is made once per decision and stays the same when a salt or
- * a sealed section differs, and whoever calls the port may append any bytes at all.
+ * The server treats an append as a repetition if the events at those revisions have the same ids. With an id that is
+ * derived from the bytes and their place, this is exactly what the port requires: the same bytes at the same revisions.
+ * The record's own id would not do: it is made once per decision and stays the same if a salt or a sealed section
+ * differs, and a caller of the port may append any bytes at all.
  */
 import { createHash } from 'node:crypto';
 import type { RecordBytes } from '../../../events/record.ts';
@@ -22,7 +22,7 @@ const LAYOUT = 1;
 const LEAF_BYTES = 32;
 const HEADER_BYTES = 1 + LEAF_BYTES;
 
-/** As the catalogue's types look. Never one that begins with `$`: those mean something to the server. */
+/** The form of the catalogue's types. None begins with `$`: those have a meaning for the server. */
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9]{0,99}$/;
 const UNNAMED = 'record';
 
@@ -33,7 +33,7 @@ export interface LogEventData {
   readonly metadata: Uint8Array;
 }
 
-/** Copies the bytes. @throws RangeError when the leaf does not have 32 bytes */
+/** Copies the bytes. @throws RangeError if the leaf does not have 32 bytes */
 export function toEvent(stream: string, revision: number, bytes: RecordBytes): LogEventData {
   const { record, sealed, leaf } = bytes;
   if (leaf.length !== LEAF_BYTES) throw new RangeError(`a leaf has ${LEAF_BYTES} bytes, not ${leaf.length}`);
@@ -46,8 +46,8 @@ export function toEvent(stream: string, revision: number, bytes: RecordBytes): L
 }
 
 /**
- * The bytes of a record. An event that another program has put into the stream comes back with a leaf of zeros, which
- * is no record's leaf: whoever checks the record stops at this stream, and the others go on.
+ * The bytes of a record. An event that another program has put into the stream gets a leaf of zeros, which no record has.
+ * So the check of the record fails and stops this stream, and the others go on.
  */
 export function toRecord(data: Uint8Array, metadata: Uint8Array): RecordBytes {
   if (metadata[0] !== LAYOUT || metadata.length < HEADER_BYTES)
@@ -57,7 +57,7 @@ export function toRecord(data: Uint8Array, metadata: Uint8Array): RecordBytes {
 
 function eventId(stream: string, revision: number, { record, sealed, leaf }: RecordBytes): string {
   const hash = createHash('sha256');
-  // Each part behind its length, so that no two lists of parts make the same text.
+  // Each part follows its length, so that different lists of parts never give the same bytes.
   for (const part of [Buffer.from(stream), Buffer.from(String(revision)), record, sealed, leaf]) {
     const length = Buffer.alloc(8);
     length.writeUInt32BE(part.length, 4);

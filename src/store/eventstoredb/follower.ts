@@ -1,16 +1,17 @@
 /**
- * Following EventStoreDB live.
+ * Follows EventStoreDB live:
  *
- *   1. read what stands there, to the end;
- *   2. subscribe behind it, and hand over what comes;
- *   3. look twice a second whether something stands there that did not come. A subscription can end with an error,
- *      without one, or stay open and be silent: what it misses is read, and everything begins again at 1.
+ *   1. read what is there, to the end;
+ *   2. subscribe from there, and hand over what arrives;
+ *   3. check twice a second whether something is there that did not arrive. A subscription can end with an error, end
+ *      without one, or stay open and silent. What it misses is read, and everything starts over at 1.
  *
- * Nothing is delivered twice or out of order, because only what stands behind the last position is handed over, and each
- * stream's revisions must follow one another.
+ * Nothing is delivered twice or out of order, because only what comes after the last position is handed over, and the
+ * revisions of each stream must follow one another.
  *
  * A log that ends before what was read from it is not believed at once: a new leader of a cluster serves reads for a
- * moment before it knows all. It is unavailable, until that has lasted and the node that leads says so on another line.
+ * moment before it knows everything. The store counts as unavailable until this has lasted and the leader confirms it on
+ * a new line.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -22,21 +23,21 @@ import {
 } from '../event-store.ts';
 import type { LogClient } from './client.ts';
 import { type CallError, readFailure } from './errors.ts';
-import { type Intake, OtherLog } from './intake.ts';
-import { isBehind } from './positions.ts';
-import { type LogPosition, type Message, placeOf, type ReadEvent } from './protocol.ts';
+import { ChangedLog, type Intake } from './intake.ts';
+import { isAfter } from './positions.ts';
+import { type LogPosition, placeOf, type ReadEvent, type ServerMessage } from './protocol.ts';
 import type { LogReader } from './reader.ts';
 import { notYet, Suspicion } from './suspicion.ts';
 
 /** Times in ms. */
 export interface FollowerTimes {
-  /** How often is looked whether anything was missed. */
+  /** How often to check whether anything was missed. */
   readonly probeMs: number;
-  /** How long a subscription may take to deliver what was read already. */
+  /** How long a subscription may take to deliver what has already been read. */
   readonly graceMs: number;
   /** The pause after a failure; it doubles with every further one, up to the second number. */
   readonly pauseMs: readonly [first: number, longest: number];
-  /** How long the log must be another one than it was before that is believed. */
+  /** How long a changed log must stay so before it is believed. */
   readonly settleMs: number;
 }
 
@@ -48,18 +49,18 @@ export interface FollowerParts {
   readonly times: FollowerTimes;
 }
 
-/** How often is looked whether what was read has come by itself, in ms. */
+/** How often to check whether the subscription has delivered what was read, in ms. */
 const LOOK_MS = 25;
 
 export class Follower implements Subscription {
   readonly #parts: FollowerParts;
   readonly #subscriber: Subscriber;
   readonly #intake: Intake;
-  /** All of ours up to here has been delivered. */
+  /** Everything of this log up to here has been delivered. */
   #position: LogPosition | undefined;
   /** The record that was delivered last. */
   #last: StoredRecord | undefined;
-  /** Came with the live subscription, and is delivered in the next turn: many at once instead of one by one. */
+  /** Arrived over the live subscription, and delivered in the next turn: many at once instead of one by one. */
   #arrived: ReadEvent[] = [];
   #flush: NodeJS.Immediate | undefined;
   #stopLive: (() => void) | undefined;
@@ -67,7 +68,7 @@ export class Follower implements Subscription {
   readonly #suspicion: Suspicion;
   readonly #closed = new AbortController();
 
-  /** @param last the record at that position, where it is known */
+  /** @param last the record at that position, if known */
   constructor(
     parts: FollowerParts,
     after: LogPosition | undefined,
@@ -103,17 +104,17 @@ export class Follower implements Subscription {
         if (!(error instanceof StoreError)) throw error;
         this.#endLive();
         if (this.#isClosed) return;
-        if (!(error instanceof OtherLog)) this.#suspicion.drop();
+        if (!(error instanceof ChangedLog)) this.#suspicion.drop();
         else if (await this.#isConfirmed(error)) return;
-        this.#subscriber.onError(error instanceof OtherLog ? notYet(error) : error);
+        this.#subscriber.onError(error instanceof ChangedLog ? notYet(error) : error);
         await this.#pause(pauseMs);
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
       }
     }
   }
 
-  /** @returns whether it has lasted; the subscriber is told then, and this one is over */
-  async #isConfirmed(error: OtherLog): Promise<boolean> {
+  /** @returns whether it has lasted; if so, the subscriber has been told and the follower has stopped */
+  async #isConfirmed(error: ChangedLog): Promise<boolean> {
     if (!this.#suspicion.hasLasted()) return false;
     this.#parts.client.renew();
     try {
@@ -121,7 +122,7 @@ export class Follower implements Subscription {
       await this.#readOnce();
       return false;
     } catch (again) {
-      if (!(again instanceof OtherLog) || this.#isClosed) return this.#isClosed;
+      if (!(again instanceof ChangedLog) || this.#isClosed) return this.#isClosed;
     }
     this.close();
     if (this.#subscriber.onRolledBack) this.#subscriber.onRolledBack(error.why);
@@ -136,13 +137,13 @@ export class Follower implements Subscription {
     }
   }
 
-  /** @throws OtherLog */
+  /** @throws ChangedLog */
   async #expectSameLog(): Promise<void> {
     await this.#head();
     if (this.#last) await this.#parts.reader.expect(this.#last);
   }
 
-  /** Reads a page. @returns whether it was the end, and all of ours has been delivered */
+  /** Reads a page. @returns whether it was the last one, so that everything of this log has been delivered */
   async #readOnce(): Promise<boolean> {
     const head = await this.#head();
     const { events, isEnd } = await this.#parts.reader.pageAfter(this.#position);
@@ -162,7 +163,7 @@ export class Follower implements Subscription {
     }
   }
 
-  /** @throws StoreError when the subscription has missed something; that is delivered before */
+  /** @throws StoreError if the subscription has missed something, after delivering it */
   async #probe(): Promise<void> {
     const { reader, server, times } = this.#parts;
     const head = await this.#head();
@@ -172,10 +173,10 @@ export class Follower implements Subscription {
       if (!this.#isClosed) this.#caughtUp(head);
       return;
     }
-    for (let waitedMs = 0; waitedMs < times.graceMs && isBehind(end, this.#position); waitedMs += LOOK_MS)
+    for (let waitedMs = 0; waitedMs < times.graceMs && isAfter(end, this.#position); waitedMs += LOOK_MS)
       await this.#pause(LOOK_MS);
     if (this.#isClosed) return;
-    const isMissed = isBehind(end, this.#position);
+    const isMissed = isAfter(end, this.#position);
     this.#take(events);
     if (isEnd) this.#caughtUp(undefined);
     if (isMissed)
@@ -184,16 +185,16 @@ export class Follower implements Subscription {
         new StoreError(
           'unavailable',
           'not-written',
-          `the subscription to EventStoreDB at ${server} fell silent; what it missed was read, and it is begun anew`,
+          `the subscription to EventStoreDB at ${server} fell silent; what it missed was read, and it is started again`,
         )
       );
   }
 
-  /** @throws OtherLog when the log ends before what was read from it already */
+  /** @throws ChangedLog if the log ends before what was already read from it */
   async #head(): Promise<LogPosition | undefined> {
     const head = await this.#parts.reader.head();
-    if (this.#position && !(head && !isBehind(this.#position, head)))
-      throw new OtherLog(this.#parts.server, 'ends before what was read from it');
+    if (this.#position && !(head && !isAfter(this.#position, head)))
+      throw new ChangedLog(this.#parts.server, 'ends before what was read from it');
     return head;
   }
 
@@ -204,7 +205,7 @@ export class Follower implements Subscription {
       this.#liveFailure ??= error;
     };
     this.#stopLive = client.follow(this.#position, prefix, {
-      onMessage: (message: Message) => {
+      onMessage: (message: ServerMessage) => {
         if (message.type !== 'event' || this.#liveFailure || !placeOf(prefix, message.event)) return;
         this.#arrived.push(message.event);
         this.#flush ??= setImmediate(() => this.#deliverArrived(fail));
@@ -216,7 +217,7 @@ export class Follower implements Subscription {
             : new StoreError(
                 'unavailable',
                 'not-written',
-                `EventStoreDB at ${server} ended the subscription; it is begun anew`,
+                `EventStoreDB at ${server} ended the subscription; it is started again`,
               ),
         ),
     });
@@ -242,24 +243,24 @@ export class Follower implements Subscription {
     this.#arrived = [];
   }
 
-  /** Hands over what stands behind the last position. @throws StoreError, as `Intake.take` does */
+  /** Hands over what comes after the last position. @throws StoreError, as `Intake.take` does */
   #take(events: readonly ReadEvent[], source: 'read' | 'subscription' = 'read'): void {
     if (this.#isClosed) return;
-    const news = events.filter(({ position }) => isBehind(position, this.#position));
+    const news = events.filter(({ position }) => isAfter(position, this.#position));
     const records = this.#intake.take(news, source);
     this.#position = news.at(-1)?.position ?? this.#position;
     this.#last = records.at(-1) ?? this.#last;
     if (records.length > 0) this.#subscriber.onRecords(records);
-    // The subscriber may have closed the subscription while it was told.
+    // The subscriber may have closed the subscription in the callback.
     if (this.#isClosed) return;
-    this.#intake.tellBreaks();
-    this.#intake.tellDangers();
+    this.#intake.reportBreaks();
+    this.#intake.reportDangers();
   }
 
-  /** @param head a position with nothing of ours before it: in a busy cluster nobody looks there again */
+  /** @param head a position before which nothing of this log is left: in a busy cluster this saves reading it again */
   #caughtUp(head: LogPosition | undefined): void {
-    if (head && isBehind(head, this.#position)) this.#position = head;
-    // The subscriber may have closed the subscription while it was told.
+    if (head && isAfter(head, this.#position)) this.#position = head;
+    // The subscriber may have closed the subscription in the callback.
     if (!this.#isClosed) this.#subscriber.onCaughtUp();
   }
 

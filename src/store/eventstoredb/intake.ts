@@ -1,8 +1,8 @@
 /**
- * What arrives from `$all`, in its order: the records of each stream, and what becomes of streams besides.
+ * Takes what arrives from `$all`, in its order: the records of each stream, and what else happens to streams.
  *
- * A stream that lacks records, or was deleted for good, is broken: nothing of it is handed over any more, and the others
- * go on. A record that was there before means that the log is another one than it was.
+ * A stream that lacks records, or was deleted for good, is broken: no more of it is handed over, and the others go on. A
+ * revision that was already read means that the log is no longer the same.
  */
 import { type BrokenStream, type StoredRecord, StoreError, type StreamWatch } from '../event-store.ts';
 import { dangerIn, deleted, missing } from './danger.ts';
@@ -10,13 +10,13 @@ import { toRecord } from './event.ts';
 import { toPosition } from './positions.ts';
 import { placeOf, type ReadEvent } from './protocol.ts';
 
-const LEFT_OUT = 'the subscription to EventStoreDB left out a record; what it missed is read';
+const LEFT_OUT = 'the subscription to EventStoreDB left out a record; reading what it missed';
 
-/** The server has another log than it had: it was restored from a backup, or a new leader does not know all of it yet. */
-export class OtherLog extends StoreError {
-  /** Without what to do. */
+/** The log in the server has changed: it was restored from a backup, or a new leader does not know all of it yet. */
+export class ChangedLog extends StoreError {
+  /** The message without the hint. */
   readonly why: string;
-  /** @param what it shows, as the end of a sentence */
+  /** @param what shows it, as the end of a sentence */
   constructor(server: string, what: string) {
     const why = `EventStoreDB at ${server} ${what}: it was restored from a backup, or is another one now`;
     super(
@@ -36,7 +36,7 @@ export class Intake {
   /** Revision of the last record of each stream. */
   readonly #last = new Map<string, number>();
   readonly #broken = new Set<string>();
-  /** Not yet told. */
+  /** Broken streams that have not been reported yet. */
   readonly #breaks = new Map<string, BrokenStream>();
   readonly #dangers = new Map<string, string | undefined>();
 
@@ -53,9 +53,9 @@ export class Intake {
   }
 
   /**
-   * The records among these events. None of them has been taken when it throws.
+   * The records among these events. If it throws, none of them has been taken.
    * @param source a read of the log shows what is there; a subscription may have left something out
-   * @throws OtherLog; StoreError for a subscription that left something out, and for a broken stream when nobody watches
+   * @throws ChangedLog; StoreError if a subscription left something out, and for a broken stream if nobody watches
    */
   take(events: readonly ReadEvent[], source: 'read' | 'subscription' = 'read'): StoredRecord[] {
     const records: StoredRecord[] = [];
@@ -70,7 +70,7 @@ export class Intake {
         const { revision } = event;
         const next = (last.get(stream) ?? this.#last.get(stream) ?? this.#before(revision)) + 1;
         if (revision < next)
-          throw new OtherLog(
+          throw new ChangedLog(
             this.#server,
             `has another record ${revision} of ${stream} than was read before`,
           );
@@ -87,19 +87,19 @@ export class Intake {
     return records;
   }
 
-  /** Says which streams are broken. To be called when the records before have been handed over. */
-  tellBreaks(): void {
+  /** Reports the broken streams. Call it when the records before the breaks have been handed over. */
+  reportBreaks(): void {
     for (const [stream, error] of this.#breaks) this.#watch.onBroken?.(stream, error);
     this.#breaks.clear();
   }
 
-  /** Says of which streams records will be removed, by what has been taken so far. */
-  tellDangers(): void {
+  /** Reports the streams whose records will be removed, according to what has been taken so far. */
+  reportDangers(): void {
     for (const [stream, danger] of this.#dangers) this.#watch.onDanger?.(stream, danger);
     this.#dangers.clear();
   }
 
-  /** What must stand before the first record of a stream that is seen. */
+  /** The revision that must precede the first record seen of a stream. */
   #before(revision: number): number {
     return this.#fromTheStart ? -1 : revision - 1;
   }

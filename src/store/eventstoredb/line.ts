@@ -8,11 +8,11 @@ import type { Member } from './discovery.ts';
 import type { CallError } from './errors.ts';
 import { membersIn, NOTHING } from './wire.ts';
 
-/** A call that is under way. */
+/** A call in progress. */
 export interface OpenCall {
   /** It goes on until somebody ends it. */
   readonly isEndless: boolean;
-  /** Cancels it; whoever made it hears of the error. */
+  /** Cancels the call; its caller gets the error. */
   abort(error: CallError): void;
 }
 
@@ -33,13 +33,13 @@ export class Line {
     this.#gossip = new gossipService.GossipClient(uri, security, over);
   }
 
-  /** @returns what to call when the call has ended */
+  /** @returns a function to call when the call has ended */
   track(call: OpenCall): () => void {
     this.#calls.add(call);
     return () => this.#calls.delete(call);
   }
 
-  /** What the node knows of its cluster. @throws an error of gRPC when it does not say so in time */
+  /** What the node knows of its cluster. @throws an error of gRPC if it does not answer in time */
   ask(metadata: Metadata, timeoutMs: number): Promise<readonly Member[]> {
     return new Promise((resolve, reject) => {
       this.#gossip.read(NOTHING, metadata, { deadline: Date.now() + timeoutMs }, (error, info) =>
@@ -48,7 +48,7 @@ export class Line {
     });
   }
 
-  /** Takes no further calls. @param which of those that are under way end with it */
+  /** Takes no more calls. @param which calls in progress are aborted */
   close(error: CallError, which: (call: OpenCall) => boolean = () => true): void {
     for (const call of [...this.#calls].filter(which)) call.abort(error);
     this.#channel.close();

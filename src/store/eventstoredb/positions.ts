@@ -6,7 +6,7 @@ export function toPosition({ commit, prepare }: LogPosition): Position {
   return `${commit}/${prepare}`;
 }
 
-/** @throws StoreError when it is no position of this kind of store */
+/** @throws StoreError for a position of another kind of store */
 export function fromPosition(position: Position): LogPosition {
   const [, commit, prepare] = /^(\d{1,20})\/(\d{1,20})$/.exec(position) ?? [];
   if (commit === undefined || prepare === undefined)
@@ -14,8 +14,8 @@ export function fromPosition(position: Position): LogPosition {
   return { commit: BigInt(commit), prepare: BigInt(prepare) };
 }
 
-/** Whether `a` stands behind `b`; everything stands behind undefined. */
-export function isBehind(a: LogPosition, b: LogPosition | undefined): boolean {
+/** Whether `a` comes after `b`. Everything comes after undefined. */
+export function isAfter(a: LogPosition, b: LogPosition | undefined): boolean {
   if (b === undefined) return true;
   return a.commit === b.commit ? a.prepare > b.prepare : a.commit > b.commit;
 }

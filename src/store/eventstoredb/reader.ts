@@ -2,14 +2,14 @@
 import { BrokenStream, PAGE_RECORDS, type StoredRecord, type StreamWatch } from '../event-store.ts';
 import type { LogClient } from './client.ts';
 import { dangerIn, deleted, missing } from './danger.ts';
-import { CallError, readFailure, untilTaken } from './errors.ts';
-import { Intake, OtherLog, recordOf } from './intake.ts';
-import { isBehind } from './positions.ts';
-import { type LogPosition, type Message, metadataStream, placeOf, type ReadEvent } from './protocol.ts';
+import { CallError, readFailure, untilAccepted } from './errors.ts';
+import { ChangedLog, Intake, recordOf } from './intake.ts';
+import { isAfter } from './positions.ts';
+import { type LogPosition, metadataStream, placeOf, type ReadEvent, type ServerMessage } from './protocol.ts';
 
 export class LogReader {
   readonly #client: LogClient;
-  /** With the dot: no deployment's prefix is the beginning of another's. */
+  /** With the dot, so that no deployment's prefix is the beginning of another's. */
   readonly #prefix: string;
   readonly #server: string;
   readonly #timeoutMs: number;
@@ -31,7 +31,7 @@ export class LogReader {
     }
   }
 
-  /** The record of a stream at a revision and those behind it, `count` at the most. @throws StoreError */
+  /** The records of a stream from a revision on, at most `count`. @throws StoreError */
   async some(stream: string, fromRevision: number, count: number): Promise<StoredRecord[]> {
     const records: StoredRecord[] = [];
     for (;;) {
@@ -43,9 +43,9 @@ export class LogReader {
   }
 
   /**
-   * That a record which was read still stands there. The end of the log does not tell it when others have written more since
-   * than was lost. Of a stream that was cut off or deleted it says nothing, since that is not the log's loss.
-   * @throws OtherLog; StoreError
+   * Checks that a record which was read is still there. The end of the log does not show this if others have since written
+   * more than was lost. A stream that was truncated or deleted is accepted, since that is not a loss of the log.
+   * @throws ChangedLog; StoreError
    */
   async expect({ stream, revision, leaf }: StoredRecord): Promise<void> {
     try {
@@ -56,10 +56,10 @@ export class LogReader {
       if (error instanceof BrokenStream) return;
       throw readFailure(error, this.#server);
     }
-    throw new OtherLog(this.#server, `does not have record ${revision} of ${stream} that was read from it`);
+    throw new ChangedLog(this.#server, `does not have record ${revision} of ${stream} that was read from it`);
   }
 
-  /** All records that stood there when it began, and perhaps more. @throws StoreError */
+  /** All records that were there at the start, and perhaps more. @throws StoreError */
   async *readAll(
     after: LogPosition | undefined,
     watch?: Partial<StreamWatch>,
@@ -71,22 +71,22 @@ export class LogReader {
       const { events } = await this.pageAfter(position);
       const records = intake.take(events);
       if (records.length > 0) yield records;
-      intake.tellBreaks();
+      intake.reportBreaks();
       position = events.at(-1)?.position;
-      if (!position || !isBehind(head, position)) break;
+      if (!position || !isAfter(head, position)) break;
     }
-    // Not before: what was set once may have been taken off since.
-    intake.tellDangers();
+    // Only at the end: what was set earlier may have been removed since.
+    intake.reportDangers();
   }
 
-  /** @param after where what it gets begins; undefined: at the first record of each stream */
+  /** @param after position after which it takes records; undefined: from the first record of each stream */
   intake(after: LogPosition | undefined, watch?: Partial<StreamWatch>): Intake {
     return new Intake({ prefix: this.#prefix, server: this.#server }, after === undefined, watch);
   }
 
   /**
-   * The first events of ours behind a position, records and metadata; none only when there are none.
-   * @returns `isEnd` when nothing stood behind them
+   * The first events of this log after a position, records and metadata. It is empty only if there are none.
+   * @returns `isEnd` if nothing came after them
    * @throws StoreError
    */
   async pageAfter(
@@ -94,7 +94,7 @@ export class LogReader {
   ): Promise<{ readonly events: readonly ReadEvent[]; readonly isEnd: boolean }> {
     for (let from = after; ; ) {
       try {
-        // One more, since the read begins with the record at the position itself.
+        // One more, because the read includes the record at the position itself.
         const { messages, isWhole } = await this.#read({
           of: 'all',
           prefix: this.#prefix,
@@ -104,11 +104,11 @@ export class LogReader {
         const found = eventsIn(messages);
         const isEnd = isWhole && found.length <= PAGE_RECORDS;
         const news = found.filter(
-          (event) => isBehind(event.position, after) && placeOf(this.#prefix, event) !== undefined,
+          (event) => isAfter(event.position, after) && placeOf(this.#prefix, event) !== undefined,
         );
         if (news.length > 0 || isEnd) return { events: news.slice(0, PAGE_RECORDS), isEnd };
         const last = found.at(-1)?.position;
-        if (!last || !isBehind(last, from)) throw new CallError('timeout', 'nothing came in time');
+        if (!last || !isAfter(last, from)) throw new CallError('timeout', 'nothing arrived in time');
         from = last;
       } catch (error) {
         const isTimeout = error instanceof CallError && error.kind === 'timeout';
@@ -119,7 +119,7 @@ export class LogReader {
     }
   }
 
-  /** The last position of the server's log, ours or not; undefined when it is empty. @throws StoreError */
+  /** The last position in the server's log, of any program; undefined if it is empty. @throws StoreError */
   async head(): Promise<LogPosition | undefined> {
     try {
       const { messages } = await this.#read({ of: 'last' });
@@ -143,7 +143,7 @@ export class LogReader {
       });
       const records = eventsIn(messages).map((event) => recordOf(stream, event));
       const isUnknown = messages.some(({ type }) => type === 'no-such-stream');
-      // A stream that exists and has no first record has lost it.
+      // A stream that exists without a first record has lost it.
       const isGone = isUnknown ? await this.#isCutOff(stream) : from === 0 && records.length === 0;
       if (isGone) throw missing(this.#prefix, stream, 0, 'the end');
       for (const [i, { revision }] of records.entries())
@@ -155,7 +155,7 @@ export class LogReader {
     }
   }
 
-  /** A deleted stream reads like one that never was, and one that was cut off like a younger one; its metadata says so. */
+  /** A deleted stream reads like one that never existed, and a truncated one like a shorter one; the metadata shows it. */
   async #isCutOff(stream: string): Promise<boolean> {
     const name = this.#prefix + stream;
     const { messages } = await this.#read({ of: 'last', stream: metadataStream(name) });
@@ -164,8 +164,8 @@ export class LogReader {
   }
 
   /**
-   * When nothing of ours came in time: the server may be looking through a long stretch of other programs' events. A
-   * subscription says how far it got. Undefined when it did not get on.
+   * For a read that got nothing of this log in time: the server may be searching a long stretch of other programs' events.
+   * A subscription says how far it got. Undefined if it made no progress.
    */
   #furtherOn(from: LogPosition | undefined): Promise<LogPosition | undefined> {
     return new Promise((resolve) => {
@@ -191,18 +191,18 @@ export class LogReader {
   }
 
   #read(reading: Parameters<LogClient['read']>[0]): ReturnType<LogClient['read']> {
-    return untilTaken(this.#timeoutMs, (leftMs) => this.#client.read(reading, leftMs));
+    return untilAccepted(this.#timeoutMs, (leftMs) => this.#client.read(reading, leftMs));
   }
 }
 
-/** Server 24.10.0 to 24.10.4 says 2^64 - 1, the end, when it has looked at less than a window and found nothing. */
+/** Servers 24.10.0 to 24.10.4 say 2^64 - 1, the end, if they found nothing in less than a window. */
 const NO_POSITION = 1n << 63n;
 
-/** The first checkpoint can be where the search began. */
+/** The first checkpoint may be where the search began. */
 function isProgress(position: LogPosition, from: LogPosition | undefined): boolean {
-  return isBehind(position, from) && position.commit < NO_POSITION;
+  return isAfter(position, from) && position.commit < NO_POSITION;
 }
 
-function eventsIn(messages: readonly Message[]): ReadEvent[] {
+function eventsIn(messages: readonly ServerMessage[]): ReadEvent[] {
   return messages.flatMap((message) => (message.type === 'event' ? [message.event] : []));
 }

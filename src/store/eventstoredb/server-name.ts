@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 
 /**
- * TLS tells a server the name under which it is wanted, which is never an IP address (RFC 6066, section 3). gRPC tells
- * addresses as well, and Node warns of that (DEP0123). The certificate is held against the address all the same.
+ * In TLS a client names the server it wants, and that name is never an IP address (RFC 6066, section 3). gRPC sends
+ * addresses too, and Node warns about that (DEP0123). The certificate is still checked against the address.
  */
 export function withoutAddressAsName(security: ChannelCredentials): ChannelCredentials {
   const makeConnector = security._createSecureConnector.bind(security);

@@ -1,12 +1,12 @@
 /**
  * EventStoreDB as the log: one server or a cluster, any number of processes on any number of machines.
  *
- * A stream is stored as `<prefix>.<stream>`. A prefix holds no dot, so none is the beginning of another's, and
- * deployments that share a cluster never see each other's records. What a record looks like there stands in
- * event.ts, what was weighed in docs/adr/0009-eventstoredb-client.md.
+ * A stream is stored as `<prefix>.<stream>`. A prefix contains no dot, so with the dot none is the beginning of another, and
+ * deployments that share a cluster never see each other's records. event.ts describes a record as an event, and
+ * docs/adr/0009-eventstoredb-client.md gives the reasons for this client.
  *
- * Every call has a time-out of its own, every append an exact expected revision, and every call that decides anything
- * wants the leader of the cluster.
+ * Every call has its own time-out, every append an exact expected revision, and every call that decides anything requires
+ * the leader of the cluster.
  */
 import type { RecordBytes } from '../../../events/record.ts';
 import {
@@ -27,7 +27,7 @@ import { Follower, type FollowerTimes } from './follower.ts';
 import { fromPosition } from './positions.ts';
 import { LogReader } from './reader.ts';
 
-/** The prefix of streams for which no other was given. */
+/** The default prefix of streams. */
 export const DEFAULT_PREFIX = 'urn';
 
 const PREFIX = /^[A-Za-z0-9_-]{1,100}$/;
@@ -63,10 +63,10 @@ export class EventStoreDbStore implements EventStore {
   #closing: Promise<void> | undefined;
 
   /**
-   * Connects when it is first used.
+   * Connects when first used.
    * @param connectionString `esdb://…`, see address.ts
    * @param streamPrefix letters, digits, `-` and `_`
-   * @throws StoreError `foreign` when one of them is wrong
+   * @throws StoreError `foreign` if one of them is wrong
    */
   constructor(
     connectionString: string,
@@ -77,7 +77,7 @@ export class EventStoreDbStore implements EventStore {
       throw new StoreError(
         'foreign',
         'not-written',
-        'the prefix of streams is wrong (hint: 1 to 100 letters, digits, hyphens and underscores, and no dot)',
+        'the stream prefix is wrong (hint: 1 to 100 letters, digits, hyphens and underscores, and no dot)',
       );
     const address = parseAddress(connectionString);
     const times = { ...EVENTSTOREDB_LIMITS, ...limits };

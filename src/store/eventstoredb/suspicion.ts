@@ -1,8 +1,8 @@
-/** When a log is believed to be another one than it was: while a cluster elects its leader, it can look so for a moment. */
+/** Decides when to believe that a log has changed: while a cluster elects its leader, it can look so for a moment. */
 import { StoreError } from '../event-store.ts';
-import type { OtherLog } from './intake.ts';
+import type { ChangedLog } from './intake.ts';
 
-/** So often the log must have been another one: a process that slept in between has not seen that it lasted. */
+/** How often the log must have been found changed: a process that slept in between has not seen that it lasted. */
 const LEAST_READINGS = 4;
 
 export class Suspicion {
@@ -14,7 +14,7 @@ export class Suspicion {
     this.#settleMs = settleMs;
   }
 
-  /** To be called whenever the log was read, and was another one. @returns whether it has lasted */
+  /** Call it whenever a reading finds the log changed. @returns whether this has lasted */
   hasLasted(): boolean {
     this.#seen ??= { since: performance.now(), readings: 0 };
     this.#seen.readings++;
@@ -22,14 +22,14 @@ export class Suspicion {
     return performance.now() - since >= this.#settleMs && readings >= LEAST_READINGS;
   }
 
-  /** The log was what it was, or could not be read. */
+  /** The log was unchanged, or could not be read. */
   drop(): void {
     this.#seen = undefined;
   }
 }
 
-/** What is not believed yet. */
-export function notYet({ why }: OtherLog): StoreError {
-  const hint = 'hint: while a cluster elects its leader, this passes; it is looked at again';
+/** The error for a change that is not believed yet. */
+export function notYet({ why }: ChangedLog): StoreError {
+  const hint = 'hint: while a cluster elects its leader, this passes; the log is read again';
   return new StoreError('unavailable', 'not-written', `${why}, or does not know all of it yet (${hint})`);
 }

@@ -1,6 +1,6 @@
 /**
- * EventStoreDB's protocol, on the definitions that `@eventstore/db-client` was generated from: what is asked becomes
- * messages, and what the server says becomes bytes, numbers and CallErrors. Of that package nothing else is used
+ * EventStoreDB's protocol, with the generated definitions of `@eventstore/db-client`: requests become messages, and the
+ * server's answers become bytes, numbers and CallErrors. Nothing else of that package is used
  * (docs/adr/0009-eventstoredb-client.md).
  */
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';
@@ -9,7 +9,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { Member } from './discovery.ts';
 import { CallError } from './errors.ts';
 import type { LogEventData } from './event.ts';
-import { type LogPosition, type Message, prefixesOf, type Reading } from './protocol.ts';
+import { type LogPosition, prefixesOf, type Reading, type ServerMessage } from './protocol.ts';
 
 type AppendRequest = InstanceType<typeof streams.AppendReq>;
 type AppendResponse = InstanceType<typeof streams.AppendResp>;
@@ -21,10 +21,10 @@ export const NOTHING = new shared.Empty();
 /** The largest revision there can be: the event that ends a stream for good has it. */
 const TOMBSTONE = String(2n ** 63n - 1n);
 
-/** Events of others that the server looks at between two signs of life. */
+/** Number of other programs' events that the server searches between two signs of life. */
 const SEARCH_WINDOW = 500;
 
-/** @param expectedRevision exactly, -1 for a stream that does not exist */
+/** @param expectedRevision the exact one, -1 for a stream that does not exist */
 export function appendRequests(
   stream: string,
   expectedRevision: number,
@@ -51,7 +51,7 @@ export function appendedRevision(response: AppendResponse): number {
   if (success) return Number(success.getCurrentRevision());
   if (response.hasWrongExpectedVersion())
     throw new CallError('wrong-revision', 'the stream ends at another revision');
-  throw new CallError('lost', 'an answer that says nothing');
+  throw new CallError('lost', 'an empty answer');
 }
 
 export function readRequest(reading: Reading): ReadRequest {
@@ -76,7 +76,7 @@ export function readRequest(reading: Reading): ReadRequest {
   return new streams.ReadReq().setOptions(options);
 }
 
-export function messageOf(response: ReadResponse): Message | undefined {
+export function messageOf(response: ReadResponse): ServerMessage | undefined {
   const event = response.getEvent()?.getEvent();
   if (event) {
     return {

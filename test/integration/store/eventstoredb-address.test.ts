@@ -75,7 +75,7 @@ describe('TLS and credentials of the connection string', () => {
     for (const at of [`esdb://urn:guessed-password@HOST?${ca}`, `esdb://HOST?${ca}`]) {
       for (const error of await failuresAt(server.port, at)) {
         expect([error.failure, error.outcome]).toEqual(['unavailable', 'not-written']);
-        expect(error.message).toMatch(/hint: user and password stand in the connection string/);
+        expect(error.message).toMatch(/hint: user and password belong in the connection string/);
         expect(JSON.stringify(error) + error.message).not.toContain('guessed');
       }
     }
@@ -101,22 +101,22 @@ describe('a connection string', () => {
     ['esdb://host?tlsVerifyCert=false', /certificates are always verified/],
     ['esdb://host?nodePreference=follower', /exact revisions need the leader/],
     ['esdb://host?throwOnAppendFailure=false', /wrong revisions/],
-    ['esdb://host?defaultDeadline=1000', /not known here.*time-outs of its own/],
-    ['esdb://admin:SECRET@host?tsl=false', /not known here/],
-    ['esdb://host?tls', /not known here, or has no value/],
+    ['esdb://host?defaultDeadline=1000', /unknown here.*time-outs of its own/],
+    ['esdb://admin:SECRET@host?tsl=false', /unknown here/],
+    ['esdb://host?tls', /unknown here, or without a value/],
     ['esdb://host?tls=yes', /tls is neither true nor false/],
-    ['esdb://host?tls=false&tlsCAFile=ca.pem', /names certificates and has tls=false/],
+    ['esdb://host?tls=false&tlsCAFile=ca.pem', /names certificates but has tls=false/],
     ['esdb://host?userCertFile=a.pem', /belong together/],
     ['esdb://host?keepAliveInterval=50', /below 10000/],
     ['esdb://host?gossipTimeout=soon', /no. a whole number|not a whole number/],
     ['esdb://SECRET@host', /not user:password/],
-    ['esdb://admin:SEC%RET@host', /begins no percent-encoding/],
+    ['esdb://admin:SEC%RET@host', /does not begin a percent-encoding/],
     ['esdb://host:port', /no valid host/],
     ['esdb://host:99999', /no valid host/],
     ['esdb://', /no valid host/],
     ['esdb+discover://a,b', /takes one host/],
     ['http://host', /does not begin with esdb/],
-    ['esdb://host?tlsCAFile=/nowhere/ca.pem', /cannot read tlsCAFile.*hint: it names a file in PEM/],
+    ['esdb://host?tlsCAFile=/nowhere/ca.pem', /cannot read tlsCAFile.*hint: it must name a PEM file/],
   ];
   it.each(refused)(
     '%s is refused, with a hint and without its password, and nothing is printed',

@@ -147,7 +147,7 @@ describe('an append', () => {
   it.each<[AppendFault, string]>([
     ['not-ready', 'is starting'],
     ['knows-no-user', 'is starting'],
-    ['no-leader', 'has no leader'],
+    ['no-leader', 'has no reachable leader'],
   ])('to a node that says %j is sent again', async (fault, hint) => {
     const { server, store } = await open();
     server.appends.next(fault);

@@ -124,7 +124,7 @@ describe('metadata that will have records removed', () => {
     ],
     ['$maxAge', (log) => log.setMetadata('urn.study-a', { $maxAge: 86_400 }), /has \$maxAge 86400 in its/],
     ['$tb', (log) => log.setMetadata('urn.study-a', { $tb: 1 }), /has \$tb 1 in its metadata/],
-    ['a soft delete', (log) => log.softDelete('urn.study-a'), /was deleted in EventStoreDB, and can still/],
+    ['a soft delete', (log) => log.softDelete('urn.study-a'), /was deleted in EventStoreDB, but can still/],
   ];
 
   it.each(kinds)('%s, is told of at the start, with what takes it off', async (_, endanger, why) => {
