@@ -1,6 +1,6 @@
 /**
- * A zip archive, written file by file as its parts come in: of each file only a piece is in memory. The same contents
- * give the same bytes: the times in it are fixed.
+ * Writes a zip archive file by file as the parts come in, with only a piece of each file in memory. The timestamps are
+ * fixed, so the same contents give the same bytes.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createWriteStream, existsSync, linkSync, unlinkSync } from 'node:fs';
@@ -10,11 +10,11 @@ import { ZipFile } from 'yazl';
 
 export interface ArchiveFile {
   readonly path: string;
-  /** Begun when the files before it are written, so what they gave can stand in it. */
+  /** Called when all files before it have been written, so it can use their results. */
   parts(): AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 }
 
-/** A file as it was written. */
+/** A file that has been written. */
 export interface WrittenFile {
   readonly path: string;
   readonly bytes: number;
@@ -22,16 +22,16 @@ export interface WrittenFile {
   readonly sha256: string;
 }
 
-/** The first day that a zip archive can hold, whatever the time zone. */
+/** The first day that a zip archive can hold, in any time zone. */
 const FIXED = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true, mode: 0o100600 };
 
 /**
- * Writes an archive, readable by its owner alone. It appears under its name when it is whole, and takes no other
- * file's place.
+ * Writes an archive that only its owner can read. It appears under its name once it is complete, and never replaces
+ * another file.
  *
- * @param onWritten is told of each file when it is written
+ * @param onWritten called for each file when it has been written
  * @returns SHA-256 of the archive, lower-case hex
- * @throws Error with code `EEXIST` when there is such a file already, and whatever `parts` throws
+ * @throws Error with code `EEXIST` when the file exists already, and what `parts` throws
  */
 export async function writeArchive(
   out: string,
@@ -41,7 +41,7 @@ export async function writeArchive(
   if (existsSync(out)) throw Object.assign(new Error(`${out} exists already`), { code: 'EEXIST' });
   const draft = `${out}.new-${randomBytes(6).toString('hex')}`;
   const zip = new ZipFile();
-  // The library hands over a stream that its types call by an older name.
+  // The library's types use an older name for this stream.
   const output = zip.outputStream as Readable;
   zip.on('error', (error: Error) => output.destroy(error));
   for (const file of files)

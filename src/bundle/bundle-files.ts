@@ -1,6 +1,6 @@
 /**
- * The files of a bundle, each compared with the manifest while it is read. The manifest guards against damage, not
- * against people; but what is in the archive and not in the manifest could be taken for a part of the bundle.
+ * The files of a bundle, each compared with the manifest while it is read. The manifest guards against damage, not against
+ * people. But a file that is in the archive and not in the manifest could be mistaken for a part of the bundle.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -10,10 +10,10 @@ import { ZipReader } from './zip-reader.ts';
 
 const FORMAT = 'urn-bundle@1';
 const MANIFEST = 'manifest.json';
-/** Of a file that is read as a whole: some 500,000 checkpoints. */
+/** Limit for files that are read as a whole. Enough for some 500,000 checkpoints. */
 const LARGEST_BYTES = 256 * 2 ** 20;
 
-/** As far as it is used: the rest repeats what the records say. */
+/** The members that are used. The others repeat what the records say. */
 const Manifest = z.object({
   content: z.enum(CONTENTS),
   study: z.object({ stream: z.string().regex(/^study-[^/]+$/) }),
@@ -23,7 +23,7 @@ type Manifest = z.infer<typeof Manifest>;
 
 export class BundleFiles {
   readonly #zip: ZipReader;
-  /** SHA-256 in hex of each file that was read. */
+  /** SHA-256 in hex of each file that has been read, by path. */
   readonly #found = new Map<string, string>();
   readonly manifest: Manifest;
 
@@ -32,7 +32,7 @@ export class BundleFiles {
     this.manifest = manifest;
   }
 
-  /** @throws BundleError for a file that is no bundle of the format that this build reads */
+  /** @throws BundleError for a file that is not a bundle in the format of this build */
   static async open(file: string): Promise<BundleFiles> {
     const zip = await ZipReader.open(file);
     try {
@@ -47,7 +47,7 @@ export class BundleFiles {
     return this.#zip.has(path);
   }
 
-  /** Those of the archive, listed or not. */
+  /** All paths in the archive, listed or not. */
   get paths(): readonly string[] {
     return this.#zip.paths;
   }
@@ -56,7 +56,7 @@ export class BundleFiles {
     return this.#zip.isEmpty(path);
   }
 
-  /** The bytes of a file that is there, piece by piece. @throws BundleError when they cannot be unpacked */
+  /** The bytes of an existing file, piece by piece. @throws BundleError when they cannot be unpacked */
   async *read(path: string): AsyncGenerator<Buffer> {
     const sha256 = createHash('sha256');
     for await (const piece of this.#zip.read(path)) {
@@ -66,12 +66,12 @@ export class BundleFiles {
     this.#found.set(path, sha256.digest('hex'));
   }
 
-  /** All bytes of a file; none of one that is missing. @throws BundleError also when they are too many */
+  /** All bytes of a file; empty if it is missing. @throws BundleError when there are too many, and as `read` */
   async readWhole(path: string): Promise<Buffer> {
     return this.has(path) ? whole(this.read(path), path) : Buffer.alloc(0);
   }
 
-  /** What is wrong with the files, by path. Those that were not read yet are read now. */
+  /** What is wrong with the files, by path. Reads all files that have not been read yet. */
   async problems(): Promise<{ readonly path: string; readonly why: string }[]> {
     const listed = new Map<string, string>();
     const problems: { path: string; why: string }[] = [];

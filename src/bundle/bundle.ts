@@ -1,7 +1,7 @@
 /**
- * One file to hand over: a study's records, what belongs to them, a report, and a verifier that needs nothing of ours.
- * docs/bundle.md describes the format. Every record passes once, from the store through the archive: what is in memory
- * is a page of the store, the tree (some 64 bytes for each record), the study's keys and what the report tells.
+ * Writes a bundle: one file with a study's records and everything needed to verify them, a report, and a verifier that
+ * does not need this software. docs/bundle.md describes the format. Every record is read once and goes straight into the
+ * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data.
  */
 import { writeFileSync } from 'node:fs';
 import type { Content } from '../../events/content.ts';
@@ -16,12 +16,12 @@ import type { StreamSummary } from './study-summary.ts';
 export interface BundleRequest {
   readonly store: EventStore;
   readonly identity: LogIdentity;
-  /** As they were before the log is read; undefined for a log in memory. */
+  /** Read before the log is read. Undefined for a log in memory. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Stream of the study. */
   readonly stream: string;
   readonly content: Content;
-  /** Signed notes that go along: what somebody kept, and this log's key need not have signed. */
+  /** Signed notes to include, as somebody kept them. They need not be signed by this log's key. */
   readonly checkpoints: readonly string[];
   /** Version of this software. */
   readonly version: string;
@@ -39,13 +39,13 @@ export interface Bundle {
   /** SHA-256, lower-case hex. */
   readonly sha256: string;
   readonly verifierSha256: string;
-  /** Streams that do not extend what the log signed of them. If there are any, nothing is signed anew. */
+  /** Streams that do not extend what the log signed of them. If there are any, no new checkpoints are signed. */
   readonly rolledBack: readonly Rollback[];
 }
 
 /**
  * Writes the bundle of a study that has records.
- * @throws RecordError when a record is not what it should be; StoreError; Error with code `EEXIST` when the file exists
+ * @throws RecordError when a record is not valid; StoreError; Error with code `EEXIST` when the file exists already
  */
 export async function writeBundle(request: BundleRequest): Promise<Bundle> {
   const composition = new Composition(request);
@@ -63,8 +63,8 @@ export async function writeBundle(request: BundleRequest): Promise<Bundle> {
 }
 
 /**
- * Writes the report that such a bundle would have, as a file of its own, readable by its owner alone.
- * @returns the number of participants, and the revision of the study that it shows
+ * Writes only the report of such a bundle, as a file that only its owner can read.
+ * @returns the number of participants and the revision of the study that the report shows
  * @throws as `writeBundle`
  */
 export async function writeReport(
@@ -74,7 +74,7 @@ export async function writeReport(
   const { summary, streams } = composition;
   let html = '';
   for (const { path, parts } of composition.files()) {
-    // What is read of the records is what the report tells.
+    // Reading the records collects what the report shows.
     if (path.startsWith('records/')) for await (const _ of parts());
     if (path === REPORT) for await (const part of parts()) html += part;
   }

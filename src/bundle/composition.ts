@@ -1,4 +1,4 @@
-/** The files of a bundle, made from the records as they are written. */
+/** Makes the files of a bundle while the records are being written. */
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
@@ -22,15 +22,15 @@ interface Line {
 
 export class Composition {
   readonly verifier = readVerifier();
-  /** What the manifest lists: each file that was written before it. */
+  /** The files that the manifest lists: all that were written before it. */
   readonly written: WrittenFile[] = [];
-  /** These are complete once the files of the records are written. */
+  /** This and the next two are complete once the record files have been written. */
   readonly summary = new StudySummary();
   readonly streams: StreamSummary[] = [];
   readonly rolledBack: Rollback[] = [];
   readonly #request: BundleRequest;
   readonly #ledger: Ledger;
-  /** Keys that events of the study name. */
+  /** Ids of the keys that the study's events name. */
   readonly #keyIds = new Set<string>();
   #history = logHistory.initial();
   #records = 0;
@@ -40,13 +40,13 @@ export class Composition {
     this.#ledger = new Ledger(request.identity, () => lastRecovery(this.#history));
   }
 
-  /** In their order: what a file says can depend on those before it. */
+  /** The files in order: a file can depend on those before it. */
   files(): ArchiveFile[] {
     const { summary, streams, verifier } = this;
     const { identity, stream, content, version, checkpoints } = this.#request;
     const report = { summary, content, identity, streams, version, verifierSha256: verifier.sha256 };
     return [
-      // The study first: then every key that it names is in what is read of `access` afterwards.
+      // The study comes first, so that every key that it names is in the part of `access` that is read afterwards.
       { path: `records/${stream}.txt`, parts: () => this.#lines(stream, this.#studyLine) },
       { path: 'records/access.txt', parts: () => this.#lines('access', this.#accessLine) },
       { path: 'records/log.txt', parts: () => this.#lines('log', this.#logLine) },
@@ -99,7 +99,7 @@ export class Composition {
     return { text: otherLine(stored) };
   };
 
-  /** What the store has acknowledged is signed, unless that contradicts what was signed before. @returns the notes */
+  /** Signs what the store has acknowledged, unless it contradicts what was signed before. @returns the notes */
   #sign(): string[] {
     const ledger = this.#ledger;
     const { recoveries } = this.#history;

@@ -1,4 +1,4 @@
-/** HTML of what people typed. */
+/** Makes HTML from text that people typed. */
 import { printable } from '../base/text.ts';
 
 const ESCAPES: Record<string, string> = {
@@ -9,12 +9,12 @@ const ESCAPES: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Text for HTML. Everything that a person typed goes through it; characters that nobody sees are shown. */
+/** Escapes text for HTML. All text typed by people must pass through it. Invisible characters are made visible. */
 export function escapeHtml(text: string | number): string {
   return printable(String(text)).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
-/** A table; no head: no row of heads. Cells are HTML; numbers are set to the right. */
+/** A table. An empty `head` gives no header row. Cells are HTML. Numbers are aligned right. */
 export function htmlTable(
   head: readonly string[],
   rows: readonly (readonly (string | number)[])[],

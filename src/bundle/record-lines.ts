@@ -1,10 +1,10 @@
 /**
- * The lines in which a bundle holds the records of a stream, in the order of their revisions (docs/bundle.md):
+ * The lines of a bundle's record files, in order of revision (docs/bundle.md):
  *
  *   <leaf hash, lower-case hex> TAB <record> TAB <sealed sections> LF
  *
- * Record and sections are the exact bytes of the log. Canonical JSON escapes control characters, so that neither a tab
- * nor a line feed can stand in it. Of a withheld record only the leaf hash is there, which keeps the tree whole.
+ * Record and sections are the exact bytes of the log. Canonical JSON escapes control characters, so it never contains a
+ * tab or a line feed. A withheld record has only its leaf hash, which keeps the tree complete.
  */
 
 import { type Content, includedSections, NO_SECTIONS } from '../../events/content.ts';
@@ -18,12 +18,12 @@ export function studyLine(stored: RecordBytes, content: Content): Buffer {
   return line(stored, includedSections(stored.sealed, content));
 }
 
-/** A record of the streams `log` and `access`: a credential is nobody's business. */
+/** A record of `log` or `access`. Its sections are never included, because they hold credentials. */
 export function otherLine(stored: RecordBytes): Buffer {
   return line(stored, NO_SECTIONS);
 }
 
-/** A record of which nothing is told but that it is there. */
+/** A record of which only the existence is shown. */
 export function withheldLine({ leaf }: RecordBytes): Buffer {
   return Buffer.from(`${hex(leaf)}\t\t\n`);
 }
@@ -36,7 +36,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** The fields of a line, as they are. Only a record of `access` may be withheld. */
+/** The fields of a line, unchecked. Only a record of `access` may be withheld. */
 export interface LineFields extends RecordBytes {
   readonly isWithheld?: boolean;
 }
@@ -45,8 +45,8 @@ const WITHHELD = /^[0-9a-f]{64}\t\t$/;
 const LEAF = /^[0-9a-f]{64}$/;
 
 /**
- * Splits a line without its line feed. One that is not of three fields gives a record that cannot be sound: a leaf of no
- * bytes where it is no hash, and whatever stands behind the second tab as the sections.
+ * Splits a line without its line feed. A line without three valid fields gives a record that fails verification: an
+ * invalid leaf hash becomes an empty leaf, and everything after the second tab is taken as the sections.
  */
 export function parseLine(line: Buffer, mayBeWithheld: boolean): LineFields {
   if (mayBeWithheld && line.length === 66 && WITHHELD.test(line.toString('latin1')))

@@ -1,6 +1,6 @@
 /**
- * The report of a bundle, for people and for paper: one HTML file without scripts and without anything from elsewhere.
- * Of a blinded bundle it names no treatment, not even as configured.
+ * The report of a bundle, for the screen and for paper: one HTML file without scripts or external resources. In a blinded
+ * bundle it names no treatment, not even in the configuration.
  */
 
 import type { Content } from '../../events/content.ts';
@@ -22,10 +22,10 @@ export interface ReportParts {
 
 const CONTENT: Record<Content, string> = {
   full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments. A full bundle holds the
-states of the random generator besides, from which later assignments can be computed.</p>`,
+states of the random generator too, from which later assignments can be computed.</p>`,
   open: `<p class="warning"><strong>Unblinding material.</strong> This report names the treatment of every participant.
 An open bundle holds no state of the random generator.</p>`,
-  blinded: `<p class="plain"><strong>Blinded.</strong> This report tells nobody's treatment. A blinded bundle
+  blinded: `<p class="plain"><strong>Blinded.</strong> This report shows nobody's treatment. A blinded bundle
 proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
 };
 
@@ -159,7 +159,7 @@ function* events(
   for (const event of listed) yield eventRow(event, columns, isOpen);
   yield '</tbody></table>\n';
   if (unlisted > 0)
-    yield `<p>The first ${MAX_LISTED} participants are listed. ${unlisted} more stand in the bundle's records.</p>\n`;
+    yield `<p>The first ${MAX_LISTED} participants are listed. ${unlisted} more are in the bundle's records.</p>\n`;
 }
 
 function eventRow({ revision, at, what, by, participant }: Listed, columns: number, isOpen: boolean): string {
@@ -173,11 +173,11 @@ function eventRow({ revision, at, what, by, participant }: Listed, columns: numb
 
 function verification({ streams, identity, version, verifierSha256 }: ReportParts): string {
   return `<h2>Verification</h2>
-<p>This report proves nothing by itself: it was printed by the software that it reports on. A bundle of the study (urn
+<p>This report proves nothing by itself: it was made by the software that it reports on. A bundle of the study (urn
 bundle) can be verified without that software:</p>
 <p><code>python3 verify_bundle.py BUNDLE.zip --trust KEY --checkpoint FILE</code></p>
-<p>KEY and FILE are the log's public key and checkpoints that you have from elsewhere. So should the verifier be; the
-one of this release has the SHA-256 <code>${verifierSha256}</code>.</p>
+<p>KEY and FILE are the log's public key and checkpoints, both from elsewhere. Get the verifier from elsewhere too; the
+one in this release has the SHA-256 <code>${verifierSha256}</code>.</p>
 ${htmlTable(
   ['Stream', 'Records', 'Root of its Merkle tree (RFC 6962)'],
   streams.map(({ stream, records, root }) => [

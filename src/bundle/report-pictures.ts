@@ -1,8 +1,8 @@
-/** The pictures of a bundle's report, as inline SVG. Sizes in px at 96 to the inch; they scale with the page. */
+/** The figures of a bundle's report, as inline SVG. Sizes are in px at 96 per inch. The figures scale with the page. */
 import { escapeHtml } from './html.ts';
 
 const WIDTH = 680;
-/** Apart from one another in grey too. From the thirteenth on they repeat. */
+/** Distinguishable in greyscale too. They repeat from the thirteenth on. */
 const COLOURS = [
   '#1f4e79',
   '#e08e2b',
@@ -29,9 +29,9 @@ export interface Point {
 }
 
 /**
- * How enrolment went, as a stair.
+ * Enrolment over time, as a step line.
  * @param since when the study was registered
- * @param target participants that the configuration aims at, if it says so
+ * @param target the target enrolment, if the configuration has one
  */
 export function enrolmentPicture(
   points: readonly Point[],
@@ -76,11 +76,11 @@ ${ticks.join('\n')}
 
 export interface Bar {
   readonly label: string;
-  /** Parts of the bar, one behind another. */
+  /** The parts of the bar, from left to right. */
   readonly parts: readonly number[];
 }
 
-/** Bars below one another, to one scale. */
+/** Horizontal bars, one below the other, to the same scale. */
 export function barsPicture(bars: readonly Bar[], label: string): string {
   const row = 22;
   const [left, right] = [210, 44];
@@ -93,7 +93,7 @@ export function barsPicture(bars: readonly Bar[], label: string): string {
     const rectangles = parts.map((part, k) => {
       const width = part * scale;
       const rectangle = `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="14" fill="${colourOf(k)}"/>`;
-      // White on colour, where it fits.
+      // White on colour, if it fits.
       const number =
         parts.length > 1 && width > 8 * String(part).length + 4
           ? `<text class="inside" x="${(x + width / 2).toFixed(1)}" y="${y + 11}" text-anchor="middle">${part}</text>`
@@ -109,7 +109,7 @@ ${drawn.join('\n')}
 </svg>`;
 }
 
-/** 1, 2 or 5 times a power of ten, so that about five lines fit. */
+/** 1, 2 or 5 times a power of ten, chosen to give about five grid lines. */
 function niceStep(most: number): number {
   const rough = most / 5;
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
@@ -117,7 +117,7 @@ function niceStep(most: number): number {
   return step * power;
 }
 
-/** In UTC: the day, and the time where all of it was within a few days. */
+/** In UTC: the day, and also the time if the whole span is only a few days. */
 function instantLabel(instant: number, span: number): string {
   const [day = '', time = ''] = new Date(instant).toISOString().split('T');
   return span > 4 * 86_400_000 ? day : `${day} ${time.slice(0, span > 600_000 ? 5 : 8)}`;

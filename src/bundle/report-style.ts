@@ -1,4 +1,4 @@
-/** How the report looks on a screen and on A4 or Letter paper. */
+/** The style of the report, for the screen and for A4 or Letter paper. */
 export const STYLE = `
 @page { size: A4; margin: 18mm 16mm; }
 * { box-sizing: border-box; }

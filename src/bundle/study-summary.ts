@@ -1,14 +1,14 @@
 /**
- * What the report of a bundle tells of a study, gathered record by record. What is kept does not grow with the number
- * of participants, but for a list of limited length.
+ * The data for a bundle's report, collected record by record. Its size does not grow with the number of participants,
+ * apart from a list of limited length.
  */
 import type { Actor, LogEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
 
-/** So many participants are listed one by one; a bundle's records have them all. */
+/** The most participants that are listed one by one. The bundle's records have all of them. */
 export const MAX_LISTED = 2000;
-/** Points of the picture of the enrolment: more could not be told apart on paper. */
+/** The most points in the figure of the enrolment. More could not be distinguished on paper. */
 const MAX_POINTS = 400;
 
 export interface Listed {
@@ -44,13 +44,13 @@ export class StudySummary {
   /** Participants that the list leaves out. */
   unlisted = 0;
   readonly listed: Listed[] = [];
-  /** Each in a few words. */
+  /** A short description of each. */
   readonly recoveries: string[] = [];
   /** Participants on each treatment, in the order of the treatments. */
   totals: number[] = [];
-  /** Of each factor, of each level: participants on each treatment. */
+  /** For each factor and level: participants on each treatment. */
   counts: number[][][] = [];
-  /** Enrolment over time: instants, and how many participants there were then. */
+  /** Enrolment over time: the number of participants at each instant. */
   readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
   #stride = 1;
 

@@ -1,8 +1,8 @@
-/** The stand-alone verifier, as it goes into every bundle: verifier/verify_bundle.py. */
+/** The stand-alone verifier that goes into every bundle: verifier/verify_bundle.py. */
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
-/** It lies above this file's folder in the source and in the build. */
+/** Its place relative to this file in the source, and in the build. */
 const HERE = new URL('../../verifier/verify_bundle.py', import.meta.url);
 const FROM_BUILD = new URL('../../../verifier/verify_bundle.py', import.meta.url);
 

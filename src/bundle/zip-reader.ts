@@ -1,16 +1,16 @@
-/** A zip archive, read file by file in any order: of each file only a piece is in memory. */
+/** Reads a zip archive file by file, in any order, with only a piece of each file in memory. */
 import { crc32 } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { BundleError } from './bundle-error.ts';
 
-/** A bundle has ten files; whoever made one with millions means to fill the memory. */
+/** A bundle has ten files. One with millions would be an attempt to fill the memory. */
 const MOST_FILES = 1000;
 
 export class ZipReader {
   readonly #zip: ZipFile;
   readonly #file: string;
   readonly #entries = new Map<string, Entry>();
-  /** Paths that stand in the archive more than once. */
+  /** Paths that occur more than once in the archive. */
   readonly twice = new Set<string>();
 
   private constructor(zip: ZipFile, file: string) {
@@ -18,7 +18,7 @@ export class ZipReader {
     this.#file = file;
   }
 
-  /** @throws BundleError for a file that cannot be read, or is no zip archive, or only a part of one */
+  /** @throws BundleError for a file that cannot be read or is not a complete zip archive */
   static async open(file: string): Promise<ZipReader> {
     const options = { autoClose: false, lazyEntries: true, strictFileNames: true };
     const zip = await openPromise(file, options).catch((error) => {
@@ -46,7 +46,7 @@ export class ZipReader {
     return this.#entries.get(path)?.uncompressedSize === 0;
   }
 
-  /** The bytes of a file that is there. @throws BundleError when they cannot be unpacked */
+  /** The bytes of an existing file. @throws BundleError when they cannot be unpacked */
   async *read(path: string): AsyncGenerator<Buffer> {
     const entry = this.#entries.get(path);
     if (!entry) throw new RangeError(`there is no ${path}`);
@@ -59,7 +59,7 @@ export class ZipReader {
     let checksum = 0;
     try {
       for (;;) {
-        // Not a loop over the stream: what the reader of the pieces throws is its own.
+        // Not `for await`: errors of the consumer of the pieces must not be caught here.
         const piece = await pieces.next().catch((error) => {
           throw unreadable(this.#file, error, path);
         });
@@ -67,9 +67,8 @@ export class ZipReader {
         checksum = crc32(piece.value, checksum);
         yield piece.value;
       }
-      // The library does not compare it, and Python's does: what one of the two takes, the other must take, too.
-      if (checksum !== entry.crc32)
-        throw unreadable(this.#file, new Error('its checksum is another one'), path);
+      // The library does not compare it, but Python's does. Both must accept the same archives.
+      if (checksum !== entry.crc32) throw unreadable(this.#file, new Error('its checksum differs'), path);
     } finally {
       await pieces.return?.();
     }

@@ -1,28 +1,28 @@
 /**
- * What the studies file says otherwise than the log. A study whose file has changed stops taking participants: the
- * change is neither used nor ignored in silence.
+ * Where the studies file differs from the registration in the log. A study whose file has changed stops taking
+ * participants: the change is neither applied nor silently ignored.
  */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
 
 export type RegisteredStudy = {
   readonly configuration: StudyConfiguration;
-  /** Decimal digits, as the log keeps it. */
+  /** Decimal digits, as in the log. */
   readonly seed: string;
   readonly seedSource: 'configured' | 'drawn';
 };
 
 export type StudyInFile = { readonly configuration: StudyConfiguration; readonly seed: bigint | undefined };
 
-/** One setting that differs. A side that does not have it is absent. Of seeds, only the circumstance is told. */
+/** A setting that differs. A side without this setting is absent. Seeds are described, but never shown. */
 export type ConfigurationDifference = {
-  /** As the file calls it: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
+  /** Its name in the file: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
   readonly what: string;
   readonly registered?: string;
   readonly file?: string;
 };
 
-/** The settings in which the two differ, in a fixed order; none for a study that may go on. The name is not compared. */
+/** The settings in which the two differ, in a fixed order. If there are none, the study may go on. Names are not compared. */
 export function configurationDifferences(
   registered: RegisteredStudy,
   file: StudyInFile,
@@ -40,13 +40,13 @@ export function configurationDifferences(
     ...differ('treatments', list(was.treatments), list(is.treatments)),
     ...factorDifferences(was.factors, is.factors),
     ...seedDifferences(registered, file.seed),
-    // targetEnrollment is information for people: a target that grows is no change of the design.
+    // targetEnrollment is only information for people: changing it does not change the design.
   ];
 }
 
 /**
- * The differences as lines for people, the last of which says what to do; no line if there is no difference.
- * `withhold` is for logs, which hold no treatment; a seed is shown in neither way.
+ * The differences as lines for people. The last line says what to do. If there are no differences, there are no lines.
+ * Use `withhold` for the service's output, which must not name treatments. Seeds are never shown.
  */
 export function describeDifferences(
   differences: readonly ConfigurationDifference[],
@@ -104,7 +104,7 @@ function differ(
   return [{ what, ...(registered !== undefined && { registered }), ...(file !== undefined && { file }) }];
 }
 
-/** Names in quotes, because they may contain commas. Two lists are equal exactly if this is. */
+/** Names in quotes, because they may contain commas. Equal texts mean equal lists. */
 function list(names: readonly string[]): string {
   return `[${names.map(quote).join(', ')}]`;
 }

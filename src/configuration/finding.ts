@@ -1,24 +1,24 @@
-/** What is wrong, or worth a warning, in a studies file: where, why, and what to do about it. */
+/** An error or a warning in a studies file: where, why, and what to do about it. */
 export type Finding = {
   readonly file: string;
   /** Line in the file, from 1. */
   readonly line: number;
-  /** `reason (hint: what to do)`. Never a treatment's name and never a seed: findings end up in logs. */
+  /** `reason (hint: what to do)`. Never contains a treatment's name or a seed, because the service prints findings. */
   readonly message: string;
 };
 
 /** Why a value cannot be used, and what to do about it. */
 export type Problem = { readonly reason: string; readonly hint: string };
 
-/** Notes a refusal and returns, so that all of them are reported at once. */
+/** Notes a refusal and returns, so that all refusals are reported together. */
 export type Refuse = (line: number, reason: string, hint: string) => void;
 
-/** The finding on one line, as compilers print it: `file:line: reason (hint: what to do)`. */
+/** The finding on one line, in the style of compilers: `file:line: reason (hint: what to do)`. */
 export function formatFinding(finding: Finding): string {
   return `${finding.file}:${finding.line}: ${finding.message}`;
 }
 
-/** Findings of one file, collected while it is read. */
+/** Collects the findings of one file while it is read. */
 export function findingsOf(file: string): { note: Refuse; sorted: () => Finding[] } {
   const findings: Finding[] = [];
   return {
@@ -27,7 +27,7 @@ export function findingsOf(file: string): { note: Refuse; sorted: () => Finding[
   };
 }
 
-/** The studies file is refused as a whole; `findings` holds every reason, in the order of the file. */
+/** The studies file is refused as a whole. `findings` holds every reason, in the order of the file. */
 export class StudiesFileError extends Error {
   override readonly name = 'StudiesFileError';
   readonly findings: readonly Finding[];

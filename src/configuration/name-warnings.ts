@@ -1,4 +1,4 @@
-/** Slips of the pen in the names of arms, factors and levels: each is taken exactly as it is written. */
+/** Warns of likely typing errors in the names of arms, factors and levels. Names are always used exactly as written. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { lookAlikeForm, lookAlikeProblem, quote } from '../base/text.ts';
 import type { Refuse } from './finding.ts';
@@ -7,11 +7,11 @@ import type { Refuse } from './finding.ts';
 interface Names {
   readonly line: number;
   readonly names: readonly string[];
-  /** What a message calls one of them. */
+  /** How a message refers to one of them. */
   readonly shown: (place: number) => string;
 }
 
-/** @param lineOf where the treatments, and the factors, stand in the file */
+/** @param lineOf the lines of the treatments and the factors in the file */
 export function warnAboutNames(
   { treatments, factors }: StudyConfiguration,
   lineOf: (key: 'treatments' | 'factors') => number,
@@ -19,7 +19,7 @@ export function warnAboutNames(
 ): void {
   const line = lineOf('factors');
   const all: Names[] = [
-    // No message names a treatment.
+    // Messages never name a treatment.
     { line: lineOf('treatments'), names: treatments, shown: (i) => `treatment ${i + 1}` },
     { line, names: factors.map(({ name }) => name), shown: (i) => `factor ${quote(factors[i]?.name ?? '')}` },
     ...factors.map(({ name, levels }) => {
@@ -45,7 +45,7 @@ export function warnAboutNames(
       );
 }
 
-/** Each name with the first one that a person takes for the same. */
+/** Compares each name with the first one that a person could mistake it for. */
 function warnOfPairs({ line, names, shown }: Names, warn: Refuse): void {
   const first = new Map<string, number>();
   for (const [place, name] of names.entries()) {
@@ -55,7 +55,7 @@ function warnOfPairs({ line, names, shown }: Names, warn: Refuse): void {
     else
       warn(
         line,
-        `${shown(before)} and ${shown(place)} differ by case, outer blanks or characters that nobody sees alone`,
+        `${shown(before)} and ${shown(place)} differ only in case, outer blanks or invisible characters`,
         'remove one of them, unless they are meant to be two',
       );
   }

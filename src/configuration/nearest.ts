@@ -1,11 +1,11 @@
-/** The choice that differs from `given` in at most two letters, without regard to case; undefined if none does. */
+/** The choice that differs least from `given`, by at most two letters and ignoring case; undefined if there is none. */
 export function nearestTo(given: string, choices: readonly string[]): string | undefined {
   const wanted = given.toLowerCase();
   let nearest: string | undefined;
   let shortest = 3;
   for (const choice of choices) {
     const known = choice.toLowerCase();
-    // Of a name of two letters, every other one is two letters away.
+    // Otherwise every name of two letters would be near every other one.
     const distance = editDistance(wanted, known);
     if (distance < shortest && distance < known.length) {
       nearest = choice;
@@ -15,7 +15,7 @@ export function nearestTo(given: string, choices: readonly string[]): string | u
   return nearest;
 }
 
-/** Levenshtein's distance, one row of the table at a time. */
+/** Levenshtein distance, one row of the table at a time. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const letter of from.slice(0, 40)) {

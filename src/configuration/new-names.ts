@@ -1,9 +1,9 @@
-/** What the names of a study must be when it is registered. A study that is in the log already has the names that it has. */
+/** Rules for the names of a study when it is registered. They do not apply to studies that are in the log already. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import type { Problem } from './finding.ts';
 
-/** In code points. What is longer shows in the memory that the process takes. */
+/** In code points. Longer names would noticeably increase memory use. */
 const MOST_CHARACTERS = 200;
 
 export function problemsOfNewNames(configuration: StudyConfiguration): Problem[] {
@@ -21,7 +21,7 @@ export function problemsOfNewNames(configuration: StudyConfiguration): Problem[]
   ];
 }
 
-/** Each name, and what a message calls it: no treatment by its name. */
+/** Each name, and how a message refers to it. Treatments are never named. */
 function namesOf({ name, treatments, factors }: StudyConfiguration): [what: string, name: string][] {
   return [
     ['its name', name],

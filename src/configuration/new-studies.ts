@@ -1,6 +1,6 @@
 /**
- * What a study may have only if it was registered before this program asked for more. It is refused for studies that are
- * new to the log, where it does no harm yet to choose something else.
+ * Settings that only studies registered by an earlier, less strict version may have. They are refused for studies that
+ * are new to the log, where it does no harm to choose something else.
  */
 
 import { quote } from '../base/text.ts';
@@ -21,8 +21,8 @@ export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refus
 }
 
 /**
- * @param isNew whether a study of that name is not in the log
- * @throws StudiesFileError naming everything that new studies of the file cannot have
+ * @param isNew whether the log has no study with this name
+ * @throws StudiesFileError naming everything in the file that new studies cannot have
  */
 export function refuseNewStudies(
   configured: readonly ConfiguredStudy[],

@@ -1,6 +1,6 @@
 /**
- * The studies file: YAML or JSON, one top-level key per study, and defaults for all of them. It is read as a whole or
- * refused as a whole, with every reason at once: a randomization list made from half-understood settings cannot be
+ * The studies file: YAML or JSON, with one top-level key per study and defaults for all of them. It is accepted or refused
+ * as a whole, with every reason at once, because a randomization list made from half-understood settings cannot be
  * repaired afterwards.
  */
 import type { StudyConfiguration } from '../../events/study.ts';
@@ -20,7 +20,7 @@ export type ConfiguredStudy = {
   readonly seed: bigint | undefined;
   /** Line of the study's name, from 1. */
   readonly line: number;
-  /** Why the file is refused when the study is not in the log yet. */
+  /** Why the file is refused if the study is not in the log yet. */
   readonly refusedIfNew: readonly Finding[];
 };
 
@@ -29,20 +29,20 @@ export type StudiesFile = {
   readonly studies: ConfiguredStudy[];
   /** In the order of the file. */
   readonly warnings: Finding[];
-  /** Names of the studies whose mode is left out. */
+  /** Names of the studies without a mode. */
   readonly liveByDefault: string[];
 };
 
-/** In UTF-16 code units. The file is written by hand; a thousand studies fit. */
+/** In UTF-16 code units. The file is written by hand. A thousand studies fit. */
 const MAX_FILE_LENGTH = 1_048_576;
-/** `db` belongs to the reference implementation, whose files load unchanged; it is ignored. */
+/** `db` belongs to the reference implementation, whose files load unchanged. It is ignored. */
 const TOP_LEVEL_KEYS: readonly string[] = ['db', ...URN_KEYS];
 
 /**
- * Reads the text of a studies file (decoded from UTF-8; a byte order mark is allowed). `fileName` is what findings call
+ * Reads the text of a studies file (decoded from UTF-8; a byte order mark is allowed). Findings use `fileName` to refer to
  * the file.
  *
- * @throws StudiesFileError with every reason for which the file is refused.
+ * @throws StudiesFileError with every reason why the file is refused
  */
 export function parseStudiesFile(text: string, fileName: string): StudiesFile {
   const refusals = findingsOf(fileName);
@@ -99,9 +99,11 @@ function refuseEmpty(refuse: Refuse): [] {
 
 function refuseTopLevel({ key, line, value }: Entry, refuse: Refuse): void {
   const nearest = nearestTo(key, TOP_LEVEL_KEYS);
-  const hint = nearest ? `did you mean ${nearest}?` : `here stand studies and ${TOP_LEVEL_KEYS.join(', ')}`;
+  const hint = nearest
+    ? `did you mean ${nearest}?`
+    : `the top level has studies and ${TOP_LEVEL_KEYS.join(', ')}`;
   if (STUDY_KEYS.includes(key)) {
-    refuse(line, `${key} stands outside a study`, 'indent it below the name of its study');
+    refuse(line, `${key} is outside a study`, 'indent it below the name of its study');
   } else if (isMissing(value)) {
     refuse(
       line,

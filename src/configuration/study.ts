@@ -26,7 +26,7 @@ const OWN_KEYS = [
 ] as const;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS];
 
-/** A study as the file gives it; `lines` tells where its settings stand, for warnings. */
+/** A study as read from the file. `lines` has the line of each setting, for warnings. */
 export type ReadStudy = {
   readonly configuration: StudyConfiguration;
   readonly seed: bigint | undefined;
@@ -35,7 +35,7 @@ export type ReadStudy = {
   readonly lines: ReadonlyMap<string, number>;
 };
 
-/** Reads the study at `entry`, whose value must be a mapping. What is refused leaves a gap in the result. */
+/** Reads the study at `entry`, whose value must be a mapping. Refused settings are missing in the result. */
 export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Refuse): ReadStudy {
   const refuse: Refuse = (line, reason, hint) =>
     refuseInFile(line, `study ${quote(entry.key)}: ${reason}`, hint);
@@ -126,7 +126,7 @@ function readSeed(entry: Entry | undefined, refuse: Refuse): bigint | undefined 
   return undefined;
 }
 
-/** The pattern must stand on its own, too: `a)|(?:b` would compile only inside the group it breaks out of. */
+/** The pattern must also compile by itself: `a)|(?:b` would compile only inside the group that it breaks out of. */
 function readIdPattern(entry: Entry | undefined, refuse: Refuse): string | undefined {
   if (!entry) return undefined;
   const { value } = entry;
@@ -155,6 +155,6 @@ function readIdPattern(entry: Entry | undefined, refuse: Refuse): string | undef
 }
 
 function refuseUnknown(key: string, line: number, refuse: Refuse): void {
-  if (key === 'db') refuse(line, 'db stands inside the study', 'move it to the top level, or remove it');
+  if (key === 'db') refuse(line, 'db is inside the study', 'move it to the top level, or remove it');
   else refuse(line, `unknown key ${quote(key)}`, suggest(key, STUDY_KEYS));
 }

@@ -3,8 +3,8 @@ import { configurationDifferences, describeDifferences } from './differences.ts'
 import type { ConfiguredStudy } from './studies-file.ts';
 
 /**
- * A study that the file describes otherwise than it was registered takes no participants in this process.
- * @returns the differences, without secrets; undefined for a study that is as registered, or not registered
+ * Suspends a study in this process if the file differs from its registration: it then takes no participants here.
+ * @returns the differences, without secrets; undefined if there are none or the study is not registered
  */
 export function suspendIfDiffering(
   studies: Studies,

@@ -1,13 +1,13 @@
-/** The settings of the urn: those a studies file may give once, at its top level, for all its studies. */
+/** The settings of the urn. A studies file may give them once, at its top level, for all its studies. */
 import { ImbalanceMeasure } from '../../events/study.ts';
 import type { Refuse } from './finding.ts';
 import { readChoice, readCount, refuseMissing } from './values.ts';
 import type { Entry } from './yaml-tree.ts';
 
-/** A value and where it was written; no line if it is the built-in default. */
+/** A value and the line where it was written. A built-in default has no line. */
 export type Setting<T> = { readonly value: T; readonly line?: number };
 
-/** Settings of the urn, which a file may give once for all its studies. */
+/** The settings of the urn. */
 export type UrnSettings = {
   readonly D: Setting<ImbalanceMeasure>;
   readonly urn_selection: Setting<'method1'>;
@@ -26,11 +26,11 @@ export const BUILT_IN: UrnSettings = {
   beta: { value: 1 },
 };
 
-/** Keeps ball counts exact: a million balls for each of a thousand million participants is below 2^53. */
+/** Keeps ball counts exact: a million balls for each of a billion participants is below 2^53. */
 const MAX_WEIGHT = 1_000_000;
 const W_HINT = 'write at least 1: with w 0 the second allocation of a two-arm urn is certain (ICH E9 2.3.2)';
 
-/** The urn's settings among `entries`, over `defaults`. Entries with other keys are left to the caller. */
+/** Reads the urn's settings from `entries`. They override `defaults`. Other entries are left to the caller. */
 export function readUrnSettings(
   entries: readonly Entry[],
   defaults: UrnSettings,

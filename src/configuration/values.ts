@@ -4,7 +4,7 @@ import type { Problem, Refuse } from './finding.ts';
 import { nearestTo } from './nearest.ts';
 import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
 
-/** Why a study, factor, level or treatment cannot be called `name`; undefined if it can. */
+/** Why a study, factor, level or treatment cannot have this name; undefined if it can. */
 export function nameProblem(name: string): Problem | undefined {
   if (name.trim() === '') return { reason: 'is empty', hint: 'give it a name' };
   if (/\p{Cc}/u.test(name)) {
@@ -19,7 +19,7 @@ export function nameProblem(name: string): Problem | undefined {
   return undefined;
 }
 
-/** `http-api.md`: factors are bare query parameters beside these, and `f_` marks them in records. */
+/** See http-api.md: factors are plain query parameters next to these, and the prefix `f_` marks them in records. */
 export function factorNameProblem(name: string): Problem | undefined {
   if (['api_key', 'study', 'id'].includes(name)) {
     return { reason: 'is called like a parameter of every request', hint: 'choose another name' };
@@ -32,7 +32,7 @@ export function factorNameProblem(name: string): Problem | undefined {
   return nameProblem(name);
 }
 
-/** The list of names at `entry`. `one` is what a message calls an item; the names themselves are never shown. */
+/** Reads the list of names at `entry`. Messages call an item `one` and never show the names. */
 export function readNames(entry: Entry, one: string, refuse: Refuse): string[] {
   const { value } = entry;
   if (value.kind !== 'list') {
@@ -56,7 +56,7 @@ const NOT_A_NAME: Problem = {
   hint: 'put a name that contains a colon, a bracket or a brace in quotes',
 };
 
-/** A non-negative whole number of any size, from its digits, or why it is none. Its value is in no message. */
+/** Reads a non-negative whole number of any size from its digits, or says why it is not one. Messages never show it. */
 export function readWholeNumber(tree: Tree): bigint | Problem {
   if (tree.kind !== 'text') return { reason: 'is not a number', hint: 'write a whole number, such as 1' };
   const { text, plain } = tree;
@@ -75,7 +75,7 @@ export function readWholeNumber(tree: Tree): bigint | Problem {
   };
 }
 
-/** The whole number at `entry` if it lies within the bounds, which are inclusive. */
+/** Reads the whole number at `entry` if it is within the bounds, which are inclusive. */
 export function readCount(
   entry: Entry,
   bounds: { min: number; max: number; hint?: string },
@@ -98,7 +98,7 @@ export function readCount(
   return undefined;
 }
 
-/** The one of `choices` that stands at `entry`. */
+/** Reads which of the `choices` is at `entry`. */
 export function readChoice<T extends string>(
   entry: Entry,
   choices: readonly T[],
@@ -118,14 +118,14 @@ export function readChoice<T extends string>(
   return choice;
 }
 
-/** Refuses an entry that was left blank: it might mean the default, or a value forgotten. */
+/** Refuses a blank entry: it might mean the default or a forgotten value. */
 export function refuseMissing(entry: Entry, refuse: Refuse): boolean {
   const missing = isMissing(entry.value);
   if (missing) refuse(entry.line, `${entry.key} has no value`, 'give it a value, or remove the line');
   return missing;
 }
 
-/** A hint that names the choice meant, if one is near, else all of them. */
+/** A hint with the choice that was probably meant, or with all of them if none is close. */
 export function suggest(given: string, choices: readonly string[]): string {
   const nearest = nearestTo(given, choices);
   return nearest === undefined ? `choose one of ${choices.join(', ')}` : `did you mean ${nearest}?`;

@@ -1,4 +1,4 @@
-/** What a studies file may say but should not: designs that can be predicted, or that unbalance the arms. */
+/** Warns of designs that a studies file may contain but should not: predictable ones, or ones that unbalance the arms. */
 
 import { quote } from '../base/text.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
@@ -6,7 +6,7 @@ import type { Refuse } from './finding.ts';
 import { warnAboutNames } from './name-warnings.ts';
 import type { ReadStudy } from './study.ts';
 
-/** Notes every warning about one study that was accepted. The seed itself is in none of them. */
+/** Notes every warning about an accepted study. None of them contains the seed. */
 export function warnAbout(study: ReadStudy, note: Refuse): void {
   const { configuration, seed, urn } = study;
   const warn: Refuse = (line, reason, hint) =>
@@ -31,7 +31,7 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
       urn.alpha.line ?? study.line,
       `alpha (${alpha}) is greater than beta (${beta}): each assignment makes the same treatment more likely next ` +
         'time, which drives the arms apart instead of balancing them',
-      'choose beta greater than alpha; usual is alpha 0 and beta 1',
+      'choose beta greater than alpha; alpha 0 and beta 1 are usual',
     );
   }
 

@@ -1,7 +1,7 @@
 /**
- * A YAML 1.2 document as the three shapes a studies file can have: text, list, mapping. Every scalar stays the text that
- * was written ("failsafe" schema), because a level `010`, `1.0` or `yes` is a name, and because numbers of any size must
- * not pass through a double. https://yaml.org/spec/1.2.2/#101-failsafe-schema
+ * A YAML 1.2 document as a tree of text, lists and mappings, which is all that a studies file needs. Every scalar stays
+ * the text that was written ("failsafe" schema), because a level `010`, `1.0` or `yes` is a name, and because large
+ * numbers must not pass through a double. https://yaml.org/spec/1.2.2/#101-failsafe-schema
  */
 
 import type { Node, Pair, Scalar, YAMLError, YAMLMap, YAMLSeq } from 'yaml';
@@ -11,7 +11,7 @@ import type { Refuse } from './finding.ts';
 export type Text = {
   readonly kind: 'text';
   readonly text: string;
-  /** Written without quotes and not marked as text, so that it may stand for a number or for no value. */
+  /** Written without quotes and not tagged as text, so it may mean a number or a missing value. */
   readonly plain: boolean;
   readonly line: number;
 };
@@ -20,22 +20,21 @@ export type Mapping = { readonly kind: 'mapping'; readonly entries: Entry[]; rea
 export type Tree = Text | List | Mapping;
 export type Entry = { readonly key: string; readonly line: number; readonly value: Tree };
 
-/** An alias repeats a value at the cost of two characters; 100 is also the yaml library's own limit. */
+/** An alias repeats a value at the cost of two characters. The yaml library also uses a limit of 100. */
 const MAX_ALIASES = 100;
-/** Tags that say "text", on a scalar that could also be a number. */
+/** Tags that mark a scalar as text even if it looks like a number. */
 const STRING_TAGS: readonly unknown[] = ['!', 'tag:yaml.org,2002:str'];
-/** A studies file needs five: studies, settings, factors, levels, text. */
+/** A studies file needs five levels: studies, settings, factors, levels, text. */
 const MAX_DEPTH = 16;
 
-/** True for a key without a value, and for YAML's plain `null` and `~`. */
+/** True for a missing value, including YAML's plain `null` and `~`. */
 export function isMissing(tree: Tree): boolean {
   return tree.kind === 'text' && tree.plain && /^(|~|null|Null|NULL)$/.test(tree.text);
 }
 
 /**
- * Reads one YAML document (JSON is YAML). An empty one is an empty plain text. Returns undefined after a syntax error;
- * anything else that is refused (a repeated key, a merge key, a tag, an alias to nothing) leaves a tree that can be
- * checked further.
+ * Reads one YAML document (JSON is YAML). An empty document gives an empty plain text. Returns undefined after a syntax
+ * error. After any other refusal (a repeated key, a merge key, a tag, an unknown alias), the tree can be checked further.
  */
 export function readYaml(text: string, refuse: Refuse): Tree | undefined {
   const lineCounter = new LineCounter();
@@ -64,7 +63,7 @@ export function readYaml(text: string, refuse: Refuse): Tree | undefined {
   return new TreeReader(lineAt, refuse).read(document.contents);
 }
 
-/** One slip of the pen can produce many errors: the first of each line is the telling one. */
+/** One typing error can cause many syntax errors. Only the first on each line is reported. */
 function refuseSyntax(
   errors: readonly YAMLError[],
   lineAt: (offset: number) => number,
@@ -82,7 +81,7 @@ function refuseSyntax(
         'keep all studies in one document: remove this line',
       );
     } else {
-      // What the library quotes from the file may be a treatment or a seed.
+      // The library's messages quote the file, which could reveal a treatment or a seed.
       const detail = error.message
         .replace(/: ".*"$/s, '')
         .replace(/^Maximum call stack.*/, 'nested too deeply');
@@ -107,7 +106,7 @@ class TreeReader {
     this.#refuse = refuse;
   }
 
-  /** `line` is where a value that was left out is reported. */
+  /** @param line where a missing value is reported */
   read(node: Document['contents'] | Node | undefined, line = 1, depth = 0): Tree {
     if (isAlias(node)) return this.#resolve(node);
     if (isScalar(node)) return this.#text(node);
@@ -155,11 +154,7 @@ class TreeReader {
       const value = this.read(pair.value ?? undefined, key.line, depth + 1);
       const first = lineOfKey.get(key.text);
       if (first !== undefined) {
-        this.#refuse(
-          key.line,
-          `the key of line ${first} stands here a second time`,
-          'remove or rename one of them',
-        );
+        this.#refuse(key.line, `the key of line ${first} is repeated here`, 'remove or rename one of them');
         continue;
       }
       lineOfKey.set(key.text, key.line);
@@ -168,7 +163,7 @@ class TreeReader {
     return mapping;
   }
 
-  /** A shared value, not a copy: no chain of aliases can blow up, and one to its own ancestor ends at the next check. */
+  /** Shares the value without copying, so chains of aliases cannot blow up. A cycle ends at the next check of the shape. */
   #resolve(alias: Alias): Tree {
     const line = this.#lineOf(alias, 1);
     const unresolved: Tree = { kind: 'text', text: `*${alias.source}`, plain: true, line };

@@ -81,7 +81,7 @@ describe('urn studies check', () => {
       ],
       warnings: [
         { line: expect.any(Number), message: expect.stringContaining('factor "1" has one level') },
-        { message: expect.stringContaining('"cafe\u0301" of "answer" differ by case, outer blanks or') },
+        { message: expect.stringContaining('"cafe\u0301" of "answer" differ only in case, outer blanks or') },
         { message: expect.stringContaining('"cafe\u0301" of "answer" contains U+0301, which') },
       ],
     });

@@ -98,16 +98,16 @@ describe('refused as YAML:', () => {
     ['a version it does not know', `%YAML 9.9\n---\n${studyWith()}`, '1: Unsupported YAML version 9.9'],
     ['a tag', studyWith('w: !!int 1'), '4: a YAML tag (!) is not supported here'],
     ['a tag of its own', studyWith('mode: !env test'), '4: a YAML tag (!) is not supported here'],
-    ['a key twice', studyWith('w: 1', 'w: 1'), '5: the key of line 4 stands here a second time'],
+    ['a key twice', studyWith('w: 1', 'w: 1'), '5: the key of line 4 is repeated here'],
     [
       'a study twice',
       `${studyWith()}\n${studyWith().replace('S', '"S"')}`,
-      '4: the key of line 1 stands here',
+      '4: the key of line 1 is repeated here',
     ],
     [
       'a factor twice',
       bareStudy(treatments, 'factors:', '  a: [x]', '  a: [y]'),
-      '5: the key of line 4 stands here',
+      '5: the key of line 4 is repeated here',
     ],
     [
       'a merge key',
@@ -157,7 +157,7 @@ describe('refused at the top level:', () => {
   refuses([
     ['an unknown scalar', `tile: x\n${studyWith()}`, '1: unknown key "tile" at the top level'],
     ['a list', `${studyWith()}\nothers: [a]`, '4: unknown key "others" at the top level'],
-    ['a setting of a study', `${studyWith()}\nmode: test`, '4: mode stands outside a study'],
+    ['a setting of a study', `${studyWith()}\nmode: test`, '4: mode is outside a study'],
     ['a study without anything below it', `${studyWith()}\nT:`, '4: "T" has nothing below it'],
     ['a default without a value', `w:\n${studyWith()}`, '1: w has no value'],
     ['a default out of range', `${studyWith()}\nbeta: -1`, '4: beta is negative'],
@@ -167,7 +167,7 @@ describe('refused at the top level:', () => {
 
   it('treatments without a study around them, with the way out', () => {
     expect(refusalsOf('treatments: [A, B]')).toEqual([
-      '1: treatments stands outside a study (hint: indent it below the name of its study)',
+      '1: treatments is outside a study (hint: indent it below the name of its study)',
     ]);
   });
 });
@@ -382,7 +382,7 @@ describe('refused among the other settings:', () => {
       studyWith('target_enrolment: 1'),
       `4: ${S} unknown key "target_enrolment" (hint: did you mean target_enrollment?)`,
     ],
-    ['db inside a study', studyWith('db: x'), `4: ${S} db stands inside the study`],
+    ['db inside a study', studyWith('db: x'), `4: ${S} db is inside the study`],
     [
       'a pattern that does not compile',
       studyWith("id_pattern: '[0-9'"),

@@ -298,7 +298,9 @@ describe('warnings', () => {
   it('tell of names that a person takes for one', () => {
     const factors = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
     expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors))).toEqual([
-      expect.stringMatching(/^2: study "S": treatment 1 and treatment 2 differ by case, outer blanks or/),
+      expect.stringMatching(
+        /^2: study "S": treatment 1 and treatment 2 differ only in case, outer blanks or/,
+      ),
       expect.stringMatching(/^2: study "S": treatment 3 contains U\+00A0, a space other than/),
       expect.stringMatching(/^3: study "S": factor "site" and factor "Site" differ by/),
       expect.stringMatching(/^3: study "S": level "Cook" of "site" and level "Cook " of "site" differ by/),
