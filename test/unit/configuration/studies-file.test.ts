@@ -302,10 +302,12 @@ describe('warnings', () => {
         /^2: study "S": treatment 1 and treatment 2 differ only in case, outer blanks or/,
       ),
       expect.stringMatching(/^2: study "S": treatment 3 contains U\+00A0, a space other than/),
-      expect.stringMatching(/^3: study "S": factor "site" and factor "Site" differ by/),
-      expect.stringMatching(/^3: study "S": level "Cook" of "site" and level "Cook " of "site" differ by/),
-      expect.stringMatching(/^3: .*and level "cook" of "site" differ by/),
-      expect.stringMatching(/^3: .*and level "C\u200book" of "site" differ by/),
+      expect.stringMatching(/^3: study "S": factor "site" and factor "Site" differ only in/),
+      expect.stringMatching(
+        /^3: study "S": level "Cook" of "site" and level "Cook " of "site" differ only in/,
+      ),
+      expect.stringMatching(/^3: .*and level "cook" of "site" differ only in/),
+      expect.stringMatching(/^3: .*and level "C\u200book" of "site" differ only in/),
       expect.stringMatching(/^3: .*level "C\u200book" of "site" contains U\+200B, which nobody sees/),
     ]);
   });
