@@ -111,7 +111,7 @@ describe('the past', () => {
     }
   });
 
-  it('of a long stream is folded page by page, other work in between', async () => {
+  it('of a long stream is folded one page per turn of the event loop', async () => {
     const pauses = Array.from({ length: 3 * PAGE_RECORDS }, (_, i) => (i % 2 === 0 ? paused : resumed));
     const store = new MemoryStore();
     await store.append(
@@ -119,13 +119,20 @@ describe('the past', () => {
       -1,
       [registered(), ...pauses].map((fact, revision) => stored(fact, revision)),
     );
-    let turns = 0;
-    const others = setInterval(() => turns++, 0);
-    const progress: number[] = [];
-    await foldUntil({ store, logId: LOG_ID }, STREAM, PROJECTIONS, never, (n) => progress.push(n));
-    clearInterval(others);
-    expect(progress).toEqual([1, 2, 3, 4].map((page) => Math.min(page * PAGE_RECORDS, pauses.length + 1)));
-    expect(turns).toBeGreaterThan(0);
+    let turn = 0;
+    let others = setImmediate(function count() {
+      turn++;
+      others = setImmediate(count);
+    });
+    const progress: { readonly records: number; readonly turn: number }[] = [];
+    await foldUntil({ store, logId: LOG_ID }, STREAM, PROJECTIONS, never, (records) =>
+      progress.push({ records, turn }),
+    );
+    clearImmediate(others);
+    expect(progress.map(({ records }) => records)).toEqual(
+      [1, 2, 3, 4].map((page) => Math.min(page * PAGE_RECORDS, pauses.length + 1)),
+    );
+    expect(new Set(progress.map(({ turn }) => turn)).size, 'each page in a turn of its own').toBe(4);
   });
 });
 
