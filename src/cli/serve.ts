@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { permissionWarnings } from '../base/permissions.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { filesOf, isInMemory } from '../open/store-location.ts';
-import { LOG_LEVELS } from '../service/logger.ts';
+import { LOG_LEVELS, type Logger } from '../service/logger.ts';
+import type { Service, ServiceSettings } from '../service/start-service.ts';
 import { issueFirstKey } from './first-key.ts';
 import { openLogOutput } from './log-output.ts';
 import { METRICS_HOST, metricsPort } from './metrics-port.ts';
@@ -93,47 +94,63 @@ export function serveCommand(): Command {
 }
 
 async function serve(options: ServeOptions): Promise<void> {
+  const settings = await settingsOf(options);
+  const { logger, end } = await openLogOutput(options.logLevel);
+  // Express and its dependencies take half of the start-up time, and no other command needs them.
+  const { startService } = await import('../service/start-service.ts');
+  const service = await startService(settings, cliActor(), logger);
+  for (const warning of risks(options, settings)) logger.warn(warning);
+  stopOnSignal(service, logger, end);
+  const { logName, logId, signingKey } = service.log.identity;
+  logger.info(
+    {
+      address: service.address,
+      metricsAddress: service.metricsAddress,
+      logName,
+      logId,
+      verifierKey: signingKey.publicKey,
+      version: VERSION,
+    },
+    'ready',
+  );
+  if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
+}
+
+/** @throws UsageError, StudiesFileError for what is wrong with the options, before anything is opened */
+async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
+  const { host, datetimeFormat, witness } = options;
   const port = Number(options.port);
   if (!/^\d+$/.test(options.port) || port > 65535)
     throw new UsageError(`--port ${options.port} is not a port (0 to 65535)`);
   const tls = tlsOf(options);
   const { studies, warnings } = await readStudiesFile(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
-  checkWitness(options.witness);
+  checkWitness(witness);
   await refuseUnfitLogName(options);
   const relay = options.relay ? relaySettings(options) : undefined;
-  const { logger, end } = await openLogOutput(options.logLevel);
   const trustProxy = trustOf(options.trustProxy);
-  const connectionsPerAddress = connectionsOf(options, trustProxy !== undefined);
-  const serveMetrics = metricsPort(options.metricsPort, METRICS_HOST);
+  return {
+    ...logSettings(options),
+    ...{ studies, host, port, tls, trustProxy, datetimeFormat, witness, relay },
+    connectionsPerAddress: connectionsOf(options, trustProxy !== undefined),
+    serveMetrics: metricsPort(options.metricsPort, METRICS_HOST),
+    version: VERSION,
+  };
+}
 
-  // Express and its dependencies take half of the start-up time, and no other command needs them.
-  const { startService } = await import('../service/start-service.ts');
-  const service = await startService(
-    {
-      ...logSettings(options),
-      studies,
-      host: options.host,
-      port,
-      tls,
-      trustProxy,
-      connectionsPerAddress,
-      serveMetrics,
-      datetimeFormat: options.datetimeFormat,
-      version: VERSION,
-      witness: options.witness,
-      relay,
-    },
-    cliActor(),
-    logger,
-  );
-  if (!isInMemory(options))
-    for (const warning of permissionWarnings(filesOf(logSettings(options)), options.allowGroupKey))
-      logger.warn(warning);
+/** What may be intended, but exposes the log or the keys. */
+function risks(options: ServeOptions, { tls, trustProxy }: ServiceSettings): string[] {
+  const warnings = isInMemory(options)
+    ? []
+    : permissionWarnings(filesOf(logSettings(options)), options.allowGroupKey);
   if (!isLoopback(options.host) && !tls && trustProxy === undefined)
-    logger.warn(
+    warnings.push(
       'listening beyond this machine without TLS: keys and allocations can be read in transit (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',
     );
+  return warnings;
+}
+
+function stopOnSignal(service: Service, logger: Logger, end: (last: string) => Promise<void>): void {
   let stopping = false;
   const stop = async (signal: string) => {
     if (stopping) return;
@@ -145,18 +162,6 @@ async function serve(options: ServeOptions): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  logger.info(
-    {
-      address: service.address,
-      metricsAddress: service.metricsAddress,
-      logName: service.log.identity.logName,
-      logId: service.log.identity.logId,
-      verifierKey: service.log.identity.signingKey.publicKey,
-      version: VERSION,
-    },
-    'ready',
-  );
-  if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
 }
 
 function checkWitness(file: string | undefined): void {
