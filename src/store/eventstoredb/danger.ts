@@ -53,7 +53,7 @@ export function deleted(stream: string, cause?: CallError): BrokenStream {
   return new BrokenStream(
     'corrupt',
     'not-written',
-    `the stream ${stream} was permanently deleted in EventStoreDB (hint: restore a backup; ${RIGHTS})`,
+    `the stream ${stream} was deleted in EventStoreDB for good (hint: restore a backup; ${RIGHTS})`,
     cause,
   );
 }

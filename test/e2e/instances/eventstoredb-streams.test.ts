@@ -71,7 +71,7 @@ describe('a study whose stream was deleted in EventStoreDB for good', () => {
     expect((await enrol(service, 'One', '2')).status).toBe(503);
     expect((await enrol(service, 'Two', '2')).status).toBe(200);
     expect(lines(service, 'cannot be read any further')).toHaveLength(1);
-    expect(service.output.stderr).toMatch(/was permanently deleted in EventStoreDB \(hint: restore a backup/);
+    expect(service.output.stderr).toMatch(/was deleted in EventStoreDB for good \(hint: restore a backup/);
     expect(service.output.stderr).not.toContain('9223372036854');
     await service.stop();
 
@@ -144,7 +144,7 @@ describe('streams that are not a study’s', () => {
     const again = log.tryToStart('a');
     expect(await again.exited).toBe(2);
     expect(again.output.stderr).toMatch(
-      new RegExp(`the stream ${name} was permanently deleted in EventStoreDB`),
+      new RegExp(`the stream ${name} was deleted in EventStoreDB for good`),
     );
   });
 });

@@ -67,7 +67,7 @@ describe('a stream whose first records were cut off', () => {
     const error = await failureOf(readStream(store, 'study-a'));
     expect(error).toMatchObject({ failure: 'corrupt' });
     expect(error.message).toMatch(
-      /was permanently deleted in EventStoreDB \(hint: restore a backup; .*docs\/instances/,
+      /was deleted in EventStoreDB for good \(hint: restore a backup; .*docs\/instances/,
     );
     expect((await failureOf(store.append('study-a', 1, records('c', 1)))).outcome).toBe('not-written');
   });
