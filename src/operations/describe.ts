@@ -36,7 +36,7 @@ function what(event: LogEvent): string {
     case 'LogMoved':
       return `moved the log to ${event.data.to}`;
     case 'LogReopened':
-      return 'gave the move of the log up';
+      return 'gave up the move of the log';
     case 'LogArrived':
       return `brought the log here from ${event.data.from}`;
     default:
@@ -55,12 +55,12 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   paused: 'the study is paused',
   suspended: 'the studies file differs from what was registered',
   'not-permitted': 'the key does not permit it',
-  'not-found': 'there is no such thing for this key',
+  'not-found': 'not there, or not for this key',
   'revoked-key': 'the key is revoked',
   'expired-key': 'the key has expired',
   unavailable: 'the service could not do it just then',
   failed: 'an unexpected error',
-  several: 'for several reasons, in more ways than are told apart',
+  several: 'for several reasons, beyond what is recorded one by one',
 };
 
 function shown({ data }: Of<'EvidenceDisclosed'>): string {

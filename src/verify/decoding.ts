@@ -91,7 +91,7 @@ function diagnosis(
         why,
       );
     case 'malformed':
-      return mismatch(fieldOf(why), 'a record as the format prescribes it', undefined, why);
+      return mismatch(fieldOf(why), 'a record in the documented format', undefined, why);
   }
 }
 

@@ -21,7 +21,7 @@ export function evidenceLines(
     );
   if (cameAlong)
     lines.push(
-      `  ${count(cameAlong.matching, 'checkpoint')} that came with the bundle ${cameAlong.matching === 1 ? 'matches' : 'match'} up to size ${cameAlong.matchingSize}: signed${isTrusted ? '' : " by the log's own key"}, but that alone does not show that it always was so`,
+      `  ${count(cameAlong.matching, 'checkpoint')} that came with the bundle ${cameAlong.matching === 1 ? 'matches' : 'match'} up to size ${cameAlong.matchingSize}: signed${isTrusted ? '' : " by the log's own key"}, but that alone does not show that it was always so`,
     );
   if (failing > 0)
     lines.push(`  FAILED: ${count(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
@@ -37,19 +37,19 @@ export function evidenceLines(
     );
   if (tailCutOff)
     lines.push(
-      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} that stood at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
+      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
     );
   lines.push(...lostLines(lost));
   const none = failing > 0 ? 'no checkpoint that matches' : 'no given checkpoint';
   if (uncovered)
     lines.push(
       uncovered.from === 0
-        ? `  ${none} covers any revision: that nothing was rewritten or removed is not proven`
-        : `  ${none} covers revisions ${uncovered.from} to ${uncovered.to}: that they were not rewritten, or others removed behind them, is not proven`,
+        ? `  ${none} covers any revision: it is not proven that nothing was rewritten or removed`
+        : `  ${none} covers revisions ${uncovered.from} to ${uncovered.to}: it is not proven that they were not rewritten, or others removed after them`,
     );
   else if (records > 0)
     lines.push(
-      `  every revision is covered${isTrusted ? '' : ", by the log's own key"}; what may have been removed behind the last one cannot be known`,
+      `  every revision is covered${isTrusted ? '' : ", by the log's own key"}; whether any were removed after the last one cannot be known`,
     );
   return lines;
 }

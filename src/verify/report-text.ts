@@ -8,7 +8,7 @@ export function reportText(report: Report): string {
   const lines = [
     log
       ? `log ${log.name} (${log.id})`
-      : 'log: its first record cannot be read, so it does not say which log it is',
+      : 'log: its first record cannot be read, so it is not known which log this is',
     ...(log ? [`  signing key ${log.publicKey}`] : []),
     ...(log?.laterKeys ?? []).map((key) => `  later key   ${key}`),
     ...trust(report),
@@ -32,20 +32,20 @@ function trust({ trusted, untrustedKey }: Report): string[] {
     return ['  no trusted key was given (--trust): checkpoints are checked under that key'];
   return untrustedKey
     ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
-    : ['  as you trust it'];
+    : ['  a key that you trust'];
 }
 
 function storeLines({ store, lastCheckpoints }: Report): string[] {
   const problems = (store?.problems ?? []).map(
-    (what) => `  FAILED: the database is not as this program makes it: ${what}`,
+    (what) => `  FAILED: the database differs from one that this program makes: ${what}`,
   );
   const warnings = (store?.warnings ?? []).map((what) => `  warning: ${what} in the database`);
   if (!lastCheckpoints) return [...problems, ...warnings];
   const { file, agree } = lastCheckpoints;
-  const noted = agree
+  const lastSigned = agree
     ? `  ${file}, where this log noted what it signed last, agrees; it is the operator's, so it proves nothing`
-    : `  FAILED: ${file}, where this log noted what it signed last, says otherwise: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
-  return [...problems, ...warnings, noted];
+    : `  FAILED: ${file}, where this log noted what it signed last, disagrees: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
+  return [...problems, ...warnings, lastSigned];
 }
 
 function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
@@ -61,7 +61,7 @@ function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
     ...missing,
     '',
     `FAILED: none of the given checkpoints is of ${bundle ? 'this study' : 'the studies that were verified'}; they are of ${[...origins, ...more].join(', ')}`,
-    '  Either they were kept of something else, or another study or log was put in the place of theirs.',
+    '  Either they are of something else, or another study or log was put in the place of theirs.',
   ];
 }
 
@@ -82,8 +82,7 @@ function streamLines(
   const { records, participants, withheld } = report;
   const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
   const counted = participants === undefined ? '' : `, ${count(participants, 'participant')}${done}`;
-  const hidden =
-    withheld === undefined ? '' : `, ${withheld} of them withheld: their place is known, and nothing else`;
+  const hidden = withheld === undefined ? '' : `, ${withheld} of them withheld: only their place is known`;
   return [
     `${name}: ${sound ? 'sound' : 'FAILED'}`,
     `  ${count(records, 'record')}${hidden}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
@@ -151,11 +150,11 @@ function verdict(report: Report): string[] {
 function result({ streams, selfConsistentOnly, bundle }: Report): string {
   const records = streams.reduce((sum, stream) => sum + stream.records, 0);
   const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
-  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle tells';
+  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle shows';
   const worthIt = selfConsistentOnly
     ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
     : '';
-  const look = warnings > 0 ? ` Above: ${count(warnings, 'warning')}, to be looked at.` : '';
+  const look = warnings > 0 ? ` Look at the ${count(warnings, 'warning')} above.` : '';
   return `RESULT: no fault was found in ${count(records, 'record')} of ${count(streams.length, 'stream')}${far}.${worthIt}${look}`;
 }
 
@@ -164,7 +163,7 @@ function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string
   const isReplayed = bundle?.notReplayed === undefined;
   const follows = isReplayed
     ? 'every event follows from those before it'
-    : 'the draws were NOT REPLAYED, and the rest is what it should be as far as this bundle tells it';
+    : 'the draws were NOT REPLAYED, and the rest is as it should be, as far as this bundle shows';
   const agrees = isReplayed ? 'the history agrees with itself' : 'the records agree with one another';
   if (selfConsistentOnly)
     return [
@@ -186,6 +185,6 @@ function whyNotMore(isTrusting: boolean, streams: Report['streams']): string {
       (cameAlong?.matchingSize ?? 0) > 0 || (lastSigned?.matchingSize ?? 0) > 0,
   );
   return isSigned
-    ? 'SIGNED, AND NO MORE: a trusted key signed these records, perhaps today: whoever has that key can have rewritten them before (hint: --checkpoint with receipts kept elsewhere)'
+    ? 'SIGNED, AND NO MORE: a trusted key signed these records, perhaps today; whoever has that key may have rewritten them first (hint: --checkpoint with receipts kept elsewhere)'
     : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)';
 }

@@ -156,7 +156,7 @@ export class StreamAudit<E extends PartialEvent> {
     } catch (error) {
       // A decider throws on input that it should never see, such as an impossible generator state or an oversized urn.
       const why = `it cannot be decided again: ${(error as Error).message}`;
-      return [mismatch('data', 'what can be decided again', event.type, why)];
+      return [mismatch('data', 'an event that can be decided again', event.type, why)];
     }
     if (mismatches.length > 0) return mismatches;
     const unsalted = this.#sealing.mismatch(event.sections, withheldSeals);
@@ -175,7 +175,7 @@ export class StreamAudit<E extends PartialEvent> {
     if (!('cli' in actor))
       return [mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
     if (this.#moves && !this.#moves.has(moveName(event)))
-      return [mismatch('data.move', `a move of which log has ${type}`, data.move, 'log says nothing of it')];
+      return [mismatch('data.move', `a move of which log has ${type}`, data.move, 'log does not mention it')];
     this.#movement = movementAfter(this.#movement, event);
     return [];
   }
@@ -187,7 +187,7 @@ export class StreamAudit<E extends PartialEvent> {
       'moved',
       this.#movement.status === 'dead'
         ? 'this copy of the log was given up: the log goes on where it was copied from'
-        : `the log was moved to ${this.#movement.to}: where that move has arrived, it goes on there`,
+        : `the log was moved to ${this.#movement.to}: if that move has arrived, the log goes on there`,
       this.#records - 1,
     );
   }

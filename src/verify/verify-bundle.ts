@@ -11,9 +11,9 @@ export interface BundleVerification extends Omit<Verification, 'source' | 'studi
 }
 
 const NOT_REPLAYED: Partial<Record<Content, string>> = {
-  open: 'the content is open: the treatments are there, the states of the generator are not, so how the draws came about is not checked',
+  open: 'the content is open: it includes the treatments but not the states of the generator, so the draws themselves are not checked',
   blinded:
-    'the content is blinded: neither treatments nor states of the generator are there, so neither who got what nor how it came about is checked',
+    'the content is blinded: it includes neither the treatments nor the states of the generator, so neither the treatments nor the draws are checked',
 };
 
 /** @throws BundleError for a file that is not a bundle or cannot be read to its end */
@@ -52,12 +52,12 @@ function notKnown({ streams, log }: Report): string[] {
   return [
     ...(withheld > 0
       ? [
-          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: whether a key that the study used was revoked there is not known`,
+          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: it is not known whether one of them revoked a key that the study used`,
         ]
       : []),
     ...(log && log.recoveries.length > 0
       ? [
-          'what the recoveries of the log say of the study is withheld: where its generator began anew is taken from its own records, and one that is missing goes unnoticed',
+          'what the recoveries of the log say about the study is withheld: where its generator was restarted is taken from its own records, so a missing recovery would go unnoticed',
         ]
       : []),
   ];

@@ -91,7 +91,7 @@ export class KeyHistory {
     if (this.brokenAt === undefined || accessRevision < this.brokenAt) return false;
     warnings.add(
       'keys-not-judged',
-      `whether the acting keys could do it is not judged: the stream access diverges at revision ${this.brokenAt}`,
+      `it is not checked whether the keys were allowed to do this: the stream access diverges at revision ${this.brokenAt}`,
       revision,
     );
     return true;
@@ -113,9 +113,7 @@ export class KeyHistory {
         'actor.keyId',
         'a key of the stream access',
         keyId,
-        this.withheld > 0
-          ? 'no record that is not withheld issued such a key'
-          : 'no such key was ever issued',
+        this.withheld > 0 ? 'no record that is included issued such a key' : 'no such key was ever issued',
       );
     const { issuedRevision, revokedRevision } = lifetime;
     if (issuedRevision > accessRevision)
@@ -143,7 +141,7 @@ export class KeyHistory {
     if (written === undefined || Date.parse(at) >= written - OLDER_TOLERANCE_MS) return;
     warnings.add(
       'older-than-access',
-      `it is of ${at}, and names a state of access that began at ${new Date(written).toISOString()}, by the clocks of those who wrote the two: was it dated back?`,
+      `it is dated ${at}, but names a state of access that began at ${new Date(written).toISOString()}, by the clocks of those who wrote the two: was it dated back?`,
       revision,
     );
   }
@@ -161,7 +159,7 @@ export class KeyHistory {
       return mismatch('at', `before ${expiresAt}`, at, 'the key had expired');
     warnings.add(
       'expired-key-used',
-      `key ${key.keyId} expired at ${expiresAt}, and an event of ${at} names it: its request can have waited so long`,
+      `key ${key.keyId} expired at ${expiresAt}, and an event of ${at} names it: its request may have waited that long`,
       revision,
     );
     return undefined;

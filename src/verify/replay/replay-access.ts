@@ -33,8 +33,8 @@ export class AccessReplay implements Replay {
 }
 
 const REFUSED: Readonly<Record<string, string>> = {
-  'key-id-taken': 'a key of that id, or that very key, was issued before',
-  'unknown-key': 'no key of that id was issued before',
+  'key-id-taken': 'a key with that id, or that very key, was issued before',
+  'unknown-key': 'no key with that id was issued before',
   'already-revoked': 'the key was revoked before',
 };
 

@@ -103,18 +103,13 @@ function recoveryMismatch(
 ): Mismatch | undefined {
   const { recovery, streams } = data;
   if (recovery <= last)
-    return mismatch(
-      'data.recovery',
-      `above ${last}`,
-      recovery,
-      'the number of an earlier recovery, or below it',
-    );
+    return mismatch('data.recovery', `above ${last}`, recovery, 'not above the number of the last recovery');
   const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
   const all = [...streams, ...sections.studies.streams];
   if (streams.some(isStudy) || !sections.studies.streams.every(isStudy))
-    return mismatch('data.streams', 'no study', streams, 'the studies belong into the sealed section');
+    return mismatch('data.streams', 'no study', streams, 'the studies belong in the sealed section');
   if (new Set(all.map(({ stream }) => stream)).size < all.length)
-    return mismatch('data.streams', 'each stream once', streams, 'a stream stands there twice');
+    return mismatch('data.streams', 'each stream once', streams, 'a stream occurs twice');
   for (const { stream, signed } of all)
     if (signed && signed.recovery >= recovery)
       return mismatch(
@@ -129,7 +124,7 @@ function recoveryMismatch(
       'data.streams',
       `log, kept ${revision}`,
       kept,
-      'not as many records of the log as are before it',
+      'not the number of records of the log before it',
     );
   return undefined;
 }

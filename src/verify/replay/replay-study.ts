@@ -105,8 +105,8 @@ function differenceMismatches(differences: readonly FieldDifference[]): Mismatch
   return asMismatches(
     sorted,
     first.startsWith('draw.bgStateBefore')
-      ? 'it does not begin with the state that the event before left: an event was changed, removed or put in before it, or this one was'
-      : 'deciding it again from the configuration and the participants before gives something else',
+      ? 'it does not begin with the state after the previous event: this event or an earlier one was changed, removed or inserted'
+      : 'deciding it again from the configuration and the earlier participants gives something else',
   );
 }
 

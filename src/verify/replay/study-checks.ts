@@ -27,10 +27,10 @@ export type Recovered = Of<'StudyRecovered'>['data'];
 const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-registered': 'the study is registered already',
   'not-registered': 'no study is registered in this stream before it',
-  'already-recovered': 'its generator was begun anew for this recovery before, or for a later one',
+  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
   'already-paused': 'the study is paused already',
   'not-paused': 'the study is not paused',
-  duplicate: 'a participant of that id is randomized already',
+  duplicate: 'a participant with that id is randomized already',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
   'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
   refused: 'the study is paused and takes no participants',
@@ -115,11 +115,21 @@ export class StudyChecks {
     const factors = this.#factors;
     if (!factors) return undefined;
     if (levels.length !== factors.length)
-      return mismatch('data.levels', `${factors.length} levels`, levels.length, 'one of each factor');
+      return mismatch(
+        'data.levels',
+        `${factors.length} levels`,
+        levels.length,
+        'there must be one of each factor',
+      );
     for (const [i, { factor, level }] of levels.entries()) {
       const known = factors[i];
       if (factor !== known?.name)
-        return mismatch(`data.levels[${i}].factor`, known?.name, factor, 'not as the configuration has it');
+        return mismatch(
+          `data.levels[${i}].factor`,
+          known?.name,
+          factor,
+          'not the factor in the configuration',
+        );
       if (!known.levels.has(level))
         return mismatch(
           `data.levels[${i}].level`,
@@ -155,11 +165,11 @@ export class StudyChecks {
     if (matches) return;
     const verdict =
       matches === undefined
-        ? 'the id could not be compared with the idPattern in time, nor were those after it'
+        ? 'the id could not be compared with the idPattern in time; later ids were not compared'
         : 'the id does not match the idPattern, as the engine of this program reads it';
     this.#warnings.add(
       matches === undefined ? 'id-not-compared' : 'id-not-matching',
-      `${verdict}; new studies cannot have this pattern, because others read it otherwise`,
+      `${verdict}; new studies cannot have this pattern, because other engines read it differently`,
       revision,
     );
     // The next id would take just as long.
@@ -174,13 +184,13 @@ export class StudyChecks {
         : `no lost record is known, but there may have been some after the first ${kept}`;
     this.#warnings.add(
       'recovered',
-      `recovery ${recovery} of the log: ${lost}; from here on the generator runs from another seed; that it was drawn, and not chosen, cannot be seen`,
+      `recovery ${recovery} of the log: ${lost}; from here on the generator runs from another seed; nothing shows whether that seed was drawn or chosen`,
       revision,
     );
     if (sections.generator && isWeakSeed(BigInt(sections.generator.seed)))
       this.#warnings.add(
         'weak-seed',
-        'the seed of a recovery is below 2^96, which hardly ever comes of drawing 128 bits',
+        'the seed of a recovery is below 2^96, which hardly ever happens when 128 bits are drawn',
         revision,
       );
   }
@@ -197,7 +207,7 @@ function recoveryMismatch(
           'type',
           'StudyRecovered',
           event.type,
-          `recovery ${expected.recovery} of the log kept ${expected.kept} records: behind them the generator must begin anew before anything else`,
+          `recovery ${expected.recovery} of the log kept ${expected.kept} records: the generator must be restarted directly after them`,
         )
       : undefined;
   if (!expected)
@@ -205,11 +215,11 @@ function recoveryMismatch(
       'type',
       undefined,
       event.type,
-      'no recovery of the log says that the generator begins anew here',
+      'no recovery of the log says that the generator is restarted here',
     );
   const { data, sections } = event;
   if (canonicalJson(data) !== canonicalJson(expected))
-    return mismatch('data', expected, data, 'not what the recovery of the log says of this study');
+    return mismatch('data', expected, data, 'not what the recovery of the log says about this study');
   if (sections.generator && !has128Bits(sections.generator))
     return mismatch('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
   return undefined;
@@ -241,6 +251,6 @@ function configurationMismatch({ treatments, factors }: StudyConfiguration): Mis
   ];
   for (const [field, names] of lists)
     if (new Set(names).size < names.length)
-      return mismatch(field, 'names that differ', names, 'a name stands there twice');
+      return mismatch(field, 'names that differ', names, 'a name occurs twice');
   return undefined;
 }

@@ -145,7 +145,7 @@ describe('what the data folder says was signed last', () => {
       lastSigned: { matching: 0, failing: 1 },
     });
     const { stdout } = await urn(['verify', '--data', data]);
-    expect(stdout).toMatch(/FAILED: .*last-checkpoints.* says otherwise: .*hint.* --no-last-checkpoints/);
+    expect(stdout).toMatch(/FAILED: .*last-checkpoints.* disagrees: .*hint.* --no-last-checkpoints/);
     expect((await verify(forgetLastCheckpoints)).code).toBe(0);
   });
 

@@ -39,7 +39,7 @@ describe('an operation in words', () => {
     const data = { reason: 'several', count: 1, firstAt: at, lastAt: at } as const;
     const one = event({ type: 'RequestRefused', data, sections: {} }, 0, { stream: 'operations' });
     expect(describeOperation(one)).toContain(
-      `was refused requests: for several reasons, in more ways than are told apart; once, at ${at}`,
+      `was refused requests: for several reasons, beyond what is recorded one by one; once, at ${at}`,
     );
     expect(studyOf(one)).toBeUndefined();
   });

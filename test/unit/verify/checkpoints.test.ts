@@ -60,7 +60,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
       lost: [],
       tailCutOff: { size: 6, signedSize: 9 },
     });
-    expect(reportText(report)).toContain('at least 3 that stood at the end are gone');
+    expect(reportText(report)).toContain('at least 3 at the end are gone');
   });
 
   it('are compared with nothing behind a gap', async () => {

@@ -104,7 +104,7 @@ describe('without its draws a study still diverges', () => {
 
   it('where an id comes twice, or is none', async () => {
     const twice = (record: Json) => Object.assign(record.data, { participantId: '001' });
-    await diverges(twice, 5, { field: 'type', why: 'a participant of that id is randomized already' });
+    await diverges(twice, 5, { field: 'type', why: 'a participant with that id is randomized already' });
     await diverges((record) => Object.assign(record.data, { participantId: ' 9' }), 5, {
       field: 'data.participantId',
     });
@@ -194,7 +194,7 @@ describe('without its draws a study still diverges', () => {
     expect(await divergenceOf(told(log, 'blinded', [1, 2]))).toMatchObject({
       revision: 3,
       field: 'actor.keyId',
-      why: 'no record that is not withheld issued such a key',
+      why: 'no record that is included issued such a key',
     });
     const revoked = logOf(
       [REGISTERED, step(randomize('1'), nurse(1))],
