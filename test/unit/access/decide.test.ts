@@ -30,13 +30,13 @@ function revoked(keyId = 'k1', reason?: string): AccessFact {
 const READER = grant(['read']);
 
 describe('a key', () => {
-  it('is issued with what was granted, and its SHA-256 under seal', () => {
+  it('is issued with the requested permissions, and its SHA-256 is sealed', () => {
     given([])
       .when(issue(READER))
       .then([issued(READER)], { type: 'issued' });
   });
 
-  it('is issued with every limit that was asked for', () => {
+  it('is issued with every limit that was requested', () => {
     const limited = grant(['read', 'randomize'], {
       studies: ['CHS JCOIN'],
       where: [{ factor: 'local_site', levels: ['11-Cook County – Chicago'] }],
@@ -47,7 +47,7 @@ describe('a key', () => {
       .then([issued(limited)], { type: 'issued' });
   });
 
-  it('says nothing about limits that were not asked for', () => {
+  it('is recorded without limits that were not requested', () => {
     given([])
       .when(
         issue({
@@ -61,7 +61,7 @@ describe('a key', () => {
       .then([issued(READER)], { type: 'issued' });
   });
 
-  it('is not issued under an id or a hash that is there, not even one that was revoked', () => {
+  it('is not issued if its id or hash already exists, even if that key was revoked', () => {
     for (const history of [[issued(READER)], [issued(READER), revoked()]]) {
       given(history)
         .when(issue(READER, 'k1', '00'.repeat(32)))
@@ -73,7 +73,7 @@ describe('a key', () => {
       .then([issued(READER, 'k2', '00'.repeat(32))], { type: 'issued' });
   });
 
-  it('is revoked, with a reason or without', () => {
+  it('is revoked, with or without a reason', () => {
     given([issued(READER)])
       .when({ type: 'revoke', keyId: 'k1' })
       .then([revoked()], { type: 'revoked' });
@@ -82,7 +82,7 @@ describe('a key', () => {
       .then([revoked('k1', 'left the site')], { type: 'revoked' });
   });
 
-  it('is not revoked twice, nor when nobody has it', () => {
+  it('is not revoked twice, or if it does not exist', () => {
     given([issued(READER), revoked()])
       .when({ type: 'revoke', keyId: 'k1' })
       .then([], { type: 'already-revoked' });
@@ -92,7 +92,7 @@ describe('a key', () => {
   });
 });
 
-describe('no key is ever issued', () => {
+describe('a key is never issued', () => {
   const where = [{ factor: 'local_site', levels: ['11'] }];
 
   it.each<[string, Grant, string]>([
@@ -122,7 +122,7 @@ describe('no key is ever issued', () => {
       .then([], { type: 'refused', why: why ?? '' });
   });
 
-  it('is refused before it is looked at whether the id is taken', () => {
+  it('and its limits are checked before its id', () => {
     given([issued(READER)])
       .when(issue(grant(['audit', 'randomize'])))
       .then([], { type: 'refused', why: refusal(grant(['audit', 'randomize'])) ?? '' });
@@ -147,8 +147,8 @@ describe('a key is issued', () => {
   });
 });
 
-describe('what is kept of a key', () => {
-  it('is 256 random bits behind a prefix that scanners know, and an id that says nothing about it', () => {
+describe('the secrets of a key', () => {
+  it('are 256 random bits after a prefix that scanners know, and an id that reveals nothing about them', () => {
     const keys = Array.from({ length: 100 }, newApiKey);
     expect(new Set(keys).size).toBe(100);
     for (const key of keys) expect(key).toMatch(/^urn_[A-Za-z0-9_-]{43}$/);
@@ -157,7 +157,7 @@ describe('what is kept of a key', () => {
     for (const id of ids) expect(id).toMatch(/^k[0-9a-f]{12}$/);
   });
 
-  it('is its SHA-256, under seal: neither the key nor the hash stands in the record', () => {
+  it('are kept as a sealed SHA-256: the record contains neither the key nor its hash', () => {
     const apiKey = newApiKey();
     const header = {
       id: fixedId(1),

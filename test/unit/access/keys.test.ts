@@ -31,14 +31,14 @@ describe('a key', () => {
     });
   });
 
-  it('is not accepted when nobody issued it, or but for a letter', async () => {
+  it('is not accepted if nobody issued it, or if one letter differs', async () => {
     const { keys } = keysAt();
     const { apiKey } = await issue(keys);
     for (const other of ['', 'urn_', apiKey.slice(0, -1), `${apiKey} `, apiKey.toUpperCase()])
       expect(keys.accept(other)).toBeUndefined();
   });
 
-  it('is not accepted once it is revoked', async () => {
+  it('is not accepted after it is revoked', async () => {
     const { keys } = keysAt();
     const { keyId, apiKey } = await issue(keys);
     expect(await keys.revoke(keyId, 'left the site', OPERATOR)).toBe('revoked');
@@ -47,7 +47,7 @@ describe('a key', () => {
     expect(await keys.revoke('k0', undefined, OPERATOR)).toBe('unknown-key');
   });
 
-  it('is accepted to the last millisecond before it expires, and not from then on', async () => {
+  it('is accepted up to the last millisecond before it expires, and not after that', async () => {
     const { keys, clock } = keysAt();
     const { apiKey } = await issue(keys, '2027-06-30T00:00:00.000Z');
     for (const [time, accepted] of [
@@ -60,7 +60,7 @@ describe('a key', () => {
     }
   });
 
-  it('that must not be is refused, and nothing is written', async () => {
+  it('that is not allowed is refused, and nothing is written', async () => {
     const { keys, runner } = keysAt();
     expect(await keys.issue({ user: 'nurse', scopes: ['audit', 'randomize'] }, OPERATOR)).toEqual({
       refused: expect.stringContaining('--allow-prediction'),
@@ -68,7 +68,7 @@ describe('a key', () => {
     expect(runner.revision('access')).toBe(-1);
   });
 
-  it('that could not be read back is not written: a key limited to nothing, or of nobody', async () => {
+  it('that could not be read back is not written: one with an empty limit, or without a user', async () => {
     const { keys, runner } = keysAt();
     for (const grant of [
       { studies: [] },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lookAlikeForm, lookAlikeProblem, onOneLine, printable } from '../../../src/base/text.ts';
 
-describe('what cannot be told from something else by looking at it', () => {
+describe('the check for characters that look like others or like nothing', () => {
   it.each([
     ['001\u200b', 'U+200B, which nobody sees'],
     ['0\u00ad01', 'U+00AD, which nobody sees'],
@@ -23,7 +23,7 @@ describe('what cannot be told from something else by looking at it', () => {
     ['\u212b', 'U+212B, which Unicode also writes in another way'],
     ['\u1112\u1161', 'U+1112, which Unicode also writes in another way'],
     ['q\u0307\u0323', 'U+0307, which Unicode also writes in another way'],
-  ])('%j is named by its code point', (text, problem) => {
+  ])('names the code point in %j', (text, problem) => {
     expect(lookAlikeProblem(text)).toContain(`contains ${problem}`);
   });
 
@@ -38,12 +38,12 @@ describe('what cannot be told from something else by looking at it', () => {
     'नमस्ते',
     '하',
     'q\u0323\u0307',
-  ])('%j is fit', (text) => {
+  ])('accepts %j', (text) => {
     expect(lookAlikeProblem(text)).toBeUndefined();
   });
 });
 
-describe('texts that look alike have one form', () => {
+describe('the comparison form of a text', () => {
   it.each([
     ['001', '001\u200b'],
     ['001', '\u202e001\u202c'],
@@ -53,7 +53,7 @@ describe('texts that look alike have one form', () => {
     ['é', 'e\u200d\u0301'],
     ['001', '0\u2800\ue00001'],
     ['001', '0\ufffd01'],
-  ])('%j and %j', (one, other) => {
+  ])('is the same for the look-alikes %j and %j', (one, other) => {
     expect(lookAlikeForm(other)).toBe(lookAlikeForm(one));
   });
 
@@ -62,11 +62,11 @@ describe('texts that look alike have one form', () => {
     ['001', '00 1'],
     ['a', 'A'],
     ['e', 'é'],
-  ])('but not %j and %j', (one, other) => {
+  ])('differs for %j and %j', (one, other) => {
     expect(lookAlikeForm(other)).not.toBe(lookAlikeForm(one));
   });
 
-  it('which is its own form', () => {
+  it('is its own comparison form', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const form = lookAlikeForm(text);
@@ -77,7 +77,7 @@ describe('texts that look alike have one form', () => {
 });
 
 describe('text for a terminal', () => {
-  it('shows what a terminal would obey, or not show', () => {
+  it('shows characters that a terminal would obey or hide', () => {
     expect(printable('a\u001b[2Jb\u009b\u007f\r\t\n001\u200b\u202e')).toBe(
       'a\\u001b[2Jb\\u009b\\u007f\\u000d\\u0009\n001\\u200b\\u202e',
     );
@@ -85,12 +85,12 @@ describe('text for a terminal', () => {
     expect(onOneLine('left\n\u001b[2Jthe trial\u200b')).toBe('left  [2Jthe trial\\u200b');
   });
 
-  it('leaves alone what people read', () => {
+  it('leaves ordinary text unchanged', () => {
     const text = 'Größe – 尺寸 😀 “é”\nsecond line';
     expect(printable(text)).toBe(text);
   });
 
-  it('is printable, and JSON is the same JSON afterwards', () => {
+  it('is printable, and escaping it leaves JSON equivalent', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(printable(text)).not.toMatch(/(?!\n)\p{Cc}|[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u);

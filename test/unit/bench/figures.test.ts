@@ -11,12 +11,12 @@ describe('the interval of a median', () => {
     [20, 6, 15],
     [25, 8, 18],
     [50, 18, 33],
-  ])('of %i values is between those of the ranks %i and %i', (n, low, high) => {
+  ])('of %i values lies between the values of ranks %i and %i', (n, low, high) => {
     const values = Array.from({ length: n }, (_, i) => n - i);
     expect(medianInterval(values)).toEqual({ low, high });
   });
 
-  it('is not known from fewer than 6 values', () => {
+  it('is unknown for fewer than 6 values', () => {
     expect(() => medianInterval([1, 2, 3, 4, 5])).toThrow(RangeError);
   });
 });

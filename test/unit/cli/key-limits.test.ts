@@ -17,7 +17,7 @@ const compare = (
 ) => compareLimits({ studies, where: where?.map(([factor, ...levels]) => ({ factor, levels })) }, registered);
 const FINE = { problems: [], warnings: [] };
 
-describe('a key is limited to what a study has', () => {
+describe('the check of a key’s limits', () => {
   it.each([
     ['no limits', undefined, undefined],
     ['a level', [['sex', 'Male']], undefined],
@@ -30,7 +30,7 @@ describe('a key is limited to what a study has', () => {
       ],
       ['Sleep'],
     ],
-  ] as const)('%s', (_, where, studies) => {
+  ] as const)('accepts %s', (_, where, studies) => {
     expect(compare(where, studies)).toEqual(FINE);
   });
 
@@ -63,13 +63,13 @@ describe('a key is limited to what a study has', () => {
       ],
       'no study has "sex" and "ward" with these levels at once',
     ],
-  ] as const)('and not to %s', (_, where, problem) => {
+  ] as const)('refuses %s', (_, where, problem) => {
     const { problems, warnings } = compare(where, undefined);
     expect(problems).toEqual([expect.stringContaining(problem)]);
     expect(warnings).toEqual([]);
   });
 
-  it('of the studies that it is limited to', () => {
+  it('compares them with the studies that the key is limited to', () => {
     expect(compare([['ward', 'a']], ['Sleep']).problems).toEqual([
       expect.stringContaining('no study has a factor "ward"'),
     ]);
@@ -79,7 +79,7 @@ describe('a key is limited to what a study has', () => {
     });
   });
 
-  it('tells of every problem at once', () => {
+  it('reports every problem at once', () => {
     expect(
       compare(
         [
@@ -99,7 +99,7 @@ describe('a key is limited to what a study has', () => {
     expect(problem).toContain('"site 19" and 280 more)');
   });
 
-  it('of a study that is not registered yet nothing is known, which is a warning', () => {
+  it('cannot cover a study that is not registered yet, and warns', () => {
     const [study, unchecked] = compare([['sex', 'male']], ['Slepp']).warnings;
     expect(study).toBe(
       'no study "Slepp" is registered yet (hint: did you mean "Sleep"?); the key is limited to that name anyway',

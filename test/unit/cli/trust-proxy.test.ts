@@ -11,7 +11,7 @@ const accepts = (take: () => unknown) => {
   }
 };
 
-describe('--trust-proxy takes what Express takes, and refuses the rest with a hint:', () => {
+describe('--trust-proxy accepts what Express accepts, and refuses the rest with a hint:', () => {
   it.each([
     ['10.0.0.7', true],
     ['10.0.0.0/8', true],
@@ -40,7 +40,7 @@ describe('--trust-proxy takes what Express takes, and refuses the rest with a hi
     if (!expected) expect(() => trustOf(given)).toThrow(/--trust-proxy .*\(hint: 1, or 10\.0\.0\.7/);
   });
 
-  it('a number of proxies', () => {
+  it('accepts a number of proxies', () => {
     expect([trustOf(true), trustOf('true'), trustOf('2'), trustOf(undefined)]).toEqual([1, 1, 2, undefined]);
   });
 });

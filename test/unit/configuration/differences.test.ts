@@ -28,29 +28,29 @@ const configured: RegisteredStudy = { configuration, seed: '4242', seedSource: '
 const whenFileHas = (change: Partial<StudyConfiguration>) =>
   configurationDifferences(drawn, { configuration: { ...configuration, ...change }, seed: undefined });
 
-describe('a file that says what was registered', () => {
+describe('a file that agrees with the registration', () => {
   it('has no differences', () => {
     expect(whenFileHas({})).toEqual([]);
     expect(describeDifferences([], { secrets: 'show' })).toEqual([]);
   });
 
-  it('may change the target enrollment or drop it: that is information only', () => {
+  it('may change or drop the target enrollment, which is for information only', () => {
     expect(whenFileHas({ targetEnrollment: 400 })).toEqual([]);
     const { targetEnrollment: _, ...without } = configuration;
     expect(configurationDifferences(drawn, { configuration: without, seed: undefined })).toEqual([]);
   });
 
-  it('may name no seed if the service drew it', () => {
+  it('may omit the seed if the service drew it', () => {
     expect(configurationDifferences(drawn, { configuration, seed: undefined })).toEqual([]);
   });
 
-  it('may name the very seed that is in use', () => {
+  it('may name the seed that is in use', () => {
     expect(configurationDifferences(configured, { configuration, seed: 4242n })).toEqual([]);
     expect(configurationDifferences(drawn, { configuration, seed: 4242n })).toEqual([]);
   });
 });
 
-describe('a file that says otherwise', () => {
+describe('a file that disagrees with the registration', () => {
   const [sex, site] = configuration.factors as [
     StudyConfiguration['factors'][number],
     StudyConfiguration['factors'][number],
@@ -74,18 +74,18 @@ describe('a file that says otherwise', () => {
       '["Female", "Male"]',
     ],
     ['factors.site', { factors: [sex, { name: 'site', levels: ['1, 2'] }] }, '["1", "2"]', '["1, 2"]'],
-  ])('about %s is told so, with both values', (what, change, registered, file) => {
+  ])('reports a difference in %s, with both values', (what, change, registered, file) => {
     expect(whenFileHas(change)).toEqual([{ what, registered, file }]);
   });
 
-  it('may have a factor more, or one less', () => {
+  it('reports a factor that was added or removed', () => {
     expect(whenFileHas({ factors: [{ name: 'age', levels: ['<18'] }, sex, site] })).toEqual([
       { what: 'factors.age', file: '["<18"]' },
     ]);
     expect(whenFileHas({ factors: [sex] })).toEqual([{ what: 'factors.site', registered: '["1", "2"]' }]);
   });
 
-  it('may have an id_pattern more, or one less', () => {
+  it('reports an id_pattern that was added or removed', () => {
     const { idPattern: _, ...without } = configuration;
     expect(configurationDifferences(drawn, { configuration: without, seed: undefined })).toEqual([
       { what: 'id_pattern', registered: '"[0-9]+"' },
@@ -95,7 +95,7 @@ describe('a file that says otherwise', () => {
     ).toEqual([{ what: 'id_pattern', file: '"[0-9]+"' }]);
   });
 
-  it('may give another seed, give one where the service drew it, or no longer give it; none is shown', () => {
+  it('reports a seed that was changed, added or removed, and shows no seed', () => {
     const cases = [
       configurationDifferences(configured, { configuration, seed: 4243n }),
       configurationDifferences(drawn, { configuration, seed: 4243n }),
@@ -109,7 +109,7 @@ describe('a file that says otherwise', () => {
     expect(JSON.stringify(cases)).not.toMatch(/424/);
   });
 
-  it('is told about everything at once', () => {
+  it('reports all differences at once', () => {
     const differences = configurationDifferences(configured, {
       configuration: { ...configuration, mode: 'live', w: 3, treatments: ['X', 'Y'], factors: [site] },
       seed: undefined,
@@ -140,7 +140,7 @@ describe('the description of differences', () => {
     ]);
   });
 
-  it('withholds the treatments from logs, and nothing else', () => {
+  it('withholds only the treatments from logs', () => {
     const lines = describeDifferences(differences, { secrets: 'withhold' });
     expect(lines.join()).not.toMatch(/Zulu|"A"|"B"/);
     expect(lines[1]).toMatch(/^treatments differs .*`urn studies check`/);

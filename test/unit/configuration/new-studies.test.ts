@@ -19,14 +19,14 @@ describe('a pattern of ids that RE2 cannot run', () => {
     expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S')).not.toThrow();
   });
 
-  it('is refused for every study when ECMAScript cannot run it either', () => {
+  it('is refused for every study if ECMAScript cannot run it either', () => {
     expect(refusalsOf(studyWith("id_pattern: '[0-9'"))).toEqual([
       expect.stringContaining('id_pattern cannot be used'),
     ]);
   });
 });
 
-it('a pattern that both run is nothing to remark on', () => {
+it('a pattern that both engines can run causes no remark', () => {
   expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
   expect(onlyStudyOf(studyWith()).refusedIfNew).toEqual([]);
 });

@@ -28,7 +28,7 @@ describe('a refusal', () => {
     '  factors: {id: [x]}',
   ].join('\n');
 
-  it('tells every reason at once, in the order of the file', () => {
+  it('lists every reason at once, in the order of the file', () => {
     expect(refusalsOf(broken).map((refusal) => refusal.replace(/ \(hint.*/, ''))).toEqual([
       '1: w is below 1',
       `3: ${S} D is "rnage", not one of range, variance, chisquare`,
@@ -38,7 +38,7 @@ describe('a refusal', () => {
     ]);
   });
 
-  it('lists them as file:line: reason (hint: what to do)', () => {
+  it('formats each reason as file:line: reason (hint: what to do)', () => {
     const error = new StudiesFileError([
       { file: 'studies.yaml', line: 3, message: 'w is below 1 (hint: write at least 1)' },
       { file: 'studies.yaml', line: 8, message: 'no (hint: yes)' },
@@ -51,7 +51,7 @@ describe('a refusal', () => {
     );
   });
 
-  it('shows no treatment and no seed, because it may end in a log', () => {
+  it('shows no treatment and no seed, because it may end up in a log', () => {
     const text = bareStudy(
       factors,
       'treatments: [Secret, Secret, "Secret\\t", {Secret: 1}]',
@@ -65,7 +65,7 @@ describe('a refusal', () => {
   });
 });
 
-describe('refused as a file:', () => {
+describe('the parser refuses these files:', () => {
   refuses([
     ['an empty one', '', '1: the file names no study'],
     ['only a byte order mark', '\ufeff', '1: the file names no study'],
@@ -81,7 +81,7 @@ describe('refused as a file:', () => {
   ]);
 });
 
-describe('refused as YAML:', () => {
+describe('the parser refuses this YAML:', () => {
   refuses([
     [
       'a tab as indentation',
@@ -129,7 +129,7 @@ describe('refused as YAML:', () => {
     expect(refusals.filter((refusal) => refusal.startsWith('3: more than 100 aliases'))).toHaveLength(1);
   });
 
-  it('an alias to what it stands in', () => {
+  it('an alias inside the value it refers to', () => {
     expect(refusalsOf('S: &s {treatments: [A, B], factors: *s}')).toContainEqual(
       expect.stringMatching(/^1: study "S": factor "factors": the levels are not a list/),
     );
@@ -144,7 +144,7 @@ describe('refused as YAML:', () => {
     expect(refusalsOf(`S: {}\nT:\n ${text.replaceAll('\n', '\n ')}`).length).toBeGreaterThan(0);
   });
 
-  it('aliases of aliases, a billion in all', () => {
+  it('aliases of aliases that expand to a billion values', () => {
     const laughs = Array.from(
       { length: 9 },
       (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
@@ -153,7 +153,7 @@ describe('refused as YAML:', () => {
   });
 });
 
-describe('refused at the top level:', () => {
+describe('the parser refuses this at the top level:', () => {
   refuses([
     ['an unknown scalar', `tile: x\n${studyWith()}`, '1: unknown key "tile" at the top level'],
     ['a list', `${studyWith()}\nothers: [a]`, '4: unknown key "others" at the top level'],
@@ -165,14 +165,14 @@ describe('refused at the top level:', () => {
     ['a default that is a list', `alpha: [1]\n${studyWith()}`, '1: alpha is not a number'],
   ]);
 
-  it('treatments without a study around them, with the way out', () => {
+  it('treatments without a study around them, with a hint how to fix it', () => {
     expect(refusalsOf('treatments: [A, B]')).toEqual([
       '1: treatments is outside a study (hint: indent it below the name of its study)',
     ]);
   });
 });
 
-describe('refused as a name of a study:', () => {
+describe('the parser refuses these study names:', () => {
   const named = (name: string) => studyWith().replace('S:', `${name}:`);
   refuses([
     ['none', named('""'), '1: study "": its name is empty'],
@@ -188,7 +188,7 @@ describe('refused as a name of a study:', () => {
   ]);
 });
 
-describe('refused among treatments:', () => {
+describe('the parser refuses these treatments:', () => {
   const having = (...list: string[]) => bareStudy(factors, ...list);
   refuses([
     ['none', having(), `1: ${S} it has no treatments`],
@@ -225,7 +225,7 @@ describe('refused among treatments:', () => {
   ]);
 });
 
-describe('refused among factors and levels:', () => {
+describe('the parser refuses these factors and levels:', () => {
   const having = (...list: string[]) => bareStudy(treatments, ...list);
   refuses([
     ['none', having(), `1: ${S} it has no factors`],
@@ -280,13 +280,13 @@ describe('refused among factors and levels:', () => {
     ],
   ]);
 
-  it('but not names that are merely similar', () => {
+  it('but accepts names that are merely similar', () => {
     const text = having('factors: {ID: [x], study_site: [x], f: [x], urn: [x], api_key2: [x], F_sex: [x]}');
     expect(parseStudiesFile(text, 'studies.yaml').studies).toHaveLength(1);
   });
 });
 
-describe('refused as a number:', () => {
+describe('the parser refuses these numbers:', () => {
   const keys = ['starting_seed', 'w', 'alpha', 'beta', 'target_enrollment'];
   const cases: [string, string][] = [
     ['-1', 'is negative'],
@@ -341,7 +341,7 @@ describe('refused as a number:', () => {
     ],
   ]);
 
-  it('but not the bounds themselves', () => {
+  it('but accepts the bounds themselves', () => {
     const text = studyWith('w: 1000000', 'alpha: 0', 'beta: 0', 'target_enrollment: 0');
     expect(parseStudiesFile(text, 'studies.yaml').studies[0]?.configuration).toMatchObject({
       w: 1_000_000,
@@ -350,7 +350,7 @@ describe('refused as a number:', () => {
   });
 });
 
-describe('refused among the other settings:', () => {
+describe('the parser refuses these other settings:', () => {
   refuses([
     [
       'an unknown measure',

@@ -47,7 +47,7 @@ describe('a studies file in the format of the reference', () => {
     });
   });
 
-  it('may give the database of the reference, which is ignored without a warning', () => {
+  it('may name the reference’s database, which is ignored without a warning', () => {
     const { studies, warnings } = parseStudiesFile(`db: sqlite:///urn.db\n${studyWith()}`, 'studies.yaml');
     expect(studies).toHaveLength(1);
     expect(warnings).toEqual([]);
@@ -67,7 +67,7 @@ describe('a studies file in the format of the reference', () => {
     expect(onlyStudyOf(JSON.stringify(JSON.parse(json), null, '\t')).line).toBe(2);
   });
 
-  it('may begin with a byte order mark and end its lines as Windows does', () => {
+  it('may begin with a byte order mark and have Windows line endings', () => {
     const text = `\ufeff# studies\r\n${studyWith('w: 3').replaceAll('\n', '\r\n')}\r\n`;
     expect(onlyStudyOf(text)).toMatchObject({ line: 2, configuration: { name: 'S', w: 3 } });
   });
@@ -81,20 +81,20 @@ describe('the shipped example', () => {
 
   it('loads without a warning', () => expect(warnings).toEqual([]));
   it('names no seed', () => expect(studies.map(({ seed }) => seed)).toEqual(studies.map(() => undefined)));
-  it('holds test studies only', () =>
+  it('contains only test studies', () =>
     expect(studies.map(({ configuration }) => configuration.mode)).toEqual(studies.map(() => 'test')));
-  it('begins with the study of the documentation', () =>
+  it('begins with the study used in the documentation', () =>
     expect(studies[0]?.configuration).toMatchObject({
       name: 'CHS JCOIN',
       treatments: ['MART', 'RMC-Q', 'RMC-A'],
     }));
-  it('fits the registered event', () => {
+  it('fits the schema of the registration event', () => {
     for (const { configuration } of studies)
       expect(StudyConfiguration.parse(configuration)).toEqual(configuration);
   });
 });
 
-describe('settings that are left out', () => {
+describe('settings that are omitted', () => {
   it('take the built-in defaults', () => {
     expect(onlyStudyOf(studyWith())).toEqual({
       configuration: {
@@ -114,12 +114,12 @@ describe('settings that are left out', () => {
     });
   });
 
-  it('take the defaults of the file, which may stand above or below the studies', () => {
+  it('take the defaults of the file, wherever those appear in it', () => {
     const text = `w: 2\n${studyWith()}\nD: variance\nalpha: 1\nbeta: 3\nurn_selection: method1\n`;
     expect(onlyStudyOf(text).configuration).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'variance' });
   });
 
-  it('differ from those a study gives itself', () => {
+  it('do not override what a study sets itself', () => {
     const text = `w: 2\nbeta: 5\nD: range\n${studyWith('w: 7', 'D: variance')}`;
     expect(onlyStudyOf(text).configuration).toMatchObject({ w: 7, beta: 5, D: 'variance' });
   });
@@ -127,15 +127,15 @@ describe('settings that are left out', () => {
 
 describe('a top-level key whose value is a mapping', () => {
   it.each(['w', 'db', 'D', 'treatments', '__proto__', 'constructor', '1'])(
-    'is a study, even if called %s',
+    'is a study, even if it is called %s',
     (name) => {
       expect(onlyStudyOf(studyWith().replace('S:', `${name}:`)).configuration.name).toBe(name);
     },
   );
 });
 
-describe('order', () => {
-  it('is that of the file for studies, factors, levels and treatments, also when names look like numbers', () => {
+describe('the order of the file', () => {
+  it('is kept for studies, factors, levels and treatments, even if names look like numbers', () => {
     const text = [
       '"10": {treatments: [10, 9, 1], factors: {"10": [b, a], "9": ["2", "1"], 1: [x]}}',
       '"9": {treatments: [B, A], factors: {z: [y], a: [b]}}',
@@ -155,7 +155,7 @@ describe('order', () => {
 });
 
 describe('names', () => {
-  it('are the text as it was written', () => {
+  it('are kept exactly as written', () => {
     const text = bareStudy(
       'treatments: [1.0, 1, "1.00", 0x1F, 1e3]',
       'factors: {yes: [no, 010, 1_000, null, 2021-02-10]}',
@@ -166,7 +166,7 @@ describe('names', () => {
     });
   });
 
-  it('are the value of what stands in quotes, or after !!str', () => {
+  it('are the value of a quoted or !!str scalar', () => {
     const text = bareStudy(
       `treatments: ["a\\u0062", 'it''s', !!str 5]`,
       'factors: {sex: [" Male", "Fem\\xe1le"]}',
@@ -221,7 +221,7 @@ describe('names', () => {
 });
 
 describe('an alias', () => {
-  it('stands for the value it names', () => {
+  it('is replaced by the value it refers to', () => {
     const text = [
       'A: {treatments: &arms [X, Y], factors: &factors {sex: &sex [Male, Female]}, w: &one 1}',
       'B: {treatments: *arms, factors: {gender: *sex}, w: *one}',
@@ -253,11 +253,11 @@ describe('starting_seed', () => {
 });
 
 describe('warnings', () => {
-  it('are none for a sound design', () => {
+  it('are not given for a sound design', () => {
     expect(warningsOf(studyWith(`starting_seed: ${2n ** 96n}`, 'alpha: 1', 'beta: 1'))).toEqual([]);
   });
 
-  it('tell that a seed below 2^96 can be found, without showing it', () => {
+  it('say that a seed below 2^96 can be found, without showing it', () => {
     const seed = 2n ** 96n - 1n;
     const [warning, ...others] = warningsOf(studyWith('w: 1', `starting_seed: ${seed}`));
     expect(others).toEqual([]);
@@ -265,19 +265,19 @@ describe('warnings', () => {
     expect(warning).not.toContain(String(seed));
   });
 
-  it('tell that alpha above beta drives the arms apart, at the line of alpha', () => {
+  it('say that alpha above beta drives the arms apart, at the line of alpha', () => {
     const pattern = /^4: study "S": alpha \(2\) is greater than beta \(1\): .* apart .*\(hint: choose beta/;
     expect(warningsOf(studyWith('alpha: 2'))).toEqual([expect.stringMatching(pattern)]);
   });
 
-  it('point to the default of the file where the study has none of its own', () => {
+  it('point to the default in the file if the study does not set its own', () => {
     expect(warningsOf(`alpha: 3\n${studyWith('beta: 2')}`)).toEqual([
       expect.stringMatching(/^1: study "S": alpha \(3\) is greater than beta \(2\)/),
     ]);
     expect(warningsOf(`${studyWith('w: 1')}\nbeta: 40`)).toEqual([expect.stringMatching(/^5: .* 42 balls/)]);
   });
 
-  it('tell that the next arm is nearly certain once w/(w*K + beta*(K-1)) is below 0.05, and not at 0.05', () => {
+  it('say that the next arm is nearly certain if w/(w*K + beta*(K-1)) is below 0.05, but not at 0.05', () => {
     expect(warningsOf(studyWith('beta: 18'))).toEqual([]); // 1/20
     expect(warningsOf(studyWith('beta: 19'))).toEqual([
       expect.stringMatching(
@@ -286,7 +286,7 @@ describe('warnings', () => {
     ]);
   });
 
-  it('tell so for many arms with the usual weights, at the line of the treatments', () => {
+  it('say the same for many arms with the usual weights, at the line of the treatments', () => {
     const arms = (count: number) => Array.from({ length: count }, (_, arm) => `arm ${arm}`).join(', ');
     const study = (count: number) =>
       bareStudy('factors: {sex: [Male, Female]}', `treatments: [${arms(count)}]`);
@@ -295,7 +295,7 @@ describe('warnings', () => {
     expect(warningsOf(`${study(11)}\n  w: 1`)).toEqual([expect.stringMatching(/^4: .* 21 balls/)]);
   });
 
-  it('tell of names that a person takes for one', () => {
+  it('name names that people would mistake for each other', () => {
     const factors = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
     expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors))).toEqual([
       expect.stringMatching(
@@ -312,7 +312,7 @@ describe('warnings', () => {
     ]);
   });
 
-  it('tell of factors with one level', () => {
+  it('name factors with one level', () => {
     expect(warningsOf(bareStudy('treatments: [A, B]', 'factors: {x: [y]}'))).toEqual([
       expect.stringMatching(
         /^3: .* factor "x" has one level.*\(hint: right for a trial without stratification/,
@@ -323,7 +323,7 @@ describe('warnings', () => {
     ]);
   });
 
-  it('stand in the order of the file, with its name', () => {
+  it('are in the order of the file, with its name', () => {
     const text = `${studyWith('starting_seed: 1')}\n${studyWith('starting_seed: 2').replace('S:', 'T:')}\nalpha: 9`;
     const { warnings } = parseStudiesFile(text, 'trial/studies.yml');
     expect(warnings.map(({ file, line }) => [file, line])).toEqual([
@@ -335,7 +335,7 @@ describe('warnings', () => {
   });
 });
 
-describe('whatever the file holds', () => {
+describe('any file', () => {
   const pieces = [
     'S:',
     '\n',
@@ -371,7 +371,7 @@ describe('whatever the file holds', () => {
     '~',
   ];
 
-  it('it is loaded, or refused with lines that exist', () => {
+  it('is either loaded, or refused with line numbers that exist', () => {
     const text = fc.array(fc.constantFrom(...pieces, ...noise), { maxLength: 40 }).map((all) => all.join(''));
     fc.assert(
       fc.property(text, (given) => {

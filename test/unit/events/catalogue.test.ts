@@ -24,7 +24,7 @@ const upcasters = new Map<string, Upcaster>([
 ]);
 
 describe('the catalogue', () => {
-  it('writes the latest version of a type, and reads them all', () => {
+  it('writes the latest version of a type, and reads every version', () => {
     const versions = new Catalogue(paused, upcasters);
     expect(versions.latest('StudyPaused')?.version).toBe(3);
     expect([1, 2, 3, 4].map((version) => versions.definition('StudyPaused', version)?.version)).toEqual([
@@ -40,17 +40,17 @@ describe('the catalogue', () => {
     expect(new Catalogue(paused.toReversed(), upcasters).latest('StudyPaused')?.version).toBe(3);
   });
 
-  it('cannot be made when an upcaster is missing', () => {
+  it('cannot be built if an upcaster is missing', () => {
     expect(() => new Catalogue(paused, new Map([...upcasters].slice(0, 1)))).toThrow('StudyPaused@2');
     expect(() => new Catalogue(paused, new Map([...upcasters].slice(1)))).toThrow('StudyPaused@1');
     expect(() => new Catalogue(paused)).toThrow('no upcaster');
   });
 
-  it('can be made without upcasters while every type has one version', () => {
+  it('can be built without upcasters while every type has one version', () => {
     expect(new Catalogue(paused.slice(0, 1)).all()).toHaveLength(1);
   });
 
-  it('knows for each of its events a stream that can hold it', () => {
+  it('knows a stream that can contain each of its events', () => {
     for (const { stream } of catalogue.all())
       expect(['log', 'access', 'study', 'operations', 'every']).toContain(stream);
     expect(['log', 'access', 'study-x', 'operations', 'study', 'logs'].map(streamKind)).toEqual([
@@ -68,15 +68,15 @@ describe('a record of an older version', () => {
   const versions = new Catalogue(paused, upcasters);
   const read = (version: number, data: object) => decodeRecord(record(version, data), versions);
 
-  it('is brought to the next version while it is read', () => {
+  it('is upcast to the next version when it is read', () => {
     expect(read(2, { reason: 'audit' }).data).toEqual({ reason: 'audit', by: 'unknown' });
   });
 
-  it('is brought to the latest version by a chain', () => {
+  it('is upcast to the latest version by a chain', () => {
     expect(read(1, { why: 'audit' }).data).toEqual({ reason: 'audit', by: 'unknown' });
   });
 
-  it('stays as it is when it is the latest', () => {
+  it('stays as it is if it is already the latest version', () => {
     expect(read(3, { reason: 'audit', by: 'board' }).data).toEqual({ reason: 'audit', by: 'board' });
   });
 
@@ -85,7 +85,7 @@ describe('a record of an older version', () => {
     expect(() => read(3, { reason: 'audit' })).toThrow('data has no valid by');
   });
 
-  it('is never rewritten: its leaf stays that of its own bytes', () => {
+  it('is never rewritten: its leaf remains the hash of its original bytes', () => {
     const stored = record(1, { why: 'audit' });
     const before = Buffer.from(stored.record).toString();
     decodeRecord(stored, versions);

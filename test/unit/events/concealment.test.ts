@@ -23,7 +23,7 @@ const seals = (record: Uint8Array): Record<string, string> => JSON.parse(clear(r
 const withoutSeals = (record: Uint8Array) => clear(record).replace(/"seals":{[^}]*}/, '"seals":{}');
 
 describe('the record of an allocation', () => {
-  it('holds neither treatment nor state nor draw, nor the names they go by', () => {
+  it('contains neither treatment nor state nor draw, nor the names of those fields', () => {
     check(
       fc.property(randomizedFact, (fact) => {
         const { allocation, draw, request } = fact.sections;
@@ -59,7 +59,7 @@ describe('the record of an allocation', () => {
     );
   });
 
-  it('is, but for the seals, the same whatever was drawn', () => {
+  it('is the same whatever was drawn, except for the seals', () => {
     check(
       fc.property(randomizedFact, sections, (fact, otherSections) => {
         // Whether a retry key was given is no secret.
@@ -72,7 +72,7 @@ describe('the record of an allocation', () => {
     );
   });
 
-  it('has other seals each time: trying every treatment finds none', () => {
+  it('has different seals each time, so trying every treatment finds none', () => {
     check(
       fc.property(randomizedFact, (fact) => {
         const one = encodeRecord(HEADER, fact, newSalt);
@@ -83,7 +83,7 @@ describe('the record of an allocation', () => {
     );
   });
 
-  it('comes back as it went in, whatever it says', () => {
+  it('reads back as the fact that was written, whatever it contains', () => {
     check(
       fc.property(randomizedFact, (fact) => {
         const bytes = encodeRecord(HEADER, fact, newSalt);
@@ -95,7 +95,7 @@ describe('the record of an allocation', () => {
 });
 
 describe('the record of a registration', () => {
-  it('holds the configuration, but neither seed nor state', () => {
+  it('contains the configuration, but neither the seed nor the state', () => {
     const fact = registered();
     const { seed, bgState } = fact.sections.generator;
     const told = clear(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
@@ -106,7 +106,7 @@ describe('the record of a registration', () => {
 });
 
 describe('salts of the running service', () => {
-  it('are 128 bits in lower-case hex, and never the same', () => {
+  it('are 128 bits in lower-case hex, and never repeat', () => {
     const salts = Array.from({ length: 1000 }, newSalt);
     expect(new Set(salts).size).toBe(1000);
     for (const salt of salts) expect(salt).toMatch(/^[0-9a-f]{32}$/);

@@ -72,21 +72,21 @@ function* changes(text: string): Generator<string> {
 
 afterEach(() => vi.restoreAllMocks());
 
-describe('the short way to check a record', () => {
+describe('the fast check of a record', () => {
   const samples = frozenSamples();
 
-  it.each(samples.filter(({ stream }) => stream !== 'log'))('is taken for $name', (sample) => {
+  it.each(samples.filter(({ stream }) => stream !== 'log'))('accepts $name', (sample) => {
     checkRecord(sample);
     const parse = vi.spyOn(JSON, 'parse');
     checkRecord(sample);
     expect(parse).not.toHaveBeenCalled();
   });
 
-  it.each(samples)('finds what the long way finds in any text that is nearly $name', (sample) => {
+  it.each(samples)('agrees with the full check on any text that is close to $name', (sample) => {
     for (const text of changes(String(sample.record))) expectTheSameBothWays(withRecord(sample, text));
   });
 
-  it.each(samples)('finds what the long way finds in sections that are nearly those of $name', (sample) => {
+  it.each(samples)('agrees with the full check on sections that are close to those of $name', (sample) => {
     const sealed = JSON.parse(String(sample.sealed)) as Record<string, unknown>;
     for (const [name, section] of Object.entries(sealed))
       for (const text of changes(canonicalJson(section)))
@@ -94,7 +94,7 @@ describe('the short way to check a record', () => {
   });
 
   it.each(samples)(
-    'finds what the long way finds where $name lacks a seal or a section, or has one more',
+    'agrees with the full check if $name lacks a seal or a section, or has an extra one',
     (sample) => {
       const sealed = JSON.parse(String(sample.sealed)) as Record<string, unknown>;
       const record = JSON.parse(String(sample.record)) as { seals: Record<string, string> };
@@ -121,13 +121,13 @@ describe('the short way to check a record', () => {
     },
   );
 
-  it('finds what the long way finds in a sealed part that is not what it was', () => {
+  it('agrees with the full check on a sealed part that was changed', () => {
     for (const sample of samples)
       for (const text of changes(String(sample.sealed)))
         expectTheSameBothWays({ ...sample, sealed: Buffer.from(text) });
   });
 
-  it('finds what the long way finds in facts of any text', () => {
+  it('agrees with the full check on facts with any text', () => {
     const revision = fc.nat(0xfff);
     check(
       fc.property(randomizedFact, revision, (fact, at) => {
@@ -146,7 +146,7 @@ describe('the pattern of a schema', () => {
   const matches = (schema: z.ZodType, text: string) => new RegExp(`^${canonicalPattern(schema)}$`).test(text);
 
   it.each([1, 9, 10, 19, 100, 4294967295, Number.MAX_SAFE_INTEGER])(
-    'takes the integers from 0 or 1 to %d, written in the one way',
+    'matches the integers from 0 or 1 to %d, written canonically',
     (maximum) => {
       const near = [0, 1, 2, 9, 10, 11, 99, maximum - 1, maximum, maximum + 1, maximum + 10, maximum * 10];
       const numbers = fc.oneof(fc.constantFrom(...near), fc.nat(), fc.maxSafeNat());
@@ -171,7 +171,7 @@ describe('the pattern of a schema', () => {
     },
   );
 
-  it('takes members in the order of RFC 8785, those that may be missing too', () => {
+  it('matches members in RFC 8785 order, including optional ones', () => {
     const schema = z.strictObject({
       b: z.boolean(),
       a: z.int().min(0).optional(),
@@ -190,7 +190,7 @@ describe('the pattern of a schema', () => {
       expect(matches(schema, text)).toBe(false);
   });
 
-  it('takes what is canonical of a state, and a state alone', () => {
+  it('matches a canonical state, and nothing but a state', () => {
     const { schema } = catalogue.definition('StudyRegistered', 1)?.sections[0] ?? {};
     check(
       fc.property(bgState, (state) => {
@@ -213,11 +213,11 @@ describe('the pattern of a schema', () => {
     ['an object that may have any members', z.looseObject({ a: z.boolean() })],
     ['a list with a longest length', z.array(z.boolean()).max(3)],
     ['anything', z.unknown()],
-  ])('is refused of %s, for which there is only the long way', (_, schema) => {
+  ])('does not exist for %s, which only the full check can handle', (_, schema) => {
     expect(() => canonicalPattern(schema)).toThrow(NotUnderstood);
   });
 
-  it('is refused of an object that may be empty or not', () => {
+  it('does not exist for an object that may or may not be empty', () => {
     expect(() => objectPattern([{ name: 'a', pattern: '0', isOptional: true }])).toThrow(NotUnderstood);
     expect(objectPattern([])).toBe('\\{\\}');
   });

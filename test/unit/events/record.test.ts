@@ -59,11 +59,11 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('escapes what RFC 8785 §3.2.2.2 says, and nothing else', () => {
+  it('escapes what RFC 8785 §3.2.2.2 requires, and nothing else', () => {
     expect(canonicalJson('\u20ac$\u000f\nA\'B"\\/\u007f–')).toBe('"\u20ac$\\u000f\\nA\'B\\"\\\\/\u007f–"');
   });
 
-  it("is what the RFC's own library writes", () => {
+  it('matches the output of the RFC’s own library', () => {
     const text = fc.string({
       unit: fc.oneof(
         fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
@@ -89,7 +89,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('leaves out members that are undefined', () => {
+  it('omits members that are undefined', () => {
     expect(canonicalJson({ b: 1, a: undefined })).toBe('{"b":1}');
   });
 
@@ -106,7 +106,7 @@ describe('canonical JSON', () => {
 });
 
 describe('a record', () => {
-  it('comes back as the fact that went in, with the salts of its sections', () => {
+  it('reads back as the fact that was written, with the salts of its sections', () => {
     for (const fact of [registered(), randomized(), paused, resumed] as Fact[]) {
       const { type, data, sections } = decodeRecord(stored(fact, 1));
       expect({ type, data }).toEqual({ type: fact.type, data: fact.data });
@@ -118,7 +118,7 @@ describe('a record', () => {
     for (const sample of frozenSamples()) expect(readCheckedRecord(sample)).toEqual(decodeRecord(sample));
   });
 
-  it('is RFC 8785 canonical JSON, in both its parts', () => {
+  it('is RFC 8785 canonical JSON, in both parts', () => {
     const { record, sealed } = stored(randomized(), 1);
     for (const part of [record, sealed]) expect(text(part)).toBe(canonicalJson(JSON.parse(text(part))));
   });
@@ -173,7 +173,7 @@ describe('a record', () => {
     );
   });
 
-  it('binds each section by SHA-256 over its canonical text, salt included', () => {
+  it('commits to each section with SHA-256 over its canonical text, including the salt', () => {
     const { record, sealed } = stored(randomized(), 1);
     const sections: Record<string, unknown> = JSON.parse(text(sealed));
     expect(JSON.parse(text(record)).seals).toEqual(
@@ -183,13 +183,13 @@ describe('a record', () => {
     );
   });
 
-  it('takes a fresh salt for each section', () => {
+  it('uses a fresh salt for each section', () => {
     const sections: Record<string, { salt: string }> = JSON.parse(text(stored(randomized(), 1).sealed));
     const salts = Object.values(sections).map(({ salt }) => salt);
     expect(new Set(salts).size).toBe(3);
   });
 
-  it('holds nothing that a store assigns, so that it can be moved with its proofs', () => {
+  it('contains nothing that a store assigns, so it can be moved together with its proofs', () => {
     const { record, sealed, leaf } = stored(paused, 1);
     const moved = { record, sealed, leaf, stream: STREAM, revision: 1, position: 'elsewhere' };
     expect(decodeRecord(moved)).toEqual(decodeRecord(stored(paused, 1)));
@@ -256,12 +256,12 @@ describe('a stored record that was changed is refused:', () => {
       expect(faultOf(() => decodeRecord({ ...good, leaf: flipped(good.leaf, i) }))).toBe('leaf-mismatch');
   });
 
-  it('a leaf of another length (leaf-mismatch)', () => {
+  it('a leaf with the wrong length (leaf-mismatch)', () => {
     for (const leaf of [good.leaf.subarray(1), Buffer.concat([good.leaf, Buffer.of(0)]), Buffer.alloc(0)])
       expect(faultOf(() => decodeRecord({ ...good, leaf }))).toBe('leaf-mismatch');
   });
 
-  it('any byte of the sealed part (seal-mismatch, or malformed where it is JSON no more)', () => {
+  it('any byte of the sealed part (seal-mismatch, or malformed if it is no longer JSON)', () => {
     const faults = new Set<RecordFault | undefined>();
     for (let i = 0; i < good.sealed.length; i++)
       faults.add(faultOf(() => decodeRecord({ ...good, sealed: flipped(good.sealed, i) })));
@@ -301,12 +301,12 @@ describe('a stored record that was changed is refused:', () => {
     expect(faultOf(() => decodeRecord({ ...good, sealed: Buffer.from(sealed) }))).toBe(fault);
   });
 
-  it('sealed part of another record of the same study (seal-mismatch)', () => {
+  it('the sealed part of another record of the same study (seal-mismatch)', () => {
     const other = stored(randomized('001-0002'), 2);
     expect(faultOf(() => decodeRecord({ ...good, sealed: other.sealed }))).toBe('seal-mismatch');
   });
 
-  it('moved to another revision, or to another stream (misplaced)', () => {
+  it('a record moved to another revision or another stream (misplaced)', () => {
     expect(faultOf(() => decodeRecord({ ...good, revision: 2 }))).toBe('misplaced');
     expect(faultOf(() => decodeRecord({ ...good, stream: `${STREAM}x` }))).toBe('misplaced');
   });
@@ -327,7 +327,7 @@ describe('a stored record that was changed is refused:', () => {
 });
 
 // Whoever can write the leaf as well could write this: the schema and the place are checked besides.
-describe('a stored record with a leaf that fits is refused:', () => {
+describe('a stored record whose leaf matches is still refused:', () => {
   const good = stored(randomized(), 1);
   const changed = (change: (record: string) => string) => {
     const record = change(text(good.record));
@@ -401,7 +401,7 @@ describe('a stored record with a leaf that fits is refused:', () => {
     expect(faultOf(() => decodeRecord(changed(change)))).toBe(fault);
   });
 
-  it('a type in a stream of another kind (misplaced)', () => {
+  it('a type in the wrong kind of stream (misplaced)', () => {
     for (const stream of ['log', 'access', 'operations', 'stud'])
       expect(faultOf(() => decodeRecord(stored(paused, 0, { stream })))).toBe('misplaced');
   });
@@ -420,7 +420,7 @@ describe('a stored record with a leaf that fits is refused:', () => {
     expect(faultOf(() => decodeRecord(forged))).toBe('malformed');
   });
 
-  it('a section with its members in another order, and the seal of that (seal-mismatch)', () => {
+  it('a section with reordered members and a matching seal (seal-mismatch)', () => {
     const [sealed = '', before = '', section = '', after = ''] =
       /^(.*"allocation":)({[^}]*})(.*)$/.exec(text(good.sealed)) ?? [];
     expect(sealed).toBe(text(good.sealed));
@@ -434,7 +434,7 @@ describe('a stored record with a leaf that fits is refused:', () => {
     expect(faultOf(() => decodeRecord(forged))).toBe('seal-mismatch');
   });
 
-  it('a section and its seal both missing (malformed)', () => {
+  it('a section missing together with its seal (malformed)', () => {
     const record = text(good.record).replace(/"seals":{[^}]*}/, '"seals":{}');
     const forged = { ...withLeaf(good, Buffer.from(record)), sealed: Buffer.from('{}') };
     expect(faultOf(() => decodeRecord(forged))).toBe('malformed');
@@ -460,7 +460,7 @@ describe('the message of a RecordError', () => {
     expect(() => decodeRecord({ ...stored(paused, 7), leaf: Buffer.alloc(32) })).toThrow(`${STREAM}/7: `);
   });
 
-  it('quotes no contents, whatever was changed', () => {
+  it('does not quote the record, whatever was changed', () => {
     for (const fact of [registered(), randomized()]) {
       const good = stored(fact, 1);
       for (const message of [...messagesOfChanges(good), ...messagesOfForgeries(good)])
@@ -468,7 +468,7 @@ describe('the message of a RecordError', () => {
     }
   });
 
-  it('quotes no contents when a fact is not written', () => {
+  it('does not quote a fact that is refused before it is written', () => {
     const facts: unknown[] = [
       {
         ...randomized(),

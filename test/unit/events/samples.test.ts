@@ -14,12 +14,12 @@ function decoded<T extends Fact['type']>(name: `${T}@${number}`): LogEvent<Extra
 }
 
 describe('the frozen samples', () => {
-  it('are one for every event version of the catalogue', () => {
+  it('cover every event version in the catalogue, once each', () => {
     const versions = catalogue.all().map(({ type, version }) => `${type}@${version}`);
     expect(samples.map(({ name }) => name).sort()).toEqual(versions.sort());
   });
 
-  it.each(samples)('are read: $name', (sample) => {
+  it.each(samples)('can be read: $name', (sample) => {
     const { seals, type, version, data, ...header } = JSON.parse(sample.record.toString());
     expect(`${type}@${version}`).toBe(sample.name);
     expect(decodeRecord(sample)).toMatchObject(header);
@@ -31,32 +31,35 @@ describe('the frozen samples', () => {
     }
   });
 
-  it.each(samples.filter(({ name }) => name === latestOf(name)))('are written so today: $name', (sample) => {
-    const { type, data, id, log, stream, revision, at, actor } = JSON.parse(sample.record.toString());
-    const salts: string[] = [];
-    const sections: Record<string, unknown> = {};
-    for (const [name, { salt, ...section }] of Object.entries<{ salt: string }>(
-      JSON.parse(sample.sealed.toString()),
-    )) {
-      salts.push(salt);
-      sections[name] = section;
-    }
-    const written = encodeRecord(
-      { id, log, stream, revision, at, actor },
-      { type, data, sections } as Fact,
-      () => salts.shift() ?? '',
-    );
-    expect(Buffer.from(written.record).toString()).toBe(sample.record.toString());
-    expect(Buffer.from(written.sealed).toString()).toBe(sample.sealed.toString());
-    expect(Buffer.from(written.leaf)).toEqual(sample.leaf);
-    expect(salts).toEqual([]);
-  });
+  it.each(samples.filter(({ name }) => name === latestOf(name)))(
+    'are what is written today: $name',
+    (sample) => {
+      const { type, data, id, log, stream, revision, at, actor } = JSON.parse(sample.record.toString());
+      const salts: string[] = [];
+      const sections: Record<string, unknown> = {};
+      for (const [name, { salt, ...section }] of Object.entries<{ salt: string }>(
+        JSON.parse(sample.sealed.toString()),
+      )) {
+        salts.push(salt);
+        sections[name] = section;
+      }
+      const written = encodeRecord(
+        { id, log, stream, revision, at, actor },
+        { type, data, sections } as Fact,
+        () => salts.shift() ?? '',
+      );
+      expect(Buffer.from(written.record).toString()).toBe(sample.record.toString());
+      expect(Buffer.from(written.sealed).toString()).toBe(sample.sealed.toString());
+      expect(Buffer.from(written.leaf)).toEqual(sample.leaf);
+      expect(salts).toEqual([]);
+    },
+  );
 
   it.each(samples)('have the leaf SHA-256(0x00 ‖ record): $name', ({ record, leaf }) => {
     expect(createHash('sha256').update(Buffer.of(0)).update(record).digest()).toEqual(leaf);
   });
 
-  it('LogCreated holds a real verifier key, that of RFC 8032 §7.1 TEST 1', () => {
+  it('contain a real verifier key in LogCreated, that of RFC 8032 §7.1 TEST 1', () => {
     const { publicKey, logName } = decoded('LogCreated@1').data;
     // The base64 may hold a `+` of its own.
     const [, name, keyId, base64 = ''] = /^([^+]+)\+([^+]+)\+(.+)$/.exec(publicKey) ?? [];
@@ -72,12 +75,12 @@ describe('the frozen samples', () => {
     expect(verify(null, Buffer.alloc(0), { key, format: 'jwk' }, signatureOfNothing)).toBe(true);
   });
 
-  it('StudyRegistered holds the state of the generator that its seed makes', () => {
+  it('contain in StudyRegistered the generator state that its seed produces', () => {
     const { seed, bgState } = decoded('StudyRegistered@1').sections.generator;
     expect(Pcg64.fromSeed(BigInt(seed)).snapshot()).toEqual(bgState);
   });
 
-  it('ParticipantRandomized is the first allocation of the registered study', () => {
+  it('contain in ParticipantRandomized the first allocation of the registered study', () => {
     const { configuration } = decoded('StudyRegistered@1').data;
     const { bgState } = decoded('StudyRegistered@1').sections.generator;
     const { data, sections } = decoded('ParticipantRandomized@1');

@@ -42,10 +42,10 @@ function explanations({ configuration, seed, participants }: ReferenceHistory): 
   });
 }
 
-describe('the frozen sample is explained', () => {
+describe('the explanation of the frozen sample', () => {
   const { before, event: first } = sample();
 
-  it('number by number', () => {
+  it('gives every number', () => {
     const urn = { counts: [0, 0, 0], balls: [1, 1, 1], imbalance: 0, candidate: true };
     expect(explain(before, first)).toEqual({
       study: 'CHS JCOIN',
@@ -97,18 +97,18 @@ describe('the frozen sample is explained', () => {
     });
   });
 
-  it('without changing the state, again and again the same', () => {
+  it('does not change the state, and is the same every time', () => {
     const once = explain(before, first);
     expect(explain(before, first)).toEqual(once);
     expect(sample().before).toEqual(before);
   });
 });
 
-describe('the histories of the reference implementation are explained', () => {
+describe('the explanation of the reference implementation’s histories', () => {
   const histories = referenceHistories();
 
   it.each(histories.map((history) => ({ name: history.configuration.name, ...history })))(
-    'participant by participant: $name',
+    'matches each participant: $name',
     (history) => {
       const { configuration, participants } = history;
       const explained = explanations(history);
@@ -140,7 +140,7 @@ describe('the histories of the reference implementation are explained', () => {
     },
   );
 
-  it('and the known hazard is named each of the 14 times that it shows', () => {
+  it('points out the known hazard each of the 14 times it occurs', () => {
     const shown = histories.flatMap(explanations);
     const hit = shown.filter(({ missedByRounding }) => missedByRounding.length > 0);
     expect(hit).toHaveLength(14);
@@ -156,7 +156,7 @@ describe('the histories of the reference implementation are explained', () => {
   });
 });
 
-describe('a record that says otherwise is reported', () => {
+describe('the explanation of a record that contradicts its history', () => {
   const { before, event: first } = sample();
   const { draw, allocation } = first.sections;
   const withDraw = (changed: Partial<typeof draw>): RandomizedEvent => ({
@@ -177,17 +177,17 @@ describe('a record that says otherwise is reported', () => {
     ['candidates', withDraw({ candidates: ['sex'] }), '["sex"]', '["10","9","local_site","sex"]'],
     ['selectedFactor', withDraw({ selectedFactor: '9' }), '"9"', '"sex"'],
     ['uniform53', withDraw({ uniform53: 1 }), '1', '469233380723001'],
-  ])('%s', (field, doctored, recorded, recomputed) => {
+  ])('reports %s', (field, doctored, recorded, recomputed) => {
     expect(explain(before, doctored).differences).toEqual([{ field, recorded, recomputed }]);
   });
 
-  it.each(['bgStateBefore', 'bgStateAfter'] as const)('%s', (field) => {
+  it.each(['bgStateBefore', 'bgStateAfter'] as const)('reports %s', (field) => {
     expect(explain(before, withDraw({ [field]: other })).differences).toEqual([
       { field, recorded: expect.stringContaining('"uinteger":7'), recomputed: expect.any(String) },
     ]);
   });
 
-  it('levels that stand under the names of other factors', () => {
+  it('reports levels recorded under the names of other factors', () => {
     const [one, two, ...rest] = first.data.levels;
     const renamed = [
       { factor: two?.factor ?? '', level: one?.level ?? '' },
@@ -198,7 +198,7 @@ describe('a record that says otherwise is reported', () => {
     expect(explain(before, doctored).differences.map(({ field }) => field)).toEqual(['levels']);
   });
 
-  it('and so is what a doctored record leads the next one to', () => {
+  it('also reports the effects of a doctored record on the next one', () => {
     const one = randomized('001');
     const honest = evolve(evolve(studyState.initial(), event(registered(), 0)), event(one, 1));
     const { fact } = decide(honest, randomize('002'));
@@ -212,7 +212,7 @@ describe('a record that says otherwise is reported', () => {
     expect(differences.map(({ field }) => field)).toContain('counts');
   });
 
-  it('but levels that the study does not have cannot be worked out', () => {
+  it('cannot be computed for levels that the study does not have', () => {
     const levels = first.data.levels.map((named) => ({ ...named, level: 'none' }));
     const doctored = { ...first, data: { ...first.data, levels } };
     expect(() => explain(before, doctored)).toThrow(RecordError);

@@ -12,7 +12,7 @@ function sample(): Explanation {
 }
 
 describe('the text of an explanation', () => {
-  it('of the frozen sample is', () => {
+  it('is complete for the frozen sample', () => {
     expect(explanationText(sample())).toBe(`Why participant 001-0001 was assigned to MART
 Study CHS JCOIN. Randomized 2026-02-21T08:15:44.120Z by site-11, on behalf of Dr. Müller, as revision 1 of the study; 0 participants before.
 
@@ -70,7 +70,7 @@ Compared with the record
    random number, both states of the generator, and treatment.`);
   });
 
-  it('warns at its head and says at its end what a record says otherwise', () => {
+  it('warns at the top of a record that contradicts its history, and gives the details at the end', () => {
     const differences = [{ field: 'treatment', recorded: '"RMC-A"', recomputed: '"MART"' }];
     const lines = explanationText({ ...sample(), differences }).split('\n');
     expect(lines[0]).toBe(
@@ -84,7 +84,7 @@ Compared with the record
     expect(lines.join('\n')).not.toContain('was assigned to');
   });
 
-  it('says that no lot was cast when there was one candidate, and names an urn that rounding left out', () => {
+  it('says that no lot was cast if there was one candidate, and names an urn that rounding left out', () => {
     const text = explanationText({
       ...sample(),
       lot: undefined,
@@ -95,7 +95,7 @@ Compared with the record
     expect(text).toContain('on paper these are equally imbalanced, too: local_site.');
   });
 
-  it('gives a terminal nothing to obey', () => {
+  it('contains nothing that a terminal obeys', () => {
     const text = explanationText({ ...sample(), user: 'a\u001b[2Jb\nc' });
     expect(text).toContain('by a [2Jb c, on');
     expect(text).not.toContain('\u001b');

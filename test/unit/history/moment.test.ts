@@ -6,13 +6,16 @@ describe('a revision', () => {
     ['0', 0],
     ['17', 17],
     ['999999999999999', 999999999999999],
-  ])('%s is read', (text, revision) => {
+  ])('is read from %s', (text, revision) => {
     expect(parseRevision(text)).toBe(revision);
   });
 
-  it.each(['', '-1', '01', '1.0', '1e3', ' 1', '+1', '0x1', '9'.repeat(16), '１'])('%j is none', (text) => {
-    expect(parseRevision(text)).toBeUndefined();
-  });
+  it.each(['', '-1', '01', '1.0', '1e3', ' 1', '+1', '0x1', '9'.repeat(16), '１'])(
+    'is not read from %j',
+    (text) => {
+      expect(parseRevision(text)).toBeUndefined();
+    },
+  );
 });
 
 describe('an instant', () => {
@@ -22,7 +25,7 @@ describe('an instant', () => {
     ['2026-03-01T09:00:01.5Z', '2026-03-01T09:00:01.500Z'],
     ['2026-03-01T09:00:01.123999Z', '2026-03-01T09:00:01.123Z'],
     ['2028-02-29T23:59:59.999Z', '2028-02-29T23:59:59.999Z'],
-  ])('%s is read, to the millisecond', (text, at) => {
+  ])('is read from %s, to the millisecond', (text, at) => {
     expect(parseInstant(text)).toBe(at);
   });
 
@@ -42,33 +45,36 @@ describe('an instant', () => {
     '2026-03-01T09:00:60Z',
     '2026-03-01T09:00.5Z',
     'T09:00Z',
-  ])('%j is none', (text) => {
+  ])('is not read from %j', (text) => {
     expect(parseInstant(text)).toBeUndefined();
   });
 });
 
-describe('a day, where one is taken besides an instant,', () => {
-  it('is all of it, in UTC', () => {
+describe('a day, where accepted instead of an instant,', () => {
+  it('means the whole day, in UTC', () => {
     expect(parseDay('2026-11-22', 'first')).toBe('2026-11-22T00:00:00.000Z');
     expect(parseDay('2026-11-22', 'last')).toBe('2026-11-22T23:59:59.999Z');
     for (const edge of ['first', 'last'] as const)
       expect(parseDay('2026-11-22T09:00Z', edge)).toBe('2026-11-22T09:00:00.000Z');
   });
 
-  it.each(['', '2026-02-29', '2026-11', '2026-11-22T', '22.11.2026', '2026-11-22 '])('%j is none', (text) => {
-    expect(parseDay(text, 'last')).toBeUndefined();
-  });
+  it.each(['', '2026-02-29', '2026-11', '2026-11-22T', '22.11.2026', '2026-11-22 '])(
+    'is not read from %j',
+    (text) => {
+      expect(parseDay(text, 'last')).toBeUndefined();
+    },
+  );
 });
 
 describe('an event is beyond', () => {
   const at = '2026-03-01T09:00:00.000Z';
 
-  it('a revision when it comes after it', () => {
+  it('a revision if it comes after it', () => {
     const beyond = isBeyond({ type: 'revision', revision: 3 });
     expect([2, 3, 4].map((revision) => beyond({ revision, at }))).toEqual([false, false, true]);
   });
 
-  it('an instant when it says that it is later', () => {
+  it('an instant if its timestamp is later', () => {
     const beyond = isBeyond({ type: 'instant', at });
     const times = ['2026-03-01T08:59:59.999Z', at, '2026-03-01T09:00:00.001Z'];
     expect(times.map((time) => beyond({ revision: 0, at: time }))).toEqual([false, false, true]);
