@@ -301,7 +301,7 @@ function checkSeals(
 ): void {
   const sections = Object.entries(seals).map(([name, seal]) => {
     const section = sealed[name] ?? fail('seal-mismatch', `section "${name}" is sealed, but missing`);
-    const text = canonicalOr(section, () => fail('seal-mismatch', `section "${name}" is no canonical JSON`));
+    const text = canonicalOr(section, () => fail('seal-mismatch', `section "${name}" is not canonical JSON`));
     if (hash('sha256', text) !== seal)
       fail('seal-mismatch', `section "${name}" does not match its seal: it was changed after it was written`);
     return { name, text };

@@ -57,19 +57,19 @@ export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | 
     );
   if (!isMoveEvent(event)) {
     if (before.status === 'open') return undefined;
-    const why = 'nothing but these may follow LogMoved: the log goes on in another store';
+    const why = 'only these may follow LogMoved: the log continues in another store';
     return outOf('type', 'LogReopened or LogArrived', type, why);
   }
   const { move } = event.data;
   if (event.type !== 'LogMoved') {
     if (before.status === 'open')
-      return outOf('type', undefined, type, 'no LogMoved stands directly before it');
+      return outOf('type', undefined, type, 'LogMoved does not come directly before it');
     if (before.move !== move)
       return outOf('data.move', before.move, move, 'it is of another move than the LogMoved before it');
     return undefined;
   }
   if (before.status === 'closed')
-    return outOf('type', 'LogReopened or LogArrived', type, 'the stream is closed by a LogMoved already');
+    return outOf('type', 'LogReopened or LogArrived', type, 'a LogMoved has closed the stream already');
   if (before.ended.includes(move))
     return outOf('data.move', 'a new move', move, 'this move has ended in this stream before');
   const kind = streamKind(event.stream);

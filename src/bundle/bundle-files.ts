@@ -76,10 +76,10 @@ export class BundleFiles {
     const listed = new Map<string, string>();
     const problems: { path: string; why: string }[] = [];
     for (const { path, sha256 } of this.manifest.files) {
-      if (listed.has(path)) problems.push({ path, why: `stands in ${MANIFEST} twice` });
+      if (listed.has(path)) problems.push({ path, why: `is listed in ${MANIFEST} twice` });
       else listed.set(path, sha256);
     }
-    for (const path of this.#zip.twice) problems.push({ path, why: 'stands in the archive twice' });
+    for (const path of this.#zip.twice) problems.push({ path, why: 'is in the archive twice' });
     for (const path of new Set([...listed.keys(), ...this.#zip.paths])) {
       const why = path === MANIFEST ? undefined : await this.#problem(path, listed.get(path));
       if (why !== undefined) problems.push({ path, why });
@@ -93,7 +93,7 @@ export class BundleFiles {
 
   async #problem(path: string, listed: string | undefined): Promise<string | undefined> {
     if (listed === undefined) return `is not listed in ${MANIFEST}`;
-    if (!this.has(path)) return `is listed in ${MANIFEST}, and missing`;
+    if (!this.has(path)) return `is listed in ${MANIFEST}, but missing`;
     if (!this.#found.has(path)) for await (const _ of this.read(path));
     const found = this.#found.get(path);
     return found === listed ? undefined : `is not what ${MANIFEST} lists: its SHA-256 is ${found}`;
@@ -102,7 +102,7 @@ export class BundleFiles {
 
 /** @throws BundleError */
 async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
-  if (!zip.has(MANIFEST)) throw new BundleError(`${file} is no bundle: it has no ${MANIFEST}`);
+  if (!zip.has(MANIFEST)) throw new BundleError(`${file} is not a bundle: it has no ${MANIFEST}`);
   const json = parse(await whole(zip.read(MANIFEST), MANIFEST));
   const { format } = z.object({ format: z.string() }).safeParse(json).data ?? {};
   if (format !== undefined && format !== FORMAT)
@@ -111,7 +111,7 @@ async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
     );
   const manifest = Manifest.safeParse(json);
   if (format === undefined || !manifest.success)
-    throw new BundleError(`${file} is no bundle: its ${MANIFEST} is not one of ${FORMAT}`);
+    throw new BundleError(`${file} is not a bundle: its ${MANIFEST} is not one of ${FORMAT}`);
   return manifest.data;
 }
 

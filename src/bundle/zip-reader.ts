@@ -90,7 +90,7 @@ export class ZipReader {
 function unreadable(file: string, error: unknown, path?: string): BundleError {
   const { code, message } = error as NodeJS.ErrnoException;
   const isSystems = ['ENOENT', 'EACCES', 'EISDIR', 'EPERM'].includes(code ?? '');
-  const what = isSystems ? `cannot read ${file}` : `${file} is no whole zip archive`;
+  const what = isSystems ? `cannot read ${file}` : `${file} is not a complete zip archive`;
   return new BundleError(
     `${what}${path === undefined ? '' : ` (${path})`}: ${message}${isSystems ? '' : ' (hint: was it copied completely?)'}`,
   );

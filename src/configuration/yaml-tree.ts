@@ -178,7 +178,7 @@ class TreeReader {
     if (target) return target;
     this.#refuse(
       line,
-      'an alias (*) stands for nothing above',
+      'an alias (*) has no value above',
       'mark the value with & first, or put a name that begins with * in quotes',
     );
     return unresolved;

@@ -63,7 +63,7 @@ function imbalances({ urns: all }: Explanation): string[] {
 function candidates({ candidates: names, missedByRounding }: Explanation): string[] {
   const note = [
     `Note: on paper these are equally imbalanced, too: ${missedByRounding.join(', ')}. Their imbalance differs in the last`,
-    'digit only, by rounding, so they are no candidates. This is a known property of the method (docs/method.md).',
+    'digit only, by rounding, so they are not candidates. This is a known property of the method (docs/method.md).',
   ];
   return [`${names.join(', ')}${names.length > 1 ? '  (sorted by name)' : ''}`].concat(
     missedByRounding.length > 0 ? note : [],

@@ -41,7 +41,7 @@ export function linearPatternProblem(pattern: string): PatternProblem | undefine
   try {
     if (pattern.length > MAX_PATTERN_LENGTH)
       refuse(`is longer than ${MAX_PATTERN_LENGTH} characters`, 'write a shorter one');
-    if (/\p{Surrogate}/u.test(pattern)) refuse('is no well-formed Unicode', 'write whole characters');
+    if (/\p{Surrogate}/u.test(pattern)) refuse('is not well-formed Unicode', 'write whole characters');
     new Reader(pattern).readWhole();
     return undefined;
   } catch (error) {
@@ -127,7 +127,7 @@ class Reader {
     if (character === '.')
       refuse('has a . for any character', 'write \\. for a dot, or list the characters, as in [A-Za-z0-9]');
     if (SYNTAX.has(character))
-      refuse(`has a ${character} that cannot stand there`, `write \\${character} for the character`);
+      refuse(`has a ${character} that cannot be there`, `write \\${character} for the character`);
     this.#at++;
   }
 
@@ -137,7 +137,7 @@ class Reader {
     if (!escapes.has(character) && !SHORTHANDS.has(character))
       refuse(
         `has a \\${character}`,
-        `a backslash stands before d, D, w, W and ${[...escapes].join(' ')} alone; list the characters, as in [A-Za-z0-9]`,
+        `a backslash can only come before d, D, w, W and ${[...escapes].join(' ')}; list the characters, as in [A-Za-z0-9]`,
       );
     this.#at++;
     return escapes.has(character);
@@ -156,7 +156,7 @@ class Reader {
       if (this.#endsWithHyphen || !this.#take('-')) continue;
       const to = this.#member();
       if (from === undefined || to === undefined || from > to)
-        refuse('has a range in brackets that is none', 'write - first or last for the character, or as \\-');
+        refuse('has an invalid range in brackets', 'put - first or last for the character, or write \\-');
     }
     this.#take('-');
     if (this.#at === first) refuse('has brackets with nothing in them', 'list the characters');

@@ -175,7 +175,9 @@ export class StreamAudit<E extends PartialEvent> {
     if (!('cli' in actor))
       return [mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
     if (this.#moves && !this.#moves.has(moveName(event)))
-      return [mismatch('data.move', `a move of which log has ${type}`, data.move, 'log does not mention it')];
+      return [
+        mismatch('data.move', `a move for which log has ${type}`, data.move, 'log does not mention it'),
+      ];
     this.#movement = movementAfter(this.#movement, event);
     return [];
   }
@@ -218,7 +220,7 @@ function gap(expected: number, found: number): Mismatch {
   if (!Number.isSafeInteger(found) || found < 0)
     return mismatch('revision', expected, found, 'no record can have this revision');
   if (found < expected)
-    return mismatch('revision', expected, found, 'a record stands there twice, or was put in');
+    return mismatch('revision', expected, found, 'a record occurs twice, or was inserted');
   const missing =
     found - 1 === expected ? `revision ${expected} is` : `revisions ${expected} to ${found - 1} are`;
   return mismatch('revision', expected, found, `${missing} missing`);

@@ -52,12 +52,12 @@ function notKnown({ streams, log }: Report): string[] {
   return [
     ...(withheld > 0
       ? [
-          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: it is not known whether one of them revoked a key that the study used`,
+          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: a key that the study used may have been revoked there`,
         ]
       : []),
     ...(log && log.recoveries.length > 0
       ? [
-          'what the recoveries of the log say about the study is withheld: where its generator was restarted is taken from its own records, so a missing recovery would go unnoticed',
+          'what the recoveries of the log say about the study is withheld: the report relies on the study itself for where its generator was restarted, so a missing restart would go unnoticed',
         ]
       : []),
   ];

@@ -104,19 +104,19 @@ describe('a file is told', () => {
       'notes/a.txt is not listed in manifest.json',
     ]);
     expect(await problemsOf(sound.filter(([path]) => path !== 'report.html'))).toEqual([
-      'report.html is listed in manifest.json, and missing',
+      'report.html is listed in manifest.json, but missing',
     ]);
     const twice = manifest(({ files }) => (files as unknown[]).push((files as unknown[])[0]));
-    expect(await problemsOf(twice)).toEqual([`records/${stream}.txt stands in manifest.json twice`]);
+    expect(await problemsOf(twice)).toEqual([`records/${stream}.txt is listed in manifest.json twice`]);
   });
 
   it('that stands in the archive twice, whatever it holds', async () => {
     const [log] = sound.filter(([path]) => path === 'records/log.txt');
     expect(await problemsOf([...sound, log as Files[number]])).toEqual([
-      'records/log.txt stands in the archive twice',
+      'records/log.txt is in the archive twice',
     ]);
     const again: Files = [...sound, ['manifest.json', sound.at(-1)?.[1] ?? '']];
-    expect(await problemsOf(again)).toEqual(['manifest.json stands in the archive twice']);
+    expect(await problemsOf(again)).toEqual(['manifest.json is in the archive twice']);
   });
 
   it.each(['records/access.txt', 'checkpoints.txt', 'configuration.json'])(
@@ -187,13 +187,15 @@ describe('no bundle', () => {
     const none = join(folder, 'none.zip');
     expect(await refusal(none)).toMatch(/^BundleError: cannot read .*none\.zip/);
     writeFileSync(none, 'just text');
-    expect(await refusal(none)).toMatch(/^BundleError: .*none\.zip is no whole zip archive: .*hint/);
+    expect(await refusal(none)).toMatch(/^BundleError: .*none\.zip is not a complete zip archive: .*hint/);
     const bytes = readFileSync(join(folder, 'sound.zip'));
     writeFileSync(none, bytes.subarray(0, bytes.length - 100));
-    expect(await refusal(none)).toContain('is no whole zip archive');
+    expect(await refusal(none)).toContain('is not a complete zip archive');
     // The directory stands at the end, so what was lost in the middle is seen when it is read.
     writeFileSync(none, Buffer.concat([bytes.subarray(0, 200), Buffer.alloc(300), bytes.subarray(500)]));
-    expect(await refusal(none)).toMatch(/^BundleError: .*none\.zip is no whole zip archive \(records\//);
+    expect(await refusal(none)).toMatch(
+      /^BundleError: .*none\.zip is not a complete zip archive \(records\//,
+    );
   });
 
   it('is an archive in which a file has another checksum than its bytes', async () => {
@@ -203,11 +205,11 @@ describe('no bundle', () => {
     const entry = bytes.indexOf('504b0102', 0, 'hex');
     bytes.writeUInt32LE((bytes.readUInt32LE(entry + 16) ^ 1) >>> 0, entry + 16);
     writeFileSync(damaged, bytes);
-    expect(await refusal(damaged)).toMatch(/is no whole zip archive \(records\/.*checksum/);
+    expect(await refusal(damaged)).toMatch(/is not a complete zip archive \(records\/.*checksum/);
   });
 
   it('is an archive without a manifest, or of another format', async () => {
-    expect(await refusal(await zip([['a.txt', 'a']]))).toContain('is no bundle: it has no manifest.json');
+    expect(await refusal(await zip([['a.txt', 'a']]))).toContain('is not a bundle: it has no manifest.json');
     expect(await refusal(await zip([['manifest.json', '{']]))).toContain(
       'its manifest.json is not one of urn-bundle@1',
     );
@@ -219,7 +221,7 @@ describe('no bundle', () => {
     );
     for (const spoil of [{ content: 'all' }, { study: { stream: 'access' } }, { files: {} }])
       expect(await refusal(await zip(manifest((json) => Object.assign(json, spoil))))).toContain(
-        'is no bundle',
+        'is not a bundle',
       );
   });
 

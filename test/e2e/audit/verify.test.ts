@@ -333,7 +333,7 @@ describe.concurrent('records moved about are named:', () => {
     const { study } = await verified(data);
     expect(study.divergence).toMatchObject({
       revision: 6,
-      why: 'a record stands there twice, or was put in',
+      why: 'a record occurs twice, or was inserted',
     });
     expect(study.records).toBe(RECORDS + 2);
   });

@@ -118,7 +118,7 @@ describe('the parser refuses this YAML:', () => {
     [
       'an alias to nothing',
       bareStudy(treatments, 'factors: {sex: [Male, *female]}'),
-      '3: an alias (*) stands for nothing above',
+      '3: an alias (*) has no value above',
     ],
   ]);
 
