@@ -1,8 +1,8 @@
 /**
- * POST throughput of this checkout's program beside another checkout's, on the same machine at the same time.
+ * Compares the POST throughput of this checkout's program with that of another checkout, on the same machine at the same time.
  *
- * Both services run throughout and are loaded in turn. A round is this, other, other, this, or the other way round,
- * so that neither a machine that slows down nor the place in a round favours one of them.
+ * Both services run throughout and are loaded in turn. A round is this, other, other, this, or the reverse, so neither a
+ * machine that slows down nor the order within a round favours one of them.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -18,17 +18,17 @@ export interface AgainstPlan {
 }
 
 interface Measured extends LoadReport {
-  /** Requests for each second of the service's processor time, of all its threads. */
+  /** Requests per second of processor time, over all threads of the service. */
   readonly cpuPerSecond: number;
 }
 
 type Side = 'this' | 'other';
 const SIDES = ['this', 'other'] as const;
 
-/** How long the optimizing compiler takes to have seen everything. */
+/** How long the optimizing compiler needs to warm up. */
 const COMPILED_MS = 3000;
 
-/** @param checkout folder of the other program, built */
+/** @param checkout folder of the other checkout, already built */
 export async function measureAgainst(
   processes: Processes,
   checkout: string,
@@ -66,7 +66,7 @@ export async function measureAgainst(
   return figures(reports);
 }
 
-/** A new log, made by the program that serves it. */
+/** Creates a new log with the program that serves it. */
 async function startOn(processes: Processes, name: Side, program: string) {
   const data = join(processes.folder, name);
   mkdirSync(data, { mode: 0o700 });
@@ -83,7 +83,7 @@ async function startOn(processes: Processes, name: Side, program: string) {
   return { port, apiKey };
 }
 
-/** Of all threads of a service since it started. */
+/** Processor time of all threads of a service since it started. */
 async function cpuSeconds(port: number): Promise<number> {
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const [, seconds] = /^process_cpu_seconds_total (\S+)$/m.exec(metrics) ?? [];
@@ -112,7 +112,7 @@ function figures(reports: Readonly<Record<Side, readonly Measured[]>>): Figure[]
   ];
 }
 
-/** The median of the rounds' ratios, and the ends of its interval. */
+/** The median of the rounds' ratios, and the bounds of its interval. */
 function compared(
   what: string,
   reports: Readonly<Record<Side, readonly Measured[]>>,

@@ -1,4 +1,4 @@
-/** The second yardstick of POST: Express 5 as it comes, and one route that answers a constant. */
+/** The second yardstick for POST: plain Express 5 with one route that answers a constant. */
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { CONSTANT_RECORD } from './study.ts';

@@ -1,9 +1,9 @@
 /**
- * The first yardstick of POST: what every request goes through, in the project's own parts (application, log line,
- * metrics, limit of the body, strict query, API key, security headers), and then a constant answer. What a POST of the
- * service takes beyond this is the randomization itself: checks of the input, decision, record, seals, log, flush.
+ * The first yardstick for POST: every request goes through the project's own parts (application, log line, metrics, body
+ * limit, strict query, API key, security headers) and gets a constant answer. What a POST of the service costs beyond
+ * this is the randomization itself: input checks, decision, record, seals, log, flush.
  *
- * With the argument `plain` on Node's own server, which makes requests and responses without Express's prototypes.
+ * With the argument `plain` it runs on Node's own server, which makes requests and responses without Express's prototypes.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

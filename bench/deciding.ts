@@ -1,4 +1,4 @@
-/** The pure part of a randomization: deciding, folding the fact in, and making its record. No store, no HTTP. */
+/** Measures the pure part of a randomization: deciding, folding in the fact, and making its record. No store, no HTTP. */
 import type { Actor, LogEvent } from '../events/record.ts';
 import { encodeRecord } from '../events/record.ts';
 import { studyDecider } from '../src/study/decide.ts';
@@ -25,7 +25,7 @@ export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): F
   const states = statesOf(sizes);
   const bare = sizes.map((): number[] => []);
   const recorded = sizes.map((): number[] => []);
-  // Round 0 is for the optimizing compiler.
+  // Round 0 warms up the optimizing compiler.
   for (let round = 0; round <= rounds; round++) {
     states.forEach((state, i) => {
       const micros = { bare: time(state, allocations, false), recorded: time(state, allocations, true) };
@@ -45,7 +45,7 @@ export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): F
     name: `${what}: cost after ${shown(sizes.at(-1) ?? 0)} / after ${shown(sizes[0] ?? 0)} participants`,
     value: pairedRatio(times.at(-1) ?? [], times[0] ?? []),
     unit: '',
-    // Not exactly 1: a look-up among more ids misses the processor's caches more often.
+    // Not exactly 1: a look-up among more ids misses the processor caches more often.
     target: { relation: 'below', value: 1.5 },
   });
   return [
@@ -62,7 +62,7 @@ export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): F
   ];
 }
 
-/** The state after so many participants, for each size. */
+/** For each size, the state after that many participants. */
 function statesOf(sizes: readonly number[]): StudyState[] {
   return sizes.map((size) => {
     const registered = studyDecider.decide(

@@ -1,6 +1,6 @@
 /**
  * The EventStoreDB server of the tests as a program of its own, for benchmarks of several processes on one log. It keeps
- * everything in memory and flushes nothing: what it measures is this program and its client, not EventStoreDB.
+ * everything in memory and flushes nothing, so it measures this program and its client, not EventStoreDB.
  */
 import { EventStoreDbServer } from '../test/support/eventstoredb/server.ts';
 

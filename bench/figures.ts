@@ -1,10 +1,10 @@
-/** What a benchmark reports: figures, some with a target, and the statistics they are made with. */
+/** What a benchmark reports: figures, some with a target, and the statistics behind them. */
 
 export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What design and documentation promise. Absent: for information. */
+  /** What design and documentation promise. Undefined: for information. */
   readonly target?: Target;
 }
 
@@ -31,7 +31,7 @@ export function quantile(values: readonly number[], q: number): number {
   return value;
 }
 
-/** Median of the ratios of values measured side by side: what slows down both halves of a pair cancels out. */
+/** Median of the ratios of values measured side by side: what slows down both values of a pair cancels out. */
 export function pairedRatio(numerators: readonly number[], denominators: readonly number[]): number {
   return median(pairedRatios(numerators, denominators));
 }
@@ -41,8 +41,8 @@ export function pairedRatios(numerators: readonly number[], denominators: readon
 }
 
 /**
- * Between which two of the values the median of their distribution lies with a probability of at least 95 %, whatever
- * that distribution is: each value is below the median with probability 1/2, so the number of those below it is
+ * The two values between which the median of their distribution is, with a probability of at least 95 %, whatever that
+ * distribution is: each value is below the median with probability 1/2, so the number of those below it is
  * binomial. (Conover, Practical Nonparametric Statistics, 3.2.)
  * @throws RangeError for fewer than 6 values
  */

@@ -1,9 +1,9 @@
 /**
  * Several instances of the service on one log: how many POSTs a second 1, 2 and 4 processes take, all into one study and
- * spread over many, and what it costs that another process was first.
+ * spread over many, and what a conflict between processes costs.
  *
- * Processes and load generator share the processors of one machine. The figures say what instances cost each other, not
- * what as many machines would reach.
+ * Processes and load generator share the processors of one machine. The figures show what instances cost each other, not
+ * what the same number of machines would reach.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { randomLevels, STUDY } from './study.ts';
 export interface InstancesPlan {
   readonly rounds: number;
   readonly measuredMs: number;
-  /** Of the log; undefined: a SQLite file. */
+  /** Store of the log; undefined: a SQLite file. */
   readonly store: string | undefined;
 }
 
@@ -26,7 +26,7 @@ const NUMBERS = [1, 2, 4] as const;
 const CONNECTIONS = 64;
 const OTHER_STUDIES = Array.from({ length: 15 }, (_, i) => `${STUDY.name} ${i + 2}`);
 const STUDIES = [STUDY.name, ...OTHER_STUDIES];
-/** The studies that are asked for, for so many processes. */
+/** The studies that get requests, for this number of processes. */
 const SPREADS = {
   'one study': () => [STUDY.name],
   '16 studies': () => STUDIES,
@@ -35,11 +35,11 @@ const SPREADS = {
 } as const;
 type Spread = keyof typeof SPREADS;
 
-/** How long the optimizing compiler takes to have seen everything, in each of four processes. */
+/** How long the optimizing compiler needs to warm up in each of four processes. */
 const COMPILED_MS = 3000;
 
 interface Measured extends LoadReport {
-  /** Batches that were decided again because another process was first, per POST. */
+  /** Batches decided again because another process was first, per POST. */
   readonly conflicts: number;
 }
 
@@ -136,10 +136,10 @@ function loadFigures(measured: ReadonlyMap<string, readonly Measured[]>): Figure
   });
 }
 
-/** How often the other process is asked, in ms. */
+/** How often to ask the other process, in ms. */
 const ASK_MS = 5;
 
-/** From the answer of one process, which is under load, until another one shows the participant. */
+/** Time from the answer of one process, under load, until another one shows the participant. */
 async function measureFollowing(
   processes: Processes,
   log: LogSettings,
@@ -189,15 +189,15 @@ async function measureFollowing(
 const BELOW_A_SECOND = { relation: 'below', value: 1000 } as const;
 
 /**
- * One command at a time. Of two writers on one log that take turns, each finds that the other was first, and has to read
- * its event, fold it and decide again; a writer that is alone never does.
+ * One command at a time. When two writers on one log take turns, each finds that the other was first, and must read its
+ * event, fold it and decide again. A single writer never does.
  */
 async function measureConflict(settings: LogSettings, pairs: number): Promise<Figure[]> {
   const cli: Actor = { cli: true, user: 'bench' };
   await populate(settings, 0, ['read']);
   const both = [await openLog(settings, cli), await openLog(settings, cli)];
   try {
-    // They do not follow the log live: so each turn is a conflict.
+    // They do not follow the log live, so each turn is a conflict.
     for (const log of both) await log.rebuild();
     let next = 0;
     const randomize = async (which: number): Promise<number> => {

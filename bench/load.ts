@@ -1,18 +1,18 @@
 /**
- * The load generator, a process of its own: so many keep-alive connections, each with one request under way.
+ * The load generator, a separate process: a number of keep-alive connections, each with one request in progress.
  *
- * It does as little as can be done, because on a small machine it competes with the service for the processor: raw
- * sockets, requests put together from prepared text, of a response only its status and its length are looked at.
+ * It does as little as possible, because on a small machine it competes with the service for the processor: raw sockets,
+ * and requests assembled from prepared text. Of a response it looks only at the status and the length.
  */
 import { connect, type Socket } from 'node:net';
 import { quantile } from './figures.ts';
 import { PARTICIPANTS, STUDY } from './study.ts';
 
 export interface LoadOrder {
-  /** Of the servers: each connection is to the next one. */
+  /** Ports of the servers; connections take them in turn. */
   readonly ports: readonly number[];
   readonly path: string;
-  /** Names of studies of this configuration, for each server or for all of them: each request is for the next one. */
+  /** Names of studies of this configuration, for each server or for all of them. Requests take them in turn. */
   readonly studies: readonly string[] | readonly (readonly string[])[];
   readonly apiKey: string;
   readonly connections: number;
@@ -23,7 +23,7 @@ export interface LoadOrder {
 
 export interface LoadReport {
   readonly perSecond: number;
-  /** Requests in all, those of the warm-up included. */
+  /** Number of requests, including the warm-up. */
   readonly answered: number;
   /** Latency in ms. */
   readonly p50: number;
@@ -72,7 +72,7 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   };
 }
 
-/** Requests with an id each and random levels. */
+/** Requests, each with an id of its own and random levels. */
 function requests({ path, apiKey }: LoadOrder, studies: readonly string[], idPrefix: string): () => string {
   const heads = studies.map((study) => `POST ${path}?study=${encodeURIComponent(study)}&id=${idPrefix}`);
   const headers = `Host: 127.0.0.1\r\nX-API-Key: ${apiKey}\r\nContent-Length: 0`;
@@ -86,7 +86,7 @@ function requests({ path, apiKey }: LoadOrder, studies: readonly string[], idPre
   return () => (heads[++id % heads.length] ?? '') + id + tails[Math.floor(Math.random() * tails.length)];
 }
 
-/** Sends, waits for the answer, sends again, until `answeredOne` says that it is over. Rejects on any answer but 200. */
+/** Sends, waits for the answer and sends again, until `answeredOne` ends it. Rejects on any answer but 200. */
 function client(
   port: number,
   nextRequest: () => string,

@@ -10,8 +10,8 @@ const CLI: Actor = { cli: true, user: 'bench' };
 const SUBMITTED = 1000;
 
 /**
- * Adds participants to the study in a log, which is made and registered first if need be, and issues a key.
- * @param others names of other studies of the same configuration, to be registered too
+ * Adds participants to the study in a log, creating and registering both if necessary, and issues a key.
+ * @param others names of more studies of the same configuration to register
  */
 export async function populate(
   settings: LogSettings,
@@ -26,7 +26,7 @@ export async function populate(
       await log.studies.register({ ...STUDY, name }, undefined, CLI);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);
-    // As of participants who came over HTTP.
+    // As for participants who came over HTTP.
     const actor = participants > 0 ? await randomizer(log) : CLI;
     for (let done = 0; done < participants; done += SUBMITTED) {
       const commands = Array.from({ length: Math.min(SUBMITTED, participants - done) }, (_, i) => ({

@@ -1,8 +1,7 @@
 /**
- * Durable POSTs beside routes that answer a constant, and beside one bare flush to the disk.
+ * Compares durable POSTs with routes that answer a constant, and with a bare flush to the disk.
  *
- * The servers run all the time and are loaded in turn, round by round, so that each ratio is between
- * neighbours in time.
+ * The servers run throughout and are loaded in turn, round by round, so that each ratio is between neighbours in time.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +22,7 @@ type Contender = (typeof CONTENDERS)[number];
 type Servers = Readonly<Record<Contender, { readonly port: number; readonly apiKey: string }>>;
 type Reports = Readonly<Record<Contender, LoadReport[]>>;
 
-/** How long the optimizing compiler takes to have seen everything. */
+/** How long the optimizing compiler needs to warm up. */
 const COMPILED_MS = 2000;
 
 const LABELS: Readonly<Record<Contender, string>> = {
@@ -132,7 +131,7 @@ interface Flushes {
   readonly commit: number;
 }
 
-/** What one client waits for beyond an answer that needs no disk, in flushes. */
+/** How much longer one client waits than for an answer that needs no disk, in flushes. */
 function flushFigures(reports: Reports, flushes: readonly Flushes[]): Figure[] {
   const write = median(flushes.map((one) => one.write));
   const commit = median(flushes.map((one) => one.commit));
@@ -154,7 +153,7 @@ const FLUSHES = 100;
 function flush(folder: string, stream: string): Flushes {
   const file = openSync(join(folder, 'flush.bin'), 'w');
   const page = Buffer.alloc(4096, 1);
-  // Overwritten in place, as SQLite does with its write-ahead log: a file that grows costs the file system more.
+  // Overwritten in place, as SQLite does with its write-ahead log: a growing file costs the file system more.
   for (let i = 0; i < FLUSHES; i++) writeSync(file, page, 0, page.length, i * page.length);
   fdatasyncSync(file);
   const write = medianTime((i) => {

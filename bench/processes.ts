@@ -1,4 +1,4 @@
-/** The processes that a benchmark starts, each on a free port of the loopback address, and ends. */
+/** Starts and ends the processes of a benchmark, each on a free port of the loopback address. */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LoadOrder, LoadReport } from './load.ts';
 
-/** How often a starting server is asked whether it is ready, in ms: each answer takes time from the start itself. */
+/** How often to ask a starting server whether it is ready, in ms. Each answer takes time away from the start. */
 const ASK_MS = 20;
 const START_TIMEOUT_MS = 120_000;
 
@@ -21,18 +21,18 @@ export interface Running {
 }
 
 export class Processes {
-  /** The data and the logs of all of them. */
+  /** The data and logs of all processes. */
   readonly folder: string;
   readonly #serviceOptions: readonly string[];
   readonly #children = new Set<ChildProcess>();
 
-  /** @param serviceOptions of Node, for the service */
+  /** @param serviceOptions options of Node for the service */
   constructor(folder: string, serviceOptions: readonly string[]) {
     this.folder = folder;
     this.#serviceOptions = serviceOptions;
   }
 
-  /** What a command that ends by itself writes on stdout. @throws Error when it fails */
+  /** What a command that ends by itself writes to stdout. @throws Error if it fails */
   run(program: string, args: readonly string[]): string {
     const options = { cwd: this.folder, env: environment(), encoding: 'utf8', stdio: 'pipe' } as const;
     return execFileSync(process.execPath, [program, ...args], options).trim();
@@ -60,7 +60,7 @@ export class Processes {
     return { port, stop: () => stop(child) };
   }
 
-  /** A server of constant-<name>.ts, which tells its port and a key on stdout when it listens. */
+  /** A server of constant-<name>.ts, which prints its port and a key to stdout when it listens. */
   async startConstant(
     name: 'middleware' | 'express',
     ...options: string[]
@@ -74,7 +74,7 @@ export class Processes {
     return { port: Number(new URL(address).port), apiKey, stop: () => stop(child) };
   }
 
-  /** Returns how to put a load on a server. */
+  /** Returns a function that puts load on a server. */
   startLoadGenerator(): (order: LoadOrder) => Promise<LoadReport> {
     const child = fork(built('./load.js'), { env: environment() });
     this.#children.add(child);
@@ -104,7 +104,7 @@ export class Processes {
   }
 }
 
-/** Ours without URN_*: what the shell happens to set must not change what is measured. */
+/** The environment without URN_*: what the shell happens to set must not change the measurement. */
 function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('URN_')));
 }

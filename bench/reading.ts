@@ -1,4 +1,4 @@
-/** Listing a study, and starting on a log that is long already. */
+/** Measures listing a study, and starting on a log that is already long. */
 import { get } from 'node:http';
 import { type Figure, median } from './figures.ts';
 import { populate } from './populate.ts';
@@ -52,7 +52,7 @@ export async function measureReading(processes: Processes, plan: ReadingPlan): P
   ];
 }
 
-/** In ms, after a few that are not measured. */
+/** Times in ms, after a few unmeasured runs. */
 async function lists(service: Running, apiKey: string, number: number): Promise<number[]> {
   const path = `/study_participants?study=${encodeURIComponent(STUDY.name)}`;
   const times: number[] = [];

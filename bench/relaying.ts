@@ -1,6 +1,6 @@
 /**
- * The relay: how fast it drains a log into Kafka, beside a plain producer that sends the same messages without
- * transactions; and how long after the answer to a POST a consumer of committed records has the allocation.
+ * Measures how fast the relay drains a log into Kafka, compared with a plain producer that sends the same messages without
+ * transactions, and how long after the answer to a POST a consumer of committed records has the allocation.
  */
 import { mkdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -24,9 +24,9 @@ export interface RelayingPlan {
 }
 
 const CLI = { cli: true, user: 'bench' } as const;
-/** As many as the relay takes at the most. */
+/** The most that the relay takes at once. */
 const SENT_TOGETHER = 500;
-/** Between two POSTs: longer than a transaction, so that none waits for the one before. */
+/** Pause between two POSTs: longer than a transaction, so that none waits for the one before. */
 const [PAUSE_MS, BEGINNING] = [20, 50];
 
 export async function measureRelaying(processes: Processes, plan: RelayingPlan): Promise<Figure[]> {
@@ -54,7 +54,7 @@ async function measureDraining(data: string, address: string, plan: RelayingPlan
     const messages = await messagesOf(log);
     const relayed: number[] = [];
     const sent: number[] = [];
-    // Round 0 is for the optimizing compilers, the broker's too.
+    // Round 0 warms up the optimizing compilers, including the broker's.
     for (let round = 0; round <= plan.rounds; round++) {
       const [one, other] = [await drain(log, address, round), await send(messages, address, round)];
       if (round === 0) continue;
@@ -76,7 +76,7 @@ async function measureDraining(data: string, address: string, plan: RelayingPlan
   }
 }
 
-/** Records per second, from the first transaction on. */
+/** Records per second, counted from the first transaction. */
 async function drain(log: OpenLog, address: string, round: number): Promise<number> {
   const settings = {
     brokers: [address],
@@ -113,7 +113,7 @@ async function send(messages: readonly Message[], address: string, round: number
   await admin.disconnect();
   const producer = kafka.producer({ createPartitioner: () => () => 0 });
   await producer.connect();
-  // A connection and the topic's metadata, which the relay has by then, too.
+  // Connects and fetches the topic's metadata, which the relay also has by then.
   await producer.send({ topic, messages: messages.slice(0, 1) });
   const started = performance.now();
   for (let first = 0; first < messages.length; first += SENT_TOGETHER)
@@ -168,7 +168,7 @@ async function measureDelay(
     if (![...answeredAt.keys()].every((key) => arrivedAt.has(key))) throw new Error('not all have arrived');
   });
   await consumer.disconnect();
-  // At first, none of it is compiled for single records.
+  // A warm-up: at first nothing is compiled for single records.
   const delays = [...answeredAt]
     .slice(BEGINNING)
     .map(([key, answered]) => (arrivedAt.get(key) ?? Number.NaN) - answered);

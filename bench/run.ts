@@ -115,7 +115,7 @@ async function cleanUp(processes: Processes): Promise<void> {
   rmSync(processes.folder, { recursive: true, force: true });
 }
 
-/** The system's folder for temporary files, unless that is memory, where a flush costs nothing. */
+/** The system's folder for temporary files, unless it is in memory, where a flush costs nothing. */
 function diskFolder(): string {
   const TMPFS_MAGIC = 0x01021994;
   if (statfsSync(tmpdir()).type !== TMPFS_MAGIC) return tmpdir();

@@ -1,4 +1,4 @@
-/** What POSTs wait for while many clients read a long list: each of them with a key of its own, or all with one. */
+/** Measures how long POSTs wait while many clients read a long list, each with its own key or all with the same one. */
 import { get } from 'node:http';
 import { type Figure, median } from './figures.ts';
 import type { LoadReport } from './load.ts';
@@ -14,9 +14,9 @@ export interface SharingPlan {
   readonly measuredMs: number;
 }
 
-/** Clients that randomize, each as fast as it is answered. */
+/** Clients that randomize, each as fast as it gets answers. */
 const CONNECTIONS = 4;
-/** How long a reader waits that was refused, as it is told to. */
+/** How long a refused reader waits, as the answer asks. */
 const RETRY_MS = 1000;
 const PATH = `/study_participants?study=${encodeURIComponent(STUDY.name)}`;
 
@@ -70,7 +70,7 @@ function latencies(name: string, reports: readonly LoadReport[], target?: Figure
   ];
 }
 
-/** One reader for each key, which reads its list again and again. `stop` returns how many were read. */
+/** One reader for each key reads its list again and again. `stop` returns how many lists were read. */
 function startReaders(port: number, keys: readonly string[]): { stop(): Promise<number> } {
   let isStopped = false;
   let lists = 0;

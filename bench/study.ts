@@ -1,4 +1,4 @@
-/** The study that is randomized into: 3 treatments, 4 factors of 3 levels, 81 kinds of participants. */
+/** The study of the benchmarks: 3 treatments, 4 factors of 3 levels, 81 kinds of participants. */
 import type { StudyConfiguration } from '../events/study.ts';
 
 export const STUDY: StudyConfiguration = {
@@ -28,7 +28,7 @@ export function randomLevels(): readonly string[] {
   return PARTICIPANTS[Math.floor(Math.random() * PARTICIPANTS.length)] ?? [];
 }
 
-/** A record as it is answered to a POST, for the routes that answer a constant. */
+/** A record as in the answer to a POST, for the routes that answer a constant. */
 export const CONSTANT_RECORD = {
   id: 'participant-000001',
   ...Object.fromEntries(STUDY.factors.map(({ name, levels }) => [`f_${name}`, levels[0]])),

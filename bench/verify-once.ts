@@ -1,4 +1,4 @@
-/** Verifies the log in a folder and tells its parent what it took. */
+/** Verifies the log in a folder and reports the cost to its parent. */
 
 import { openForVerification } from '../src/open/open-store.ts';
 import { verifyLog } from '../src/verify/verify.ts';

@@ -1,4 +1,4 @@
-/** Verifying a log, beside reading the same bytes as JSON and hashing them: whoever verifies cannot do with less. */
+/** Compares verifying a log with parsing and hashing the same bytes, the least that any verification must do. */
 import { fork } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ export async function measureVerifying(folder: string, plan: VerifyingPlan): Pro
   await populate({ data: folder }, participants - participants / 10, ['read']);
   const verified: Verified[] = [];
   const bare: Bare[] = [];
-  // Round 0 is for the optimizing compiler, and for the system's cache of the file.
+  // Round 0 warms up the optimizing compiler and the system's cache of the file.
   for (let round = 0; round <= rounds; round++) {
     const [one, other] = [await verify(folder), parseAndHash(folder)];
     if (round === 0) continue;
@@ -67,7 +67,7 @@ export async function measureVerifying(folder: string, plan: VerifyingPlan): Pro
   ];
 }
 
-/** In a process of its own, as the command does it. */
+/** Verifies in a separate process, like the command. */
 async function verify(folder: string): Promise<Verified> {
   const child = fork(fileURLToPath(new URL('./verify-once.js', import.meta.url)), [folder], {
     execArgv: ['--max-semi-space-size=64'],

@@ -47,11 +47,11 @@ async function run({ checkpoint = [], ...options }: Options): Promise<void> {
       const checkpoints = ownCheckpoints(identity.logName, ['log', 'access', request.stream], kept);
       return writeBundle({ ...request, lastCheckpoints, checkpoints });
     },
-    (log, bundle, file) => tell(log, bundle, file, options),
+    (log, bundle, file) => reportBundle(log, bundle, file, options),
   );
 }
 
-async function tell(log: OpenLog, bundle: Bundle, file: string, options: FileOptions): Promise<void> {
+async function reportBundle(log: OpenLog, bundle: Bundle, file: string, options: FileOptions): Promise<void> {
   const { study, content, json } = options;
   await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
   for (const rollback of bundle.rolledBack)

@@ -75,12 +75,12 @@ async function setState(
       { type: verb, reason: options.reason },
       cliActor(),
     );
-    const said = {
+    const sentences = {
       paused: 'is paused',
       'already-paused': 'was already paused',
       resumed: 'takes participants again',
       'not-paused': 'was not paused',
     };
-    note(`${name} ${said[outcome.type as keyof typeof said]}`);
+    note(`${name} ${sentences[outcome.type as keyof typeof sentences]}`);
   });
 }

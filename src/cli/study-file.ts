@@ -31,14 +31,14 @@ export function fileCommand(name: string, extension: string): Command {
 type Request = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
 
 /**
- * Writes a file about a study where the options say, then reports it with `tell`.
+ * Writes a file about a study where the options say, then passes it to `report`.
  * @throws UsageError if the file exists already, or the study does not; NoLogError
  */
 export async function writeAbout<Written>(
   { study, content, ...options }: FileOptions,
   extension: string,
   write: (log: OpenLog, request: Request) => Promise<Written>,
-  tell: (log: OpenLog, written: Written, file: string) => Promise<void>,
+  report: (log: OpenLog, written: Written, file: string) => Promise<void>,
 ): Promise<void> {
   const out = resolve(options.out ?? `${fileNameOf(study)}-${content}${extension}`);
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
@@ -50,7 +50,7 @@ export async function writeAbout<Written>(
     const { show: onProgress } = shown;
     const written = await write(log, { store, identity, stream, content, version: VERSION, out, onProgress });
     shown.end();
-    await tell(log, written, out);
+    await report(log, written, out);
   });
 }
 

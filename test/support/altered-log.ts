@@ -1,4 +1,4 @@
-/** A log changed as somebody who owns the file could: past its triggers, with seals and leaves that fit again. */
+/** Changes a log as an owner of the file could: around its triggers, with seals and leaves that fit again. */
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Fact } from '../../events/catalogue.ts';
@@ -12,12 +12,12 @@ interface Row {
   readonly sealed: Buffer;
 }
 
-/** Changes the sealed sections of one record, and makes its seals and its leaf anew: every check of it alone passes. */
+/** Changes the sealed sections of one record, and recomputes its seals and leaf: every check of the record alone passes. */
 export function resealRecord(
   data: string,
   stream: string,
   revision: number,
-  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
   change: (sections: any) => void,
 ): void {
   const db = new Database(join(data, 'urn.sqlite'));
@@ -45,7 +45,7 @@ export function resealRecord(
   }
 }
 
-/** Appends a fact that this version decides never, but reads. */
+/** Appends a fact that this version never decides, but reads. */
 export function appendFact(data: string, stream: string, fact: Fact): void {
   const db = new Database(join(data, 'urn.sqlite'));
   try {

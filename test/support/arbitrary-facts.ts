@@ -1,4 +1,4 @@
-/** Random facts as the catalogue's schemas take them. */
+/** Random facts that the catalogue's schemas accept. */
 import fc from 'fast-check';
 import type { Fact } from '../../events/catalogue.ts';
 import type { BgState } from '../../events/study.ts';
@@ -20,7 +20,7 @@ export const bgState: fc.Arbitrary<BgState> = fc.record({
 /** Everything that a `ParticipantRandomized` keeps under seal. */
 export const sections: fc.Arbitrary<Said<'ParticipantRandomized'>['sections']> = fc
   .record({
-    // A prefix that no other arbitrary text holds.
+    // A prefix that no other arbitrary text contains.
     treatment: text.map((name) => `arm:${name}`),
     bgStateBefore: bgState,
     bgStateAfter: bgState,

@@ -32,7 +32,7 @@ const weight = (min: number) =>
     { weight: 1, arbitrary: fc.integer({ min, max: 1e9 }) },
   );
 
-/** A study of 2 to 12 treatments and 1 to 20 factors of 1 to 4 levels, as the configuration's schema takes it. */
+/** A study of 2 to 12 treatments and 1 to 20 factors of 1 to 4 levels, as the configuration's schema accepts it. */
 export const study: fc.Arbitrary<StudyConfiguration> = fc.record({
   name,
   mode: fc.constant('test' as const),
@@ -54,7 +54,7 @@ export function participant(configuration: StudyConfiguration): fc.Arbitrary<num
   return fc.tuple(...configuration.factors.map(({ levels }) => fc.nat(levels.length - 1)));
 }
 
-/** A study with participants in the order in which they come. */
+/** A study with its participants in order. */
 export function studyWithParticipants(
   maxLength: number,
   minLength = 0,

@@ -1,4 +1,4 @@
-/** Both verifiers of bundles, the one in Python and `urn verify --bundle`, which must come to the same verdict. */
+/** Runs both verifiers of bundles, the one in Python and `urn verify --bundle`, which must reach the same verdict. */
 import { expect } from 'vitest';
 import { firstDivergence, type OwnVerdict, verifyOurselves } from './own-verifier.ts';
 import { forkingVerifier, type Verified } from './verifier.ts';
@@ -7,7 +7,7 @@ export interface BothVerdicts extends Verified {
   readonly own: OwnVerdict;
 }
 
-/** @returns verifies a file with both: the exit codes are the same, and so is the first divergence of a stream */
+/** @returns a function that verifies a file with both: exit codes and the first divergence of a stream must be equal */
 export function bothVerifiers(python: string) {
   const verifyInPython = forkingVerifier(python);
   return async (file: string, args: readonly string[] = []): Promise<BothVerdicts> => {
@@ -17,7 +17,7 @@ export function bothVerifiers(python: string) {
     expect(own.code, said).toBe(verified.code);
     const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
     const ours = firstDivergence(own);
-    // That the key is not trusted is a divergence of `log` for one, and a failure by itself for the other.
+    // An untrusted key is a divergence of `log` for one verifier, and a failure of its own for the other.
     if (!own.report?.untrustedKey)
       expect(ours && [ours.stream, ours.revision], said).toEqual(stream && [stream, Number(revision)]);
     return { ...verified, own };

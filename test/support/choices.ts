@@ -1,4 +1,4 @@
-/** Random choices of a test that can be had again: print the seed, and give it as FAULT_SEED. */
+/** Repeatable random choices for a test: it prints the seed, which can be set as FAULT_SEED. */
 
 export interface Choices {
   readonly seed: number;
@@ -16,7 +16,7 @@ export function seededChoices(): Choices {
   return choicesOf(seed);
 }
 
-/** Those of a seed that somebody else prints. */
+/** The choices of a seed that somebody else prints. */
 export function choicesOf(seed: number): Choices {
   const next = mulberry32(seed);
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));

@@ -1,4 +1,4 @@
-/** A client of the service that holds every answer to the envelope of the contract. */
+/** A client of the service that checks the envelope of every answer. */
 import { connect } from 'node:net';
 import { expect } from 'vitest';
 
@@ -8,7 +8,7 @@ export interface Answer {
   /** The body as it came. */
   readonly text: string;
   readonly message: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
   readonly results: any;
 }
 
@@ -21,14 +21,14 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request, its key as the contract has it, and checks the envelope of the answer. */
+/** Sends a request with its key as in the contract, and checks the envelope of the answer. */
 export async function ask(url: string, path: string, options: Ask = {}): Promise<Answer> {
   const { method = 'GET', parameters = {}, key, headers = {} } = options;
   const query = new URLSearchParams(Array.isArray(parameters) ? parameters : Object.entries(parameters));
   if (key !== undefined) query.append('api_key', key);
   const response = await fetch(`${url}${path}?${query}`, { method, headers });
   const text = await response.text();
-  // The one answer of 200 that says more: how many studies take no participants.
+  // The only answer of 200 with a different message: it says how many studies take no participants.
   return checked(response.status, response.headers, text, path === '/readyz' ? /./ : undefined);
 }
 
@@ -75,12 +75,12 @@ export function exactResults({ text }: Answer): unknown {
   return JSON.parse(quoted, revive).results;
 }
 
-/** Writes bytes to the service and returns all that it answers until it closes the connection. */
+/** Writes bytes to the service and returns everything it answers until it closes the connection. */
 export function talk(url: string, bytes: string | Uint8Array): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => {
-      // A request on a connection that the service refuses need not have left.
+      // On a connection that the service refuses, the request may never have left.
       socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes, () => undefined);
     });
     const chunks: Buffer[] = [];
@@ -108,9 +108,9 @@ export function rawRequest(method: string, target: string, headers: readonly str
 const PAUSE_MS = 20;
 
 /**
- * Asks again and again until the answer is as wanted. The time allowed is that of the pauses between two questions: on a
- * machine that is busy with other tests, question and answer may take longer than what they ask about.
- * @returns how long that took, in ms
+ * Asks again and again until the answer is as wanted. Only the pauses between questions count against the time allowed: on
+ * a machine that is busy with other tests, question and answer may take longer than what they ask about.
+ * @returns how long it took, in ms
  */
 export async function within(ms: number, isSo: () => Promise<boolean>): Promise<number> {
   const started = performance.now();

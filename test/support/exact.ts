@@ -1,4 +1,4 @@
-/** Exact arithmetic against which rounding is judged. */
+/** Exact arithmetic, to judge rounding by. */
 import type { ImbalanceMeasure } from '../../events/study.ts';
 
 export interface Rational {

@@ -1,4 +1,4 @@
-/** A small study and what may be said of it, for tests that need some fact and do not care which. */
+/** A small study and facts about it, for tests that need some fact and do not care which. */
 import type { Fact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { StudyConfiguration, StudyFact } from '../../events/study.ts';

@@ -1,6 +1,6 @@
 /**
- * A store that breaks on command: each I/O step before it took effect, and after it did but was not reported. What is
- * not told to break goes through to the store inside.
+ * A store that breaks on command: at each I/O step, before it takes effect, or after it did but before it is reported.
+ * Everything else goes through to the store inside.
  */
 import type { RecordBytes } from '../../events/record.ts';
 import {
@@ -14,13 +14,13 @@ import {
 } from '../../src/store/event-store.ts';
 
 export type Fault =
-  /** The connection breaks before the append took effect. */
+  /** The connection breaks before the append takes effect. */
   | 'lost-before'
   /** The append takes effect, and then the connection breaks. */
   | 'lost-after'
-  /** No answer, ever. The append takes effect when `land` is called, if its place is free then. */
+  /** There is never an answer. The append takes effect when `land` is called, if its place is still free. */
   | 'lands-late'
-  /** A conflict is answered, and nothing was written. */
+  /** The answer is a conflict, and nothing was written. */
   | 'conflict'
   /** No room: certainly not written. */
   | 'full'
@@ -37,9 +37,9 @@ export interface Sent {
 export class FaultyStore implements EventStore {
   /** Every append that was asked for, answered or not. */
   readonly sent: Sent[] = [];
-  /** What appends meet for which nothing else was said. */
+  /** What happens to all other appends. */
   always: Fault = 'none';
-  /** While it is set, nothing can be read. */
+  /** While this is set, nothing can be read. */
   unreadable = false;
   readonly #inside: EventStore;
   readonly #faults: Fault[] = [];
@@ -49,12 +49,12 @@ export class FaultyStore implements EventStore {
     this.#inside = inside;
   }
 
-  /** What the next appends meet, one each. */
+  /** What happens to the next appends, one each. */
   next(...faults: readonly Fault[]): void {
     this.#faults.push(...faults);
   }
 
-  /** Appends that never got an answer reach the store now. */
+  /** Lets appends that never got an answer reach the store now. */
   async land(): Promise<void> {
     for (const { stream, expectedRevision, records } of this.#late.splice(0))
       await this.#inside.append(stream, expectedRevision, records);

@@ -1,4 +1,4 @@
-/** Clock, ids and salts that are the same in every run: what a test writes, it can predict. */
+/** A clock, ids and salts that are the same in every run, so a test can predict what it writes. */
 import type { WriterTools } from '../../src/write/writer.ts';
 
 export const LOG_ID = '0193a8e0-0000-7000-8000-00000000beef';
@@ -14,7 +14,7 @@ export function idAt(at: string, n: number): string {
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8000-${hex(n, 12)}`;
 }
 
-/** @param start the first reading of the clock, which goes on by a second at every reading */
+/** @param start the first reading of the clock, which advances by a second at every reading */
 export function fixedTools(series = 0, start = '2026-03-01T09:00:00.000Z'): WriterTools {
   let readings = 0;
   let ids = 0;

@@ -1,10 +1,10 @@
-/** Clients that do not behave: raw connections, many of them, and what they cost the process that they are opened to. */
+/** Clients that misbehave: many raw connections, and what they cost the process that accepts them. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** Opens a connection that never closes its own side, and resolves when it is there. */
+/** Opens a connection that never closes its own side, and resolves when it is established. */
 export function open(url: string, localAddress?: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ export function openMany(url: string, number: number, localAddress?: string): Pr
   return Promise.all(Array.from({ length: number }, () => open(url, localAddress)));
 }
 
-/** The requests, one behind the other, on one connection of which nothing is read. */
+/** Sends the requests one after the other on a connection from which nothing is read. */
 export async function unread(url: string, requests: readonly string[]): Promise<Socket> {
   const socket = await open(url);
   socket.pause();
@@ -33,7 +33,7 @@ export async function unread(url: string, requests: readonly string[]): Promise<
   return socket;
 }
 
-/** All that arrives until the connection ends. */
+/** Everything that arrives until the connection ends. */
 export function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   return new Promise((resolve) => {
@@ -51,7 +51,7 @@ export function descriptors(pid: number | undefined): { readonly all: number; re
     try {
       return readlinkSync(join(folder, name));
     } catch {
-      // Closed since.
+      // Closed in the meantime.
       return [];
     }
   });

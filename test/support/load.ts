@@ -1,6 +1,6 @@
 /**
- * Clients that randomize as fast as they are answered, and the memory of what they sent and what they were told: the
- * account that a log must agree with after a fault.
+ * Clients that randomize as fast as they get answers, and an account of what they sent and what they were told. After a
+ * fault, the log must agree with this account.
  */
 import { strict as assert } from 'node:assert';
 import { Agent, request } from 'node:http';
@@ -51,7 +51,7 @@ export interface Answered {
   readonly revision: number;
 }
 
-/** Posts one participant. Rejects when the connection is refused or breaks before the whole answer is there. */
+/** Posts one participant. Rejects if the connection is refused, or breaks before the whole answer has arrived. */
 export function post(agent: Agent, url: string, apiKey: string, sent: Sent): Promise<Answered> {
   const query = new URLSearchParams({ study: sent.study, id: sent.id, ...sent.levels });
   const headers = {
@@ -90,7 +90,7 @@ export class Account {
   readonly #open = new Map<string, Sent>();
   readonly #recent: Sent[] = [];
   #ids = 0;
-  /** Requests that were told again what was decided before. */
+  /** Requests whose answer repeated an earlier decision. */
   repeats = 0;
 
   constructor(choices: Choices) {
@@ -132,8 +132,8 @@ export class Account {
 
   /**
    * Enters an answer. 503 leaves the request open; everything else must be the participant's record: 200, or 400 as a
-   * duplicate, which only who asked again without a key may be told.
-   * @throws AssertionError for any other answer, and for a record that differs from what was told before
+   * duplicate, but only if the client asked again without a key.
+   * @throws AssertionError for any other answer, and for a record that differs from an earlier answer
    */
   told(sent: Sent, { status, message, results, retryAfter, revision }: Answered): void {
     if (status === 503) {
@@ -158,7 +158,7 @@ export class Account {
     if (this.#recent.length > 50) this.#recent.shift();
   }
 
-  /** Asks again for all that is open, until each is answered. */
+  /** Repeats all open requests until each is answered. */
   async settle(url: string, apiKey: string): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
     const settleOne = async (sent: Sent) => {
@@ -176,8 +176,8 @@ export class Account {
   }
 
   /**
-   * Holds a log against this account: every acknowledged participant is in it with the treatment that was told, and
-   * nobody who was not asked for. Returns how many stand in it whose answer never arrived.
+   * Compares a log with this account: every acknowledged participant must be in it with the treatment in the answer, and
+   * nobody who was not requested. Returns how many are in it whose answer never arrived.
    * @throws AssertionError
    */
   agreesWith(log: LogCheck): number {
@@ -188,7 +188,7 @@ export class Account {
     return stored.size - this.#acknowledged.size;
   }
 
-  /** What the service lists must be every acknowledged participant of the study. @throws AssertionError */
+  /** The service must list every acknowledged participant of the study. @throws AssertionError */
   agreesWithList(study: string, results: readonly { readonly id: string; readonly trt: string }[]): void {
     const listed = new Map(results.map(({ id, trt }) => [id, trt]));
     assert.equal(listed.size, results.length, 'a participant is listed twice');
@@ -203,8 +203,8 @@ export interface Target {
 }
 
 /**
- * Runs clients until `stop` is called; each leaves at its first broken or refused connection, and at an answer that
- * should not be. Each keeps one connection, and now and then a second one asks for the same participant at once.
+ * Runs clients until `stop` is called. Each leaves at its first broken or refused connection, and at a wrong answer. Each
+ * keeps one connection, and now and then a second one asks for the same participant at the same time.
  */
 export function startClients(
   account: Account,
@@ -252,7 +252,7 @@ export function startClients(
   };
 }
 
-/** Whether a client failed because its connection broke, as opposed to an answer that should not be. */
+/** Whether a client failed because its connection broke, and not because of a wrong answer. */
 export function isConnectionError(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return (

@@ -1,6 +1,6 @@
 /**
- * Reads a log from its SQLite file, past the service, and replays it: what must hold of every log, whatever happened
- * to the processes that wrote it.
+ * Reads a log directly from its SQLite file and replays it: this must hold for every log, whatever happened to the
+ * processes that wrote it.
  */
 import { strict as assert } from 'node:assert';
 import { createHash } from 'node:crypto';
@@ -33,8 +33,8 @@ export class LogCheck {
   }
 
   /**
-   * Reads on from where the last check ended. What was read before must still stand as it did, each stream must go on
-   * without a gap, and each allocation must be the one that replaying gives.
+   * Continues where the last check ended. What was read before must be unchanged, each stream must continue without a gap,
+   * and each allocation must be the one that the replay gives.
    * @throws AssertionError, RecordError
    */
   check(): this {
@@ -60,7 +60,7 @@ export class LogCheck {
     return this.#streams.get(stream) ?? [];
   }
 
-  /** Streams of studies by the study's name. @throws AssertionError when two have one name */
+  /** Streams of studies by the study's name. @throws AssertionError if two have the same name */
   studies(): Map<string, string> {
     const names = [...this.#replays].map(
       ([stream, { configuration }]) => [configuration.name, stream] as const,
@@ -122,7 +122,7 @@ class Replay {
       treatmentIndex,
       draw: drawn,
     } = allocate(this.configuration, this.#counts, indexes, this.#bgState);
-    // Stored sections have a salt besides.
+    // Stored sections also have a salt.
     const again = { allocation: { ...allocation, treatment }, draw: { ...draw, ...drawn } };
     assert.deepEqual({ allocation, draw }, again, `${where} cannot be drawn again`);
     this.#counts.add(indexes, treatmentIndex);
@@ -137,7 +137,7 @@ function firstState({
   return generator.bgState;
 }
 
-/** All rows, in one snapshot. The connection cannot write, and so leaves the files as they are. */
+/** All rows, in one snapshot. The connection is read-only, so the files stay as they are. */
 function readRows(file: string): Row[] {
   const db = new Database(file, { readonly: true, timeout: 5000 });
   try {

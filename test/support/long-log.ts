@@ -1,4 +1,4 @@
-/** A log with a long study in it, made without HTTP: it takes seconds, not minutes. */
+/** Makes a log with a long study, without HTTP: in seconds, not minutes. */
 import { openLog } from '../../src/open/open-log.ts';
 import { CONFIGURATION, OPERATOR, randomize } from './facts.ts';
 
@@ -16,8 +16,8 @@ export interface LongLog<N extends string> {
 }
 
 /**
- * Issues keys and registers the study of `CONFIGURATION`, with so many participants, whose ids are numbers from 0.
- * @param by whose key randomizes them
+ * Issues keys and registers the study of `CONFIGURATION` with a number of participants, whose ids count from 0.
+ * @param by the user whose key randomizes them
  */
 export async function makeLongLog<N extends string>(
   data: string,

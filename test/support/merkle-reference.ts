@@ -1,5 +1,5 @@
 /**
- * RFC 6962 §2.1 to §2.1.2 as they are written: recursive, over lists, slow. To compare with.
+ * RFC 6962 §2.1 to §2.1.2 exactly as written: recursive, over lists, slow. For comparison.
  */
 import { createHash } from 'node:crypto';
 
@@ -41,7 +41,7 @@ export function someLeaves(count: number): Buffer[] {
   return Array.from({ length: count }, (_, i) => createHash('sha256').update(`leaf ${i}`).digest());
 }
 
-/** A copy with one bit the other way. */
+/** A copy with one bit flipped. */
 export function flipBit(bytes: Uint8Array, bit: number): Buffer {
   const copy = Buffer.from(bytes);
   const at = Math.floor(bit / 8);

@@ -1,4 +1,4 @@
-/** A name server (RFC 1035) that knows one address for each name, until it is told another one. */
+/** A name server (RFC 1035) with one address for each name, which can be changed. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
@@ -13,7 +13,7 @@ export interface NameServer {
   close(): void;
 }
 
-/** @param addresses IPv4, by name; it is looked at for each question */
+/** @param addresses IPv4, by name; looked up again for each question */
 export async function startNameServer(addresses: ReadonlyMap<string, string>): Promise<NameServer> {
   const socket = createSocket('udp4');
   socket.on('message', (question, { port, address }) => {

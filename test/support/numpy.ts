@@ -1,4 +1,4 @@
-/** numpy itself, in a Python child process, to compare with. */
+/** numpy itself, in a Python child process, for comparison. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -60,8 +60,8 @@ export function findPython(modules = 'numpy'): string | undefined {
 }
 
 /**
- * As `findPython`. Undefined on a machine that has none, where the test is left out, and loudly; in CI a Python all the
- * same, so that it fails.
+ * Like `findPython`. Undefined on a machine without numpy, where the test is skipped with a warning. In CI it returns a
+ * Python anyway, so that the test fails.
  */
 export function requiredPython(modules = 'numpy'): string | undefined {
   const found = findPython(modules);

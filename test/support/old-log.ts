@@ -1,4 +1,4 @@
-/** The logs that version 0.1.0 wrote (test/vectors/0.1.0), as data folders that a program may use. */
+/** The logs written by version 0.1.0 (test/vectors/0.1.0), as data folders that a program may use. */
 import { chmodSync, copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ export const CONTENTS = ['full', 'open', 'blinded'] as const;
 const VECTORS = fileURLToPath(new URL('../vectors/0.1.0/', import.meta.url));
 
 export class OldLog {
-  /** Name of the study that the bundles and receipts are of. */
+  /** Name of the study of the bundles and receipts. */
   readonly study: string;
   /** Verifier keys in their order; each has endorsed the next. */
   readonly keys: readonly string[];

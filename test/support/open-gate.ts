@@ -1,7 +1,7 @@
 import type { Runner } from '../../projections/runner.ts';
 import { WriteGate } from '../../src/log/write-gate.ts';
 
-/** The write gate of a log that has signed nothing yet, and so lacks nothing that it signed. */
+/** The write gate of a log that has signed nothing yet, so nothing that it signed can be missing. */
 export function openGate(runner: Runner): WriteGate {
   const gate = new WriteGate({ runner });
   gate.compared('all', []);

@@ -1,11 +1,11 @@
-/** Starts test/support/store-process.mjs, the other process at an SQLite file. */
+/** Starts test/support/store-process.mjs, another process that uses the same SQLite file. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const script = fileURLToPath(new URL('store-process.mjs', import.meta.url));
 
 export interface Ended {
-  /** The lines of JSON that it said. */
+  /** The lines of JSON that it printed. */
   readonly said: unknown[];
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;

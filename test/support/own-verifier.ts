@@ -1,4 +1,4 @@
-/** What `urn verify --bundle` says, without a process for each time: its exit code, and the report behind it. */
+/** The exit code and the report of `urn verify --bundle`, without starting a process each time. */
 
 import { DomainError } from '../../src/base/errors.ts';
 import { BundleError } from '../../src/bundle/bundle-error.ts';
@@ -11,7 +11,7 @@ import { verifyBundle } from '../../src/verify/verify-bundle.ts';
 
 export interface OwnVerdict {
   readonly code: number;
-  /** Undefined when nothing was verified. */
+  /** Undefined if nothing was verified. */
   readonly report: Report | undefined;
   readonly text: string;
 }

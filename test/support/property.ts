@@ -1,6 +1,6 @@
 /**
- * Properties whose random data can be had again. The seed of a test file's run is printed, once, before anything is
- * drawn from it: `FC_SEED=<seed> npx vitest run <file>` draws the same data.
+ * Properties with repeatable random data. The seed of a test file's run is printed once, before anything is drawn from
+ * it: `FC_SEED=<seed> npx vitest run <file>` draws the same data.
  */
 import fc from 'fast-check';
 
@@ -19,7 +19,7 @@ export function check<T>(property: fc.IRawProperty<T>, parameters?: Parameters<T
   return fc.assert(property, { ...parameters, seed: propertySeed });
 }
 
-/** `count` random values of this run's seed, for tests that hand them to someone else to work on. */
+/** `count` random values of this run's seed, for tests that pass them to another program. */
 export function sample<T>(arbitrary: fc.Arbitrary<T>, count: number): T[] {
   return fc.sample(arbitrary, { numRuns: count, seed: propertySeed });
 }

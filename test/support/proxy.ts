@@ -11,11 +11,11 @@ import { freePorts } from './kafka/free-ports.ts';
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 const READY_WITHIN_MS = 30_000;
 
-/** Whether HAProxy is here. Said loudly where it is not, and a failure in CI. */
+/** Whether HAProxy is installed. Prints a warning if it is not, and fails in CI. */
 export function hasProxy(): boolean {
   const isHere = spawnSync('haproxy', ['-v'], { stdio: 'ignore' }).status === 0;
   if (!isHere && inCi) throw new Error('CI must have HAProxy (Debian: haproxy)');
-  // biome-ignore lint/suspicious/noConsole: what is left out must be heard of
+  // biome-ignore lint/suspicious/noConsole: a skipped test must not go unnoticed
   if (!isHere) console.warn('SKIPPED: the proxy of deploy/ needs HAProxy (Debian: haproxy)');
   return isHere;
 }
@@ -36,10 +36,10 @@ interface RawAnswer {
 }
 
 /**
- * Starts it before two instances. Resolves when a request gets through.
+ * Starts it in front of two instances. Resolves when a request gets through.
  * @param hosts of the instances, with their ports
  * @param key sent with every request
- * @param resolver address and port of the name server; nobody is asked about addresses
+ * @param resolver address and port of the name server; not needed for plain addresses
  */
 export async function startProxy(
   folder: string,

@@ -1,4 +1,4 @@
-/** The frozen samples of events/samples: what records of each event version look like out in the world. */
+/** The frozen samples in events/samples: records of each event version as they exist in real logs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { RecordBytes } from '../../events/record.ts';

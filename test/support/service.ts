@@ -1,4 +1,4 @@
-/** The real program, run as an operator runs it: `node bin/urn.js …`, built, in processes and folders of their own. */
+/** Runs the real, built program as an operator does: `node bin/urn.js …`, in its own processes and folders. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,10 @@ export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url
 /** Generous: a machine may be busy with other tests. */
 const READY_WITHIN_MS = 60_000;
 
-// The settings of whoever runs the tests are not those of the program under test.
+// The settings of the person who runs the tests must not reach the program under test.
 for (const name of Object.keys(process.env)) if (name.startsWith('URN_')) delete process.env[name];
 
-/** Whatever a failed test has left running ends with its file. */
+/** Processes that a failed test has left running end with its file. */
 const running = new Set<ChildProcess>();
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -30,7 +30,7 @@ export interface Finished {
 export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** File modes hold it back, even when the superuser runs the tests. */
+  /** File modes apply to it, even if the superuser runs the tests. */
   readonly heedsModes?: boolean;
 }
 
@@ -41,7 +41,7 @@ export async function urn(args: readonly string[], surroundings: Surroundings = 
   return { code, ...output };
 }
 
-/** As `urn`, with what it wrote on stdout. @throws Error with its stderr when it does not exit with 0 */
+/** Like `urn`, but returns its stdout. @throws Error with its stderr if it does not exit with 0 */
 export async function urnOk(args: readonly string[], surroundings?: Surroundings): Promise<string> {
   const { code, stdout, stderr } = await urn(args, surroundings);
   if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stderr}`);
@@ -49,8 +49,8 @@ export async function urnOk(args: readonly string[], surroundings?: Surroundings
 }
 
 /**
- * A new API key, as `urn keys add` with these arguments issues it. It is issued in this process: starting the program takes
- * a second of processor time, and the tests of `urn keys` do that often enough.
+ * A new API key, as `urn keys add` issues it with these arguments. It is issued in this process, because starting the
+ * program takes a second of processor time, and the tests of `urn keys` do that often enough.
  */
 export async function issueKey(data: string, ...args: string[]): Promise<string> {
   let apiKey = '';
@@ -93,12 +93,12 @@ export interface Service {
 
 export interface ServeOptions extends Surroundings {
   readonly data: string;
-  /** Text of the studies file; without one, what `args` or the working folder says. */
+  /** Text of the studies file; if undefined, `args` or the working folder decides. */
   readonly studies?: string;
   readonly args?: readonly string[];
 }
 
-/** Starts the service on a free port. Resolves when it says that it is ready. */
+/** Starts the service on a free port. Resolves when it reports that it is ready. */
 export async function serve(options: ServeOptions): Promise<Service> {
   const { child, output, exited } = launch(options);
   const url = await Promise.race([
@@ -119,7 +119,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
   return { url, data: options.data, child, output, exited, stop, kill };
 }
 
-/** As `serve`, without waiting for anything. */
+/** Like `serve`, without waiting for anything. */
 export function launch({ data, studies, args = [], ...surroundings }: ServeOptions) {
   const all = ['serve', '--data', data, '--port', '0', ...args];
   if (studies !== undefined) all.push('--studies', studiesFile(data, studies));
@@ -135,7 +135,7 @@ function studiesFile(data: string, text: string): string {
   return file;
 }
 
-/** A command that runs until it is told to end. */
+/** A command that runs until it is stopped. */
 export function start(
   args: readonly string[],
   { env = {}, cwd = tmpdir(), heedsModes = false }: Surroundings = {},

@@ -1,4 +1,4 @@
-/** A short history with everything in it that happens to a study, made by the real service and the real command line. */
+/** A short history with everything that can happen to a study, made by the real service and command line. */
 import { expect } from 'vitest';
 import { clientOf, within } from './client.ts';
 import { issueKeys, type Service, serve, urnOk } from './service.ts';
@@ -15,7 +15,7 @@ export const LEVELS = [
 export const RECORDS = 15;
 
 export interface SleepHistory {
-  /** The service, which runs on. */
+  /** The service, which keeps running. */
   readonly service: Service;
   /** Of each participant of the study, in their order. */
   readonly receipts: readonly string[];
@@ -34,7 +34,7 @@ export async function makeSleepHistory(data: string): Promise<SleepHistory> {
   const receipts: string[] = [];
   const enrol = async (n: number) => {
     const headers = n % 3 === 0 ? { 'Idempotency-Key': `ZZVISIT-${n}` } : {};
-    // The service hears of the resumption a moment later than the command line.
+    // The service learns of the resumption a moment later than the command line.
     await within(5000, async () => {
       const client = n % 2 === 0 ? site : edc;
       const answer = await client.randomize(NAME, `p-${n}`, LEVELS[n % 3] ?? LEVELS[0], headers);

@@ -1,4 +1,4 @@
-/** A disk that is soon full, a real one: a file system of 2 MiB in memory, which only the superuser may mount. */
+/** A real disk that is soon full: a file system of 2 MiB in memory, which only the superuser may mount. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll } from 'vitest';
@@ -6,8 +6,8 @@ import { inCi } from './in-ci.ts';
 
 /**
  * Mounts it on a folder until the test file ends.
- * @returns why it cannot be had, or undefined
- * @throws Error in CI when it is refused to a process that may mount
+ * @returns why it is not available, or undefined
+ * @throws Error in CI if it is refused to a process that may mount
  */
 export function mountSmallDisk(folder: string): string | undefined {
   try {
@@ -25,7 +25,7 @@ export function mountSmallDisk(folder: string): string | undefined {
   return undefined;
 }
 
-/** Whether this process has CAP_SYS_ADMIN (21): the superuser of a container may have to do without. */
+/** Whether this process has CAP_SYS_ADMIN (21): the superuser of a container may not have it. */
 function mayMount(): boolean {
   const [, effective = '0'] = /^CapEff:\t(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
   return ((BigInt(`0x${effective}`) >> 21n) & 1n) === 1n;

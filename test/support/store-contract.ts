@@ -1,5 +1,5 @@
 /**
- * The contract of src/store/event-store.ts as tests: what a store must do to carry the log. Every adapter is held to it.
+ * The contract of src/store/event-store.ts as tests: what a store must do to hold the log. Every adapter must pass them.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -408,7 +408,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
   }
 }
 
-/** Records whose text is `<name><index>`. A store reads nothing out of them, so they need not be real. */
+/** Records whose text is `<name><index>`. A store does not interpret them, so they need not be real. */
 export function records(name: string, count: number): RecordBytes[] {
   return Array.from({ length: count }, (_, i) => ({
     record: Buffer.from(`${name}${i}`),

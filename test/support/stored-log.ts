@@ -1,10 +1,10 @@
-/** The log as it lies on the disk, read past the program. */
+/** The log on the disk, read without the program. */
 import { join } from 'node:path';
 import { Database } from '../../src/store/sqlite/library.ts';
 
 export interface StoredText {
   readonly stream: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
   readonly record: any;
   /** The sealed sections, as text. */
   readonly sealed: string;
@@ -29,7 +29,7 @@ export function storedLog(data: string): StoredText[] {
   }
 }
 
-/** Changes the last record of a stream, as somebody who owns the file could. */
+/** Changes the last record of a stream, as an owner of the file could. */
 export function damageLastRecord(data: string, stream: string): void {
   const db = new Database(join(data, 'urn.sqlite'));
   try {

@@ -1,10 +1,10 @@
-/** Folders that go away when the test file is done. */
+/** Folders that are removed when the test file is done. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
-/** @returns what makes a new folder, readable by its owner alone */
+/** @returns a function that makes a new folder that only its owner can read */
 export function temporaryFolders(): () => string {
   const made: string[] = [];
   afterAll(() => {

@@ -1,6 +1,6 @@
-/** The studies that the tests of the HTTP contract ask about. */
+/** The studies for the tests of the HTTP contract. */
 
-/** 2^128 + 1: an integer that a double cannot hold, and no weak seed. */
+/** 2^128 + 1: an integer that a double cannot hold, and not a weak seed. */
 export const SLEEP_SEED = '340282366920938463463374607431768211457';
 
 export const TRIALS = `

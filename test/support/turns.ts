@@ -1,6 +1,6 @@
 /**
- * Several processes in one: each step of each at a store waits for its turn, and who is next is chosen at random. A
- * process can die before or after any of its steps.
+ * Simulates several processes in one. Each step of each process at a store waits for its turn, and the next one is chosen at
+ * random. A process can die before or after any of its steps.
  */
 import type { RecordBytes } from '../../events/record.ts';
 import type {
@@ -37,7 +37,7 @@ export class Turns {
     };
     work.then(done, done);
     while (!isDone) {
-      // What one step sets off is done before the next.
+      // Everything that one step triggers is done before the next step.
       for (let i = 0; i < 4; i++) await new Promise(setImmediate);
       const next = this.#choices.between(0, this.#waiting.length - 1);
       this.#waiting.splice(next, 1)[0]?.();
@@ -46,7 +46,7 @@ export class Turns {
   }
 }
 
-/** A process's way to a store that others use at the same time. */
+/** A process's access to a store that others use at the same time. */
 export class TurnedStore implements EventStore {
   readonly #inside: EventStore;
   readonly #turns: Turns;
@@ -99,7 +99,7 @@ export class TurnedStore implements EventStore {
     return this.#inside.close();
   }
 
-  /** What comes in while it is read is read, too, as other stores do. */
+  /** What arrives during a read is read too, as in other stores. */
   async *#inSmallPages<From>(
     read: (from: From) => AsyncIterable<readonly StoredRecord[]>,
     from: From,

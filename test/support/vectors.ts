@@ -73,7 +73,7 @@ export interface ReferenceHistory {
   }[];
 }
 
-/** What the reference implementation did, study by study, participant by participant. */
+/** What the reference implementation did, by study and participant. */
 export function referenceHistories(): ReferenceHistory[] {
   return ReferenceHistories.parse(load('reference-histories.json')).studies.map(
     ({ study, config, history }) => {

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 
-/** The verifier of the repository: that of a bundle is not to be trusted. */
+/** The verifier in the repository: the one in a bundle must not be trusted. */
 const VERIFIER = fileURLToPath(new URL('../../verifier/verify_bundle.py', import.meta.url));
 const FORKS = fileURLToPath(new URL('verifier-forks.py', import.meta.url));
 
@@ -31,8 +31,8 @@ export function runVerifier(
 }
 
 /**
- * As `runVerifier`, for tests that run it again and again: each run is a process of its own, forked from one that has
- * imported numpy already. Ends with the test file.
+ * Like `runVerifier`, for tests that run it often: each run is a process of its own, forked from one that has already
+ * imported numpy. It ends with the test file.
  */
 export function forkingVerifier(python: string): (args: readonly string[]) => Promise<Verified> {
   let parent: ChildProcessByStdio<Writable, Readable, null> | undefined;

@@ -1,4 +1,4 @@
-/** One process at a store: it folds the studies, and writes to one of them. */
+/** A process that uses a store: it folds the studies, and writes to one of them. */
 import type { Actor, LogEvent } from '../../events/record.ts';
 import type { StudyFact } from '../../events/study.ts';
 import { type Participants, participants } from '../../projections/participants.ts';
@@ -21,7 +21,7 @@ export interface WritingProcess {
   readonly participants: Participants;
 }
 
-/** @param series tells the ids and salts of several processes apart */
+/** @param series distinguishes the ids and salts of several processes */
 export function writingProcess(
   store: EventStore,
   {
@@ -61,7 +61,7 @@ export function writingProcess(
   };
 }
 
-/** What the stream says now, folded by nobody before. */
+/** The current state of the stream, folded from scratch. */
 export async function eventsIn(store: EventStore, stream = STREAM): Promise<LogEvent[]> {
   const runner = new Runner(store, LOG_ID, [studyState]);
   const events: LogEvent[] = [];

@@ -78,9 +78,9 @@ interface GrpcError extends Error {
 export function callError(thrown: unknown): CallError {
   if (thrown instanceof CallError) return thrown;
   const error = thrown as GrpcError;
-  const said = (name: string) => error.metadata?.get(name)[0]?.toString();
-  const kind = kindOf(error, said('exception'));
-  const [address, port] = [said('leader-endpoint-host'), Number(said('leader-endpoint-port'))];
+  const header = (name: string) => error.metadata?.get(name)[0]?.toString();
+  const kind = kindOf(error, header('exception'));
+  const [address, port] = [header('leader-endpoint-host'), Number(header('leader-endpoint-port'))];
   const leader = kind === 'not-leader' && address !== undefined && port > 0 ? { address, port } : undefined;
   return new CallError(kind, error.message, thrown, leader);
 }

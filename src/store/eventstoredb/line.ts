@@ -6,7 +6,7 @@ import { Channel, type ChannelCredentials, type Metadata } from '@grpc/grpc-js';
 import type { Host } from './address.ts';
 import type { Member } from './discovery.ts';
 import type { CallError } from './errors.ts';
-import { membersIn, NOTHING } from './wire.ts';
+import { EMPTY, membersIn } from './wire.ts';
 
 /** A call in progress. */
 export interface OpenCall {
@@ -42,7 +42,7 @@ export class Line {
   /** What the node knows of its cluster. @throws an error of gRPC if it does not answer in time */
   ask(metadata: Metadata, timeoutMs: number): Promise<readonly Member[]> {
     return new Promise((resolve, reject) => {
-      this.#gossip.read(NOTHING, metadata, { deadline: Date.now() + timeoutMs }, (error, info) =>
+      this.#gossip.read(EMPTY, metadata, { deadline: Date.now() + timeoutMs }, (error, info) =>
         error ? reject(error) : resolve(membersIn(info)),
       );
     });

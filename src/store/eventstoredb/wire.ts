@@ -16,7 +16,7 @@ type AppendResponse = InstanceType<typeof streams.AppendResp>;
 type ReadRequest = InstanceType<typeof streams.ReadReq>;
 type ReadResponse = InstanceType<typeof streams.ReadResp>;
 
-export const NOTHING = new shared.Empty();
+export const EMPTY = new shared.Empty();
 
 /** The largest revision there can be: the event that ends a stream for good has it. */
 const TOMBSTONE = String(2n ** 63n - 1n);
@@ -32,7 +32,7 @@ export function appendRequests(
 ): AppendRequest[] {
   const { AppendReq } = streams;
   const options = new AppendReq.Options().setStreamIdentifier(identifier(stream));
-  if (expectedRevision < 0) options.setNoStream(NOTHING);
+  if (expectedRevision < 0) options.setNoStream(EMPTY);
   else options.setRevision(String(expectedRevision));
   const messages = events.map(({ id, type, data, metadata }) => {
     const message = new AppendReq.ProposedMessage()
@@ -57,17 +57,17 @@ export function appendedRevision(response: AppendResponse): number {
 export function readRequest(reading: Reading): ReadRequest {
   const { Options } = streams.ReadReq;
   const options = new Options();
-  options.setUuidOption(new Options.UUIDOption().setString(NOTHING));
+  options.setUuidOption(new Options.UUIDOption().setString(EMPTY));
   options.setResolveLinks(false);
   options.setReadDirection(reading.of === 'last' ? 1 : 0);
   if (reading.of === 'live') options.setSubscription(new Options.SubscriptionOptions());
   else options.setCount(String(reading.of === 'last' ? 1 : reading.count));
   const prefixes = prefixesOf(reading);
-  if (prefixes === undefined) options.setNoFilter(NOTHING);
+  if (prefixes === undefined) options.setNoFilter(EMPTY);
   else options.setFilter(filterFor(prefixes));
   if (reading.of === 'stream' || (reading.of === 'last' && reading.stream !== undefined)) {
     const stream = new Options.StreamOptions().setStreamIdentifier(identifier(reading.stream ?? ''));
-    if (reading.of === 'last') stream.setEnd(NOTHING);
+    if (reading.of === 'last') stream.setEnd(EMPTY);
     else stream.setRevision(String(reading.from));
     options.setStream(stream);
   } else {
@@ -111,8 +111,8 @@ export function membersIn(info: InstanceType<typeof gossip.ClusterInfo>): Member
 function allFor(reading: Reading): InstanceType<typeof streams.ReadReq.Options.AllOptions> {
   const { AllOptions, Position } = streams.ReadReq.Options;
   const all = new AllOptions();
-  if (reading.of === 'last') return all.setEnd(NOTHING);
-  if (reading.of === 'stream' || reading.from === undefined) return all.setStart(NOTHING);
+  if (reading.of === 'last') return all.setEnd(EMPTY);
+  if (reading.of === 'stream' || reading.from === undefined) return all.setStart(EMPTY);
   const { commit, prepare } = reading.from;
   return all.setPosition(
     new Position().setCommitPosition(String(commit)).setPreparePosition(String(prepare)),
