@@ -87,7 +87,7 @@ async function startOn(processes: Processes, name: Side, program: string) {
 async function cpuSeconds(port: number): Promise<number> {
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const [, seconds] = /^process_cpu_seconds_total (\S+)$/m.exec(metrics) ?? [];
-  if (seconds === undefined) throw new Error('the service does not tell its processor time');
+  if (seconds === undefined) throw new Error('the service does not report its processor time');
   return Number(seconds);
 }
 

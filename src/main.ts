@@ -9,7 +9,7 @@ import { VERSION } from './cli/version.ts';
 import { StudiesFileError } from './configuration/finding.ts';
 import { StoreError } from './store/event-store.ts';
 
-// Files made from here on hold keys, seeds or treatments: only their owner may read them.
+// Files created from here on hold keys, seeds or treatments: only their owner may read them.
 process.umask(0o077);
 // With DEBUG set, libraries print the data that passes through them, such as sealed sections and keys.
 delete process.env['DEBUG'];

@@ -53,7 +53,7 @@ export function addCommand(): Command {
     .addOption(
       repeatedOption(
         '--where <factor=level>',
-        'limit the key to a level (repeatable: any of the levels of one factor, and all factors named)',
+        'limit the key to a level (repeatable: levels of one factor are alternatives, different factors must all match)',
       ),
     )
     .addOption(

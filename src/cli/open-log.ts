@@ -14,7 +14,7 @@ export async function openExisting(options: LogOptions, hooks: LogHooks = {}): P
   return log;
 }
 
-/** Opens the log for as long as it is used. @throws NoLogError when there is no log: then nothing was written */
+/** Opens the log, and closes it after use. @throws NoLogError if there is no log; nothing has been written then */
 export async function withLog<T>(
   options: LogOptions,
   use: (log: OpenLog) => Promise<T>,

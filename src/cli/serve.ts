@@ -116,7 +116,7 @@ async function serve(options: ServeOptions): Promise<void> {
   if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
 }
 
-/** @throws UsageError, StudiesFileError for what is wrong with the options, before anything is opened */
+/** The settings that the options ask for. @throws UsageError, StudiesFileError */
 async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   const { host, datetimeFormat, witness } = options;
   const port = Number(options.port);

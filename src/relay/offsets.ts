@@ -2,7 +2,7 @@
  * Offsets show whether a topic is still the one that was published into: they rise and never start over. A topic that was
  * deleted and recreated, or whose folder was lost, begins at 0.
  */
-import type { Message, Producer, RecordMetadata } from 'kafkajs';
+import type { Message as OutgoingMessage, Producer, RecordMetadata } from 'kafkajs';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
 import type { FeedPositions } from './positions.ts';
 import type { Topics } from './settings.ts';
@@ -43,7 +43,11 @@ export class Ends {
    * know.
    * @throws FeedError `busy` if nothing was sent; `contradiction` if offsets started over; errors of the client
    */
-  async send(sender: Sender, place: TopicPartition, messages: readonly Message[]): Promise<Placement> {
+  async send(
+    sender: Sender,
+    place: TopicPartition,
+    messages: readonly OutgoingMessage[],
+  ): Promise<Placement> {
     const { topic, partition } = place;
     const placed = messages.map((message) => ({ ...message, partition }));
     return this.placement(place, messages.length, await sender.send({ topic, messages: placed }));

@@ -18,7 +18,7 @@ export class ChangedLog extends StoreError {
   readonly why: string;
   /** @param what shows it, as the end of a sentence */
   constructor(server: string, what: string) {
-    const why = `EventStoreDB at ${server} ${what}: it was restored from a backup, or is another one now`;
+    const why = `EventStoreDB at ${server} ${what}: it was restored from a backup, or replaced`;
     super(
       'corrupt',
       'not-written',

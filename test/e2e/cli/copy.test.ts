@@ -46,7 +46,7 @@ type At = (stream: string, record: string) => boolean;
 const AT_ITS_END: At = (_, record) => record.includes('"LogArrived"');
 const WHEN_LOG_IS_CLOSED: At = (stream, record) => stream !== 'log' && record.includes('"LogMoved"');
 
-/** As a copier that dies when it would write this to the target: it has closed every stream, and copied all or some. */
+/** Like a mover that dies before it writes this to the target: it has closed every stream, and copied all or some. */
 async function beginTo(target: string, dies = AT_ITS_END): Promise<void> {
   const [here, there] = [new SqliteStore(database('home')), new SqliteStore(database(target))];
   const dying = Object.assign(Object.create(there), {
@@ -157,7 +157,7 @@ describe('a move that has begun', () => {
     const [source] = running as [Service];
     await beginTo('away');
     await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 503);
-    // Whatever a copier ends of: it says that nobody takes participants now.
+    // However the mover ended, it says that nobody takes participants now.
     const [, last] = rowsOf(place('away'), 'access');
     if (!last) throw new Error('access is not closed');
     replaceRows(place('away'), [{ ...last, leaf: Buffer.alloc(32) }]);
@@ -207,7 +207,7 @@ it('finds a record of the target that is not the source’s, and copies nothing 
   db.close();
   const whole = await copy('away');
   expect([whole.code, whole.stderr]).toEqual([2, expect.stringContaining('already holds this log')]);
-  // As a copier leaves it that was cut off.
+  // The state that a mover leaves if it is cut off.
   atTables(place('away'), (tables) => tables.exec("DELETE FROM records WHERE stream = 'log'"));
   const stream = streamOfStudy(place('away'), 'Sleep');
   const changed = altered(rowsOf(place('away'), stream)[2] as ReturnType<typeof rowsOf>[0], (record) => {
