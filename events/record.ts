@@ -172,7 +172,7 @@ type PlacedRecord = RecordBytes & { readonly stream: string; readonly revision: 
  * @throws RecordError, which names the stream and revision, but never contents
  */
 export function decodeRecord(stored: PlacedRecord, events: Catalogue = knownEvents): LogEvent {
-  if (events !== knownEvents || !isPlainlySound(stored)) return examine(stored, events);
+  if (events !== knownEvents || !isEvidentlySound(stored)) return examine(stored, events);
   return readCheckedRecord(stored);
 }
 
@@ -191,11 +191,11 @@ export function decodePartialRecord(
 
 /** Makes the same checks as `decodeRecord`, and throws the same errors, in a third of the time. */
 export function checkRecord(stored: PlacedRecord): void {
-  if (!isPlainlySound(stored)) examine(stored, knownEvents);
+  if (!isEvidentlySound(stored)) examine(stored, knownEvents);
 }
 
 /** Fast check for the usual case. If it returns false, `examine` must decide. */
-function isPlainlySound({ record, sealed, leaf, stream, revision }: PlacedRecord): boolean {
+function isEvidentlySound({ record, sealed, leaf, stream, revision }: PlacedRecord): boolean {
   if (Buffer.compare(leafHash(record), leaf) !== 0) return false;
   const [text, sealedText] = [textOf(record), textOf(sealed)];
   // Bytes that are not UTF-8 are decoded as this character.

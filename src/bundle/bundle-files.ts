@@ -11,7 +11,7 @@ import { ZipReader } from './zip-reader.ts';
 const FORMAT = 'urn-bundle@1';
 const MANIFEST = 'manifest.json';
 /** Limit for files that are read as a whole. Enough for some 500,000 checkpoints. */
-const LARGEST_BYTES = 256 * 2 ** 20;
+const MAX_WHOLE_BYTES = 256 * 2 ** 20;
 
 /** The members that are used. The others repeat what the records say. */
 const Manifest = z.object({
@@ -79,7 +79,7 @@ export class BundleFiles {
       if (listed.has(path)) problems.push({ path, why: `is listed in ${MANIFEST} twice` });
       else listed.set(path, sha256);
     }
-    for (const path of this.#zip.twice) problems.push({ path, why: 'is in the archive twice' });
+    for (const path of this.#zip.duplicates) problems.push({ path, why: 'is in the archive twice' });
     for (const path of new Set([...listed.keys(), ...this.#zip.paths])) {
       const why = path === MANIFEST ? undefined : await this.#problem(path, listed.get(path));
       if (why !== undefined) problems.push({ path, why });
@@ -121,7 +121,7 @@ async function whole(pieces: AsyncIterable<Buffer>, path: string): Promise<Buffe
   for await (const piece of pieces) {
     all.push(piece);
     bytes += piece.length;
-    if (bytes > LARGEST_BYTES) throw new BundleError(`${path} has more than ${LARGEST_BYTES} bytes`);
+    if (bytes > MAX_WHOLE_BYTES) throw new BundleError(`${path} has more than ${MAX_WHOLE_BYTES} bytes`);
   }
   return Buffer.concat(all);
 }

@@ -4,14 +4,14 @@ import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { BundleError } from './bundle-error.ts';
 
 /** A bundle has ten files. One with millions would be an attempt to fill the memory. */
-const MOST_FILES = 1000;
+const MAX_FILES = 1000;
 
 export class ZipReader {
   readonly #zip: ZipFile;
   readonly #file: string;
   readonly #entries = new Map<string, Entry>();
   /** Paths that occur more than once in the archive. */
-  readonly twice = new Set<string>();
+  readonly duplicates = new Set<string>();
 
   private constructor(zip: ZipFile, file: string) {
     this.#zip = zip;
@@ -80,9 +80,9 @@ export class ZipReader {
 
   async #list(): Promise<void> {
     for await (const entry of this.#zip.eachEntry()) {
-      if (this.#entries.has(entry.fileName)) this.twice.add(entry.fileName);
+      if (this.#entries.has(entry.fileName)) this.duplicates.add(entry.fileName);
       this.#entries.set(entry.fileName, entry);
-      if (this.#entries.size > MOST_FILES) throw new Error(`it holds more than ${MOST_FILES} files`);
+      if (this.#entries.size > MAX_FILES) throw new Error(`it holds more than ${MAX_FILES} files`);
     }
   }
 }

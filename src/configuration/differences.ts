@@ -55,7 +55,7 @@ export function describeDifferences(
   if (differences.length === 0) return [];
   const lines = differences.map((difference) =>
     difference.what === 'treatments' && options.secrets === 'withhold'
-      ? 'treatments differs (names, number or order; not shown in logs, see `urn studies check`)'
+      ? 'treatments differs (names, number or order; not shown here, see `urn studies check`)'
       : describe(difference),
   );
   return [

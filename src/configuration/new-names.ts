@@ -4,18 +4,18 @@ import { lookAlikeProblem } from '../base/text.ts';
 import type { Problem } from './finding.ts';
 
 /** In code points. Longer names would noticeably increase memory use. */
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 export function problemsOfNewNames(configuration: StudyConfiguration): Problem[] {
-  const unfit = lookAlikeProblem(configuration.name);
+  const invalid = lookAlikeProblem(configuration.name);
   return [
-    ...(unfit === undefined
+    ...(invalid === undefined
       ? []
-      : [{ reason: `its name ${unfit}`, hint: 'choose a name that nobody can take for another' }]),
+      : [{ reason: `its name ${invalid}`, hint: 'choose a name that nobody can take for another' }]),
     ...namesOf(configuration)
-      .filter(([, name]) => name.length > MOST_CHARACTERS && [...name].length > MOST_CHARACTERS)
+      .filter(([, name]) => name.length > MAX_CHARACTERS && [...name].length > MAX_CHARACTERS)
       .map(([what]) => ({
-        reason: `${what} has more than ${MOST_CHARACTERS} characters`,
+        reason: `${what} has more than ${MAX_CHARACTERS} characters`,
         hint: 'choose a shorter one',
       })),
   ];
@@ -34,5 +34,5 @@ function namesOf({ name, treatments, factors }: StudyConfiguration): [what: stri
 }
 
 export function shortened(name: string): string {
-  return name.length > MOST_CHARACTERS ? `${[...name].slice(0, 40).join('')}…` : name;
+  return name.length > MAX_CHARACTERS ? `${[...name].slice(0, 40).join('')}…` : name;
 }

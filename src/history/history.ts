@@ -6,7 +6,7 @@ import { type StoredRecord, StoreError } from '../store/event-store.ts';
 import { foldUntil, type LogSource, type Past } from './past.ts';
 
 /** The most questions that may be open, including the one being answered. More are refused. */
-const MOST_QUESTIONS = 8;
+const MAX_QUESTIONS = 8;
 
 export class History {
   readonly #source: LogSource;
@@ -54,7 +54,7 @@ export class History {
   }
 
   async #ask<T>(question: () => Promise<T>): Promise<T> {
-    if (this.#questions >= MOST_QUESTIONS)
+    if (this.#questions >= MAX_QUESTIONS)
       throw new DomainError('overloaded', 'too many others ask about the past just now; ask again');
     this.#questions++;
     const answer = this.#lastAnswered.then(question);

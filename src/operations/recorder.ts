@@ -105,9 +105,9 @@ export class Recorder {
   /** For a known key. `actor` names the revision of `access` at which it was looked up. */
   refused(actor: KeyActor, details: Refused): void {
     if (this.#isStopped) return;
-    const apart = this.#note({ type: 'RequestRefused', actor, details });
+    const single = this.#note({ type: 'RequestRefused', actor, details });
     const { is, occurred } =
-      apart.is === 'unpaid' ? this.#note({ type: 'RequestRefused', actor, details: SEVERAL }) : apart;
+      single.is === 'unpaid' ? this.#note({ type: 'RequestRefused', actor, details: SEVERAL }) : single;
     if (is === 'first') this.#write(occurred);
   }
 

@@ -23,7 +23,7 @@ const OTHER_FILES = new Set([
 ]);
 const LINE_FEED = 0x0a;
 /** No record is this long: the largest part, a configuration, is written by people. */
-const LONGEST_LINE = 64 * 2 ** 20;
+const MAX_LINE_BYTES = 64 * 2 ** 20;
 
 export class BundleSource implements RecordSource {
   readonly content: Content;
@@ -70,8 +70,8 @@ export class BundleSource implements RecordSource {
       }
       if (from < piece.length) begun.push(piece.subarray(from));
       begunBytes += piece.length - from;
-      if (begunBytes > LONGEST_LINE)
-        throw new BundleError(`${fileOf(stream)} has a line of more than ${LONGEST_LINE} bytes`);
+      if (begunBytes > MAX_LINE_BYTES)
+        throw new BundleError(`${fileOf(stream)} has a line of more than ${MAX_LINE_BYTES} bytes`);
       if (page.length > 0) yield page;
     }
     if (begun.length === 0) return;

@@ -55,7 +55,7 @@ export function evidenceLines(
 }
 
 /** How many lost checkpoints of each kind are listed one by one. */
-const LISTED_LOST = 5;
+const MAX_LISTED_LOST = 5;
 
 function lostLines(lost: readonly LostCheckpoint[]): string[] {
   return (['declared-loss', 'undeclared-loss'] as const).flatMap((because) => {
@@ -66,8 +66,8 @@ function lostLines(lost: readonly LostCheckpoint[]): string[] {
       'declared-loss': `DECLARED LOSS: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} declares lost; it kept ${last.kept}`,
       'undeclared-loss': `LOST AND NOT DECLARED: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} did not keep, and that it does not know to have been signed; it kept ${last.kept}`,
     };
-    const listed = these.slice(-LISTED_LOST).map(({ where, size }) => `    ${where}, size ${size}`);
-    const more = these.length > LISTED_LOST ? [`    and ${these.length - LISTED_LOST} more`] : [];
+    const listed = these.slice(-MAX_LISTED_LOST).map(({ where, size }) => `    ${where}, size ${size}`);
+    const more = these.length > MAX_LISTED_LOST ? [`    and ${these.length - MAX_LISTED_LOST} more`] : [];
     return [`  ${what[because]}`, ...listed, ...more];
   });
 }

@@ -55,8 +55,10 @@ function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
       ? []
       : ['', `FAILED: the study ${missingStudyId} was to be found, and ${where}`];
   if (!othersOnly) return missing;
-  const origins = othersOnly.slice(0, LISTED).map(({ origin, checkpoints }) => `${origin} (${checkpoints})`);
-  const more = othersOnly.length > LISTED ? [`${othersOnly.length - LISTED} more`] : [];
+  const origins = othersOnly
+    .slice(0, MAX_LISTED)
+    .map(({ origin, checkpoints }) => `${origin} (${checkpoints})`);
+  const more = othersOnly.length > MAX_LISTED ? [`${othersOnly.length - MAX_LISTED} more`] : [];
   return [
     ...missing,
     '',
@@ -115,7 +117,7 @@ function divergenceLines(divergence: Divergence, stream: string, notReplayed: nu
 }
 
 /** How many checkpoints of each kind are listed one by one. */
-const LISTED = 5;
+const MAX_LISTED = 5;
 
 const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
   forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
@@ -135,9 +137,9 @@ function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
     const [first] = these;
     if (!first) return [];
     const listed = these
-      .slice(0, LISTED)
+      .slice(0, MAX_LISTED)
       .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
-    const more = these.length > LISTED ? [`  and ${these.length - LISTED} more`] : [];
+    const more = these.length > MAX_LISTED ? [`  and ${these.length - MAX_LISTED} more`] : [];
     return [`${count(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
   });
 }

@@ -5,7 +5,7 @@ import type { CheckpointOrigin, SignedCheckpoint } from './evidence.ts';
 import type { FailedCheckpoint, StreamEvidence } from './report.ts';
 
 /** How many failed checkpoints the report lists. */
-const LISTED = 10;
+const MAX_LISTED = 10;
 
 export class StreamTree {
   readonly #checkpoints: readonly SignedCheckpoint[];
@@ -21,7 +21,7 @@ export class StreamTree {
   #failing = 0;
   /** How many of these the log saved itself. */
   #failingOwn = 0;
-  #smallestOther: number | undefined;
+  #smallestMismatch: number | undefined;
   #isBroken = false;
 
   /** @param checkpoints signed by trusted keys, in ascending order of size */
@@ -54,7 +54,7 @@ export class StreamTree {
     const signedSize = this.#isBroken ? undefined : beyond.at(-1)?.size;
     const { elsewhere, bundle, 'data-folder': dataFolder } = this.#matching;
     const proven = elsewhere.matchingSize;
-    const rewrittenBy = this.#smallestOther;
+    const rewrittenBy = this.#smallestMismatch;
     const signed = this.#signedSize;
     return {
       ...elsewhere,
@@ -77,9 +77,9 @@ export class StreamTree {
   get twoHistoriesSigned(): boolean {
     return (
       // At size 0, all histories are the same.
-      (this.#smallestOther !== undefined &&
+      (this.#smallestMismatch !== undefined &&
         this.#signedSize > 0 &&
-        this.#smallestOther <= this.#signedSize) ||
+        this.#smallestMismatch <= this.#signedSize) ||
       this.#checkpoints.some((checkpoint, i) => {
         const before = this.#checkpoints[i - 1];
         return before?.size === checkpoint.size && Buffer.compare(before.root, checkpoint.root) !== 0;
@@ -98,11 +98,11 @@ export class StreamTree {
     for (let next = this.#checkpoints[this.#next]; next?.size === this.#range.size; ) {
       root ??= this.#range.root();
       if (Buffer.compare(root, next.root) === 0) {
-        const those = this.#matching[next.from];
-        those.matching++;
-        those.matchingSize = next.size;
+        const tally = this.#matching[next.from];
+        tally.matching++;
+        tally.matchingSize = next.size;
       } else {
-        this.#smallestOther ??= next.size;
+        this.#smallestMismatch ??= next.size;
         this.#fail(next, 'other-root', root);
       }
       next = this.#checkpoints[++this.#next];
@@ -113,7 +113,7 @@ export class StreamTree {
     const { where, size, root, from } = checkpoint;
     this.#failing++;
     if (from === 'data-folder') this.#failingOwn++;
-    if (this.#failed.length >= LISTED) return;
+    if (this.#failed.length >= MAX_LISTED) return;
     const signedRoot = Buffer.from(root).toString('base64');
     this.#failed.push({
       where,

@@ -13,7 +13,7 @@ import { type Enrolled, evolve, type StudyState } from '../../study/state.ts';
 import type { Mismatch } from '../report.ts';
 import { type FieldDifference, factDifferences } from './differences.ts';
 import { DigestSet } from './digest-set.ts';
-import { asMismatches, mostTelling, type Replay } from './replay.ts';
+import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
 import { type StudyChecks, undecided } from './study-checks.ts';
 
 type StudyEvent = Extract<
@@ -24,7 +24,7 @@ type StudyEvent = Extract<
 >;
 
 /** The order in which differing fields are reported: what came before the draw, the draw, its result. */
-const TELLING = [
+const REPORTING_ORDER = [
   'data.',
   'draw.bgStateBefore',
   'draw.candidates',
@@ -64,14 +64,14 @@ export class StudyReplay implements Replay {
   }
 
   #mismatches(event: StudyEvent): readonly Mismatch[] {
-    const cannotBe = this.#checks.mismatch(event);
-    if (cannotBe) return [cannotBe];
+    const invalid = this.#checks.mismatch(event);
+    if (invalid) return [invalid];
     const { fact, outcome } = decide(this.#state, commandOf(event));
     if (!fact) return [undecided(event.type, outcome.type)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
-    const notTheirs = this.#checks.actorMismatch(event);
-    return notTheirs ? [notTheirs] : [];
+    const actorMismatch = this.#checks.actorMismatch(event);
+    return actorMismatch ? [actorMismatch] : [];
   }
 }
 
@@ -100,7 +100,7 @@ function commandOf(event: StudyEvent): StudyCommand {
 }
 
 function differenceMismatches(differences: readonly FieldDifference[]): Mismatch[] {
-  const sorted = mostTelling(differences, TELLING);
+  const sorted = inReportingOrder(differences, REPORTING_ORDER);
   const first = sorted[0]?.field ?? '';
   return asMismatches(
     sorted,
@@ -110,14 +110,14 @@ function differenceMismatches(differences: readonly FieldDifference[]): Mismatch
   );
 }
 
-const SOMEBODY: Enrolled = { participantId: '', levels: [] };
+const ANY_PARTICIPANT: Enrolled = { participantId: '', levels: [] };
 
 /** Remembers only which participants or requests there were, which is all that a replay needs. */
 class KeysOnly extends ForkableMap<string, Enrolled> {
   readonly #keys = new DigestSet();
 
   override get(key: string): Enrolled | undefined {
-    return this.#keys.has(key) ? SOMEBODY : undefined;
+    return this.#keys.has(key) ? ANY_PARTICIPANT : undefined;
   }
 
   override set(key: string): void {

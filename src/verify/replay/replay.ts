@@ -14,7 +14,7 @@ export interface Replay<E extends PartialEvent = LogEvent> {
 }
 
 /** Sorts by the prefix in `order` that matches the field's path. Fields without a match come last. */
-export function mostTelling(
+export function inReportingOrder(
   differences: readonly FieldDifference[],
   order: readonly string[],
 ): FieldDifference[] {

@@ -138,9 +138,9 @@ export class StudyChecks {
           'no such level in the configuration',
         );
     }
-    const [unfit] = problemsOfId(participantId);
-    if (unfit !== undefined)
-      return mismatch('data.participantId', 'an id that the service takes', participantId, unfit);
+    const [invalid] = problemsOfId(participantId);
+    if (invalid !== undefined)
+      return mismatch('data.participantId', 'an id that the service takes', participantId, invalid);
     if (this.#idPattern?.isLinear && !this.#idPattern.matches(participantId))
       return mismatch('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
     return undefined;
