@@ -1,4 +1,7 @@
-/** Facts about the log itself: its creation, recoveries after restoring a backup, changes of the signing key. Stream `log`. */
+/**
+ * Facts about the log itself: its creation, recoveries after restoring a backup, changes of the signing key. Stream
+ * `log`.
+ */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
 
@@ -6,7 +9,10 @@ export const LogCreated = defineEvent('LogCreated', 1, {
   stream: 'log',
   data: z.strictObject({
     logId: z.uuid(),
-    /** Also the name of the signing key, so it has no space and no `+` (C2SP signed-note). Short, because each receipt holds it twice. */
+    /**
+     * Also the name of the signing key, so it has no space and no `+` (C2SP signed-note). Short, because each receipt
+     * holds it twice.
+     */
     logName: z
       .string()
       .max(64)

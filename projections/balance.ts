@@ -1,4 +1,7 @@
-/** How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and auditors. */
+/**
+ * How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and
+ * auditors.
+ */
 import type { Projection } from './projection.ts';
 
 export interface Balance {

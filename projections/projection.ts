@@ -8,6 +8,8 @@ export interface Projection<State> {
   /** The kind of stream it folds. Each stream of that kind has its own state. */
   readonly stream: StreamKind;
   initial(): State;
-  /** The state after the event. May change the given state in place and return it, since earlier states are not kept. */
+  /**
+   * The state after the event. May change the given state in place and return it, since earlier states are not kept.
+   */
   apply(state: State, event: LogEvent): State;
 }

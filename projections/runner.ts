@@ -38,7 +38,9 @@ export interface RunnerHooks {
   /** A stream cannot be folded any further. The others continue. */
   onHalted?(stream: string, error: Error): void;
   onStoreError?(error: StoreError): void;
-  /** The store will remove records of a stream. `danger` says why, with a hint; undefined when the danger has passed. */
+  /**
+   * The store will remove records of a stream. `danger` says why, with a hint; undefined when the danger has passed.
+   */
   onDanger?(stream: string, danger: string | undefined): void;
   /** The store lacks records that were read from it before. @param why a sentence without a full stop */
   onRolledBack?(why: string): void;
@@ -205,7 +207,9 @@ export class Runner {
     return () => listeners.delete(listener);
   }
 
-  /** Takes records in the order of the whole log, so that `follow` can continue after them. Not for one stream's tail. */
+  /**
+   * Takes records in the order of the whole log, so that `follow` can continue after them. Not for one stream's tail.
+   */
   #takeNext(records: readonly StoredRecord[]): void {
     this.#takeStored(records);
     this.#position = records.at(-1)?.position ?? this.#position;

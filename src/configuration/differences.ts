@@ -22,7 +22,10 @@ export type ConfigurationDifference = {
   readonly file?: string;
 };
 
-/** The settings in which the two differ, in a fixed order. If there are none, the study may go on. Names are not compared. */
+/**
+ * The settings in which the two differ, in a fixed order. If there are none, the study may go on. Names are not
+ * compared.
+ */
 export function configurationDifferences(
   registered: RegisteredStudy,
   file: StudyInFile,

@@ -1,4 +1,6 @@
-/** Warns of designs that a studies file may contain but should not: predictable ones, or ones that unbalance the arms. */
+/**
+ * Warns of designs that a studies file may contain but should not: predictable ones, or ones that unbalance the arms.
+ */
 
 import { quote } from '../base/text.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';

@@ -163,7 +163,9 @@ class TreeReader {
     return mapping;
   }
 
-  /** Shares the value without copying, so chains of aliases cannot blow up. A cycle ends at the next check of the shape. */
+  /**
+   * Shares the value without copying, so chains of aliases cannot blow up. A cycle ends at the next check of the shape.
+   */
   #resolve(alias: Alias): Tree {
     const line = this.#lineOf(alias, 1);
     const unresolved: Tree = { kind: 'text', text: `*${alias.source}`, plain: true, line };

@@ -162,7 +162,9 @@ function sum(numbers: readonly number[]): number {
 
 type Side = 'left' | 'right';
 
-/** Formats rows as lines. Each column is as wide as its widest cell. Columns beyond `sides` hold numbers, aligned right. */
+/**
+ * Formats rows as lines. Each column is as wide as its widest cell. Columns beyond `sides` hold numbers, aligned right.
+ */
 function columns(rows: readonly (readonly string[])[], sides: readonly Side[]): string[] {
   const width = (cell: string) => [...cell].length;
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => width(row[i] ?? ''))));

@@ -1,4 +1,6 @@
-/** Looks back in the running service, one question at a time, so that questions about the present are still answered. */
+/**
+ * Looks back in the running service, one question at a time, so that questions about the present are still answered.
+ */
 import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { DomainError } from '../base/errors.ts';

@@ -25,7 +25,9 @@ export const LAST_CHECKPOINTS = 'last-checkpoints';
 /** A stream that does not extend what was signed of it. */
 export interface Rollback {
   readonly signed: SignedState;
-  /** How many records there are, if they were counted. If there are no fewer than were signed, they are other records. */
+  /**
+   * How many records there are, if they were counted. If there are no fewer than were signed, they are other records.
+   */
   readonly present: number | undefined;
 }
 

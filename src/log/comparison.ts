@@ -30,7 +30,10 @@ export class Comparison {
     this.#parts = parts;
   }
 
-  /** Folds the whole log, and opens the gate if nothing is missing. `onProgress` gets the number of records folded so far. */
+  /**
+   * Folds the whole log, and opens the gate if nothing is missing. `onProgress` gets the number of records folded so
+   * far.
+   */
   async rebuild(onProgress?: (records: number) => void): Promise<void> {
     const { runner, ledger, gate, lastCheckpoints } = this.#parts;
     await runner.rebuild(onProgress);

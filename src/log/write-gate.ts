@@ -110,7 +110,9 @@ export class WriteGate {
     return this.#endangered.get(stream);
   }
 
-  /** CopyAborted takes the place that LogReopened has in the source: one key must not sign both, which would be a fork. */
+  /**
+   * CopyAborted takes the place that LogReopened has in the source: one key must not sign both, which would be a fork.
+   */
   #deadCopy(stream: string): DomainError | undefined {
     const movement = this.#runner.movement(LOG_STREAM);
     return stream === LOG_STREAM && movement.status === 'dead' ? movedError(movement) : undefined;

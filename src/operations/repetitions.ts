@@ -19,7 +19,9 @@ export interface Occurred<T> {
   readonly tally: Tally;
 }
 
-/** `first`: write it now. `counted`: it is part of a count that is due later. `unpaid`: there will be no event for it. */
+/**
+ * `first`: write it now. `counted`: it is part of a count that is due later. `unpaid`: there will be no event for it.
+ */
 export type Noted = 'first' | 'counted' | 'unpaid';
 
 interface Group<T> {

@@ -1,4 +1,6 @@
-/** Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer. */
+/**
+ * Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer.
+ */
 
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import type { DomainError, DomainErrorCode } from '../base/errors.ts';

@@ -32,7 +32,9 @@ export interface Allocation {
   };
 }
 
-/** The urn of one of the participant's levels, and how far it is from holding equally many balls for every treatment. */
+/**
+ * The urn of one of the participant's levels, and how far it is from holding equally many balls for every treatment.
+ */
 export interface Urn {
   /** n_k of the participant's level before this participant, in the order of the treatments. */
   readonly counts: readonly number[];

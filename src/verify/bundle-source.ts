@@ -1,4 +1,7 @@
-/** Reads the records of a bundle (docs/bundle.md) line by line, holding one piece of a file and one partial line in memory. */
+/**
+ * Reads the records of a bundle (docs/bundle.md) line by line, holding one piece of a file and one partial line in
+ * memory.
+ */
 
 import type { Content } from '../../events/content.ts';
 import { canonicalJson } from '../../events/record.ts';

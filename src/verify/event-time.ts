@@ -1,4 +1,7 @@
-/** When an event was made, according to its id: a UUID of version 7 begins with the milliseconds since 1970 (RFC 9562 §5.7). */
+/**
+ * When an event was made, according to its id: a UUID of version 7 begins with the milliseconds since 1970 (RFC 9562
+ * §5.7).
+ */
 
 /** Id and `at` are made one right after the other, so they differ only if the clock was set in between. */
 const TOLERANCE_MS = 5000;

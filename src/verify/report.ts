@@ -1,4 +1,6 @@
-/** The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states. */
+/**
+ * The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states.
+ */
 
 import type { Content } from '../../events/content.ts';
 
@@ -84,7 +86,9 @@ export interface StreamEvidence {
   readonly matching: number;
   /** The largest size at which one of them matches; 0 if none does. */
   readonly matchingSize: number;
-  /** Matching checkpoints that came with the bundle: signed, but perhaps today, of records that were rewritten before. */
+  /**
+   * Matching checkpoints that came with the bundle: signed, but perhaps today, of records that were rewritten before.
+   */
   readonly cameAlong?: { readonly matching: number; readonly matchingSize: number };
   /** The checkpoints that the log saved itself, in the file last-checkpoints, which belongs to the operator. */
   readonly lastSigned?: {

@@ -34,7 +34,9 @@ export interface KeyUse {
 export class KeyHistory {
   readonly state: Access = access.initial();
   readonly #lifetimes = new Map<string, Lifetime>();
-  /** When each record of `access` was written, in ms, by revision. For a withheld one, the last known time before it. */
+  /**
+   * When each record of `access` was written, in ms, by revision. For a withheld one, the last known time before it.
+   */
   readonly #times: number[] = [];
   /** Revision of the first diverging record of `access`. */
   brokenAt: number | undefined;
