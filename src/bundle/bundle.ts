@@ -8,6 +8,7 @@ import type { Content } from '../../events/content.ts';
 import { createOnce } from '../base/create-once.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../ledger/last-checkpoints.ts';
+import type { WriteGate } from '../log/write-gate.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { writeArchive } from './archive.ts';
 import { Composition, REPORT } from './composition.ts';
@@ -16,6 +17,8 @@ import type { StreamSummary } from './study-summary.ts';
 export interface BundleRequest {
   readonly store: EventStore;
   readonly identity: LogIdentity;
+  /** Of the open log, whose stream `log` must have been read. */
+  readonly gate: WriteGate;
   /** Read before the log is read. Undefined for a log in memory. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
   /** Stream of the study. */

@@ -37,7 +37,11 @@ export class Composition {
 
   constructor(request: BundleRequest) {
     this.#request = request;
-    this.#ledger = new Ledger(request.identity, () => lastRecovery(this.#history));
+    this.#ledger = new Ledger(
+      request.identity,
+      () => lastRecovery(this.#history),
+      (name) => request.gate.refusal(name, 'sign'),
+    );
   }
 
   /** The files in order: a file can depend on those before it. */
@@ -101,11 +105,14 @@ export class Composition {
 
   /** Signs what the store has acknowledged, unless it contradicts what was signed before. @returns the notes */
   #sign(): string[] {
+    const { gate, lastCheckpoints } = this.#request;
     const ledger = this.#ledger;
-    const { recoveries } = this.#history;
-    const isRead = (name: string) => ledger.streams().includes(name);
-    this.rolledBack.push(...(this.#request.lastCheckpoints?.rollbacks(ledger, recoveries, isRead) ?? []));
-    return this.rolledBack.length > 0 ? [] : ledger.streams().map((name) => ledger.checkpoint(name).note);
+    const streams = ledger.streams();
+    const isRead = (name: string) => streams.includes(name);
+    const found = lastCheckpoints?.rollbacks(ledger, this.#history.recoveries, isRead) ?? [];
+    this.rolledBack.push(...found);
+    gate.compared(streams, found);
+    return streams.filter((name) => ledger.maySign(name)).map((name) => ledger.checkpoint(name).note);
   }
 
   #manifest() {

@@ -44,11 +44,12 @@ export async function writeAbout<Written>(
   if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
   const shown = progress('records written');
   await withLog(options, async (log) => {
-    const { store, identity, studies } = log;
+    const { store, identity, gate, studies } = log;
     const stream = studies.streamOf(study);
     if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
     const { show: onProgress } = shown;
-    const written = await write(log, { store, identity, stream, content, version: VERSION, out, onProgress });
+    const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
+    const written = await write(log, parts);
     shown.end();
     await report(log, written, out);
   });

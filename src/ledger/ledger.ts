@@ -41,7 +41,7 @@ export class Ledger {
   constructor(
     identity: Pick<LogIdentity, 'logName' | 'signingKey'>,
     recovery: () => number,
-    refusal: (stream: string) => DomainError | undefined = () => undefined,
+    refusal: (stream: string) => DomainError | undefined,
   ) {
     this.#identity = identity;
     this.#recovery = recovery;

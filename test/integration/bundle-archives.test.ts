@@ -61,7 +61,7 @@ beforeAll(async () => {
   await log.rebuild();
   const issued = await log.keys.issue({ user: 'site', scopes: ['randomize'] }, OPERATOR);
   if ('refused' in issued) throw new Error(issued.refused);
-  const { studies, store, identity } = log;
+  const { studies, store, identity, gate } = log;
   await studies.register(CONFIGURATION, SEED, OPERATOR);
   stream = studies.streamOf(CONFIGURATION.name);
   const actor = { keyId: issued.keyId, user: 'site', accessRevision: 0 };
@@ -71,7 +71,7 @@ beforeAll(async () => {
   }
   const out = join(folder, 'sound.zip');
   await writeBundle({
-    ...{ store, identity, stream, out, content: 'full', lastCheckpoints: undefined },
+    ...{ store, identity, gate, stream, out, content: 'full', lastCheckpoints: undefined },
     ...{ checkpoints: [], version: 'test' },
   });
   await log.close();

@@ -27,7 +27,7 @@ describe.skipIf(python === undefined)('the verifier draws again what the referen
   afterAll(() => log.close());
 
   it.each(histories)('in $configuration.name', async ({ configuration, seed, participants }) => {
-    const { studies, store, identity } = log;
+    const { studies, store, identity, gate } = log;
     await studies.register(configuration, seed, OPERATOR);
     const stream = studies.streamOf(configuration.name);
     for (const [i, { levelIndexes }] of participants.entries()) {
@@ -38,7 +38,7 @@ describe.skipIf(python === undefined)('the verifier draws again what the referen
     }
     const out = join(folder, `${configuration.name}.zip`);
     const bundle = await writeBundle({
-      ...{ store, identity, stream, out },
+      ...{ store, identity, gate, stream, out },
       ...{ content: 'full', lastCheckpoints: undefined, checkpoints: [], version: 'test' },
     });
     expect(bundle.participants).toBe(participants.length);

@@ -11,7 +11,7 @@ const trusted = [parseVerifierKey(signingKey.publicKey, 'the key')];
 const leaf = (i: number) => hash('sha256', `leaf ${i}`, 'buffer');
 
 function ledgerOf(leaves: Readonly<Record<string, number>>, recovery = () => 0): Ledger {
-  const ledger = new Ledger({ logName: 'trial-7', signingKey }, recovery);
+  const ledger = new Ledger({ logName: 'trial-7', signingKey }, recovery, () => undefined);
   for (const [stream, count] of Object.entries(leaves))
     for (let i = 0; i < count; i++) ledger.append(stream, leaf(i));
   return ledger;
