@@ -1,7 +1,7 @@
 /**
- * Who may do what, as a server with passwords decides it (EventStore.Core, LegacyStreamPermissionAssertion): the rights
- * of a stream stand in its metadata, else in `$settings`, else anybody who is known may do anything to the streams of
- * users, and administrators alone to those of the system, `$all` among them. Administrators may do anything.
+ * Who may do what, decided like a server with passwords (EventStore.Core, LegacyStreamPermissionAssertion): the rights of a
+ * stream are in its metadata, or else in `$settings`. Otherwise any known user may do anything to the streams of users, and
+ * only administrators to those of the system, including `$all`. Administrators may do anything.
  */
 import { type Metadata, type ServerErrorResponse, status } from '@grpc/grpc-js';
 import type { ServerLog } from './log.ts';
@@ -30,21 +30,21 @@ export class Access {
     this.#log = log;
   }
 
-  /** @returns whether nobody had the name */
+  /** @returns whether the name was free */
   create(name: string, user: User): boolean {
     if (this.#users.has(name)) return false;
     this.#users.set(name, user);
     return true;
   }
 
-  /** Who gives wrong credentials is unknown, who gives none may do nothing. */
+  /** A caller with wrong credentials is unknown; one without credentials may do nothing. */
   refusal(metadata: Metadata, action: Action, stream: string): ServerErrorResponse | undefined {
     const who = this.#who(metadata);
     if (who === 'unknown') return failure(status.UNAUTHENTICATED, 'Unauthenticated');
     return who && this.#may(who, action, stream) ? undefined : denied();
   }
 
-  /** @returns why the caller is no administrator */
+  /** @returns why the caller is not an administrator */
   refusalOfOthers(metadata: Metadata): ServerErrorResponse | undefined {
     const who = this.#who(metadata);
     return who && who !== 'unknown' && this.#isAdministrator(who) ? undefined : denied();

@@ -1,4 +1,4 @@
-/** The writing half of the EventStoreDB server of the tests: what an append says, and what becomes of it. */
+/** The writing half of the tests' EventStoreDB server: what an append asks for, and its outcome. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
@@ -35,7 +35,7 @@ export interface Append {
 /** How long a leader waits for the others, in ms. */
 const COMMIT_TIMEOUT_MS = 2000;
 
-/** The whole append. Nothing of it counts before its end. @throws ServerErrorResponse */
+/** Reads the whole append. None of it counts before its end. @throws ServerErrorResponse */
 export async function appendIn(call: AppendCall, mostBytes: number): Promise<Append> {
   const events: ProposedEvent[] = [];
   let stream = '';
@@ -70,11 +70,11 @@ export async function appendIn(call: AppendCall, mostBytes: number): Promise<App
 /** What an append that meets a fault does to the server. */
 export interface Consequences {
   dropConnections(): void;
-  /** Keeps the append, to be written later if its place is free then. */
+  /** Keeps the append, to write it later if its place is still free. */
   keepForLater(append: Append): void;
 }
 
-/** Writes the append or not, and answers or not, as the fault has it. */
+/** Writes the append or not, and answers or not, as the fault requires. */
 export async function decide(
   append: Append,
   fault: AppendFault,

@@ -1,6 +1,6 @@
 /**
- * Three nodes of EventStoreDB over one log: one leads, and the others take over when it is gone, in the times that a real
- * 23.10 needs. What a leader had acknowledged is never lost.
+ * Three nodes of EventStoreDB over one log: one leads, and the others take over when it is gone, as fast as a real 23.10.
+ * What a leader has acknowledged is never lost.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServerLog } from './log.ts';
@@ -8,17 +8,17 @@ import type { MemberView } from './messages.ts';
 import { EventStoreDbServer } from './server.ts';
 
 export interface ElectionTimes {
-  /** How long the others go on naming a leader that says nothing, in ms. */
+  /** How long the others still name a silent leader, in ms. */
   readonly noticeMs: number;
   /** From then until another one is elected, in ms. */
   readonly electMs: number;
-  /** How long that one serves reads before it leads, in ms. */
+  /** How long the new leader serves reads before it leads, in ms. */
   readonly preLeaderMs: number;
   /** How many of the last events it does not know in that time. */
   readonly unknownEvents: number;
 }
 
-/** As measured: a new leader stands after two to five seconds, and knows less for 0.3 s at the most. */
+/** As measured: there is a new leader after two to five seconds, and it knows less for at most 0.3 s. */
 export const REAL_TIMES: ElectionTimes = {
   noticeMs: 2500,
   electMs: 1500,
@@ -59,7 +59,7 @@ export class TestCluster {
     return `esdb://${this.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}?tls=false`;
   }
 
-  /** The leader says nothing any more; resolves when another one leads. The old one stays silent. */
+  /** Silences the leader; resolves when another node leads. The old leader stays silent. */
   async freezeLeader(): Promise<Node> {
     const old = this.#leader;
     old.freeze();
@@ -67,14 +67,14 @@ export class TestCluster {
     return this.#replace(old);
   }
 
-  /** The leader's process ends; resolves when another one leads. */
+  /** Ends the leader's process; resolves when another node leads. */
   async killLeader(): Promise<Node> {
     const old = this.#leader;
     await old.stop();
     return this.#replace(old);
   }
 
-  /** The leader hands over by itself, as when it is told to resign. */
+  /** The leader hands over, as if told to resign. */
   async resignLeader(): Promise<void> {
     const old = this.#leader;
     const next = this.#nextTo(old);
@@ -83,9 +83,9 @@ export class TestCluster {
   }
 
   /**
-   * The network is split: the leader goes on answering whoever reaches it, and finds no quorum for appends; the others
-   * elect another. Resolves when that one leads.
-   * @returns how to join them again
+   * Splits the network: the leader still answers everybody who reaches it, but finds no quorum for appends; the others
+   * elect a new one. Resolves when that one leads.
+   * @returns a function that joins the network again
    */
   async splitLeader(): Promise<() => void> {
     const old = this.#leader;
@@ -104,8 +104,8 @@ export class TestCluster {
   }
 
   /**
-   * The node that was silent says something again, and follows.
-   * @param staleMs how long it still takes itself for the leader
+   * The silent node answers again, and follows.
+   * @param staleMs how long it still believes that it leads
    */
   async thaw(node: Node, staleMs = 0): Promise<void> {
     if (staleMs > 0) {
@@ -120,7 +120,7 @@ export class TestCluster {
     this.#rejoin();
   }
 
-  /** The process that ended is started anew, and follows. */
+  /** Restarts the process that ended; it follows. */
   async restart(node: Node): Promise<void> {
     node.leader = this.#leader;
     await node.start();

@@ -1,10 +1,10 @@
-/** How the EventStoreDB server of the tests misbehaves, call by call. */
+/** How the tests' EventStoreDB server misbehaves, call by call. */
 
 export type AppendFault =
   | 'none'
   /** An internal error, before anything was written. */
   | 'fails'
-  /** As KurrentDB 25 says it, whose limit for one event is another one than that for an append. */
+  /** As in KurrentDB 25, where the limit for an event differs from that for an append. */
   | 'event-too-large'
   /** The node says that it is starting, before it did anything. */
   | 'not-ready'
@@ -20,29 +20,29 @@ export type AppendFault =
   | 'never-answers'
   /** Written, and never answered. */
   | 'writes-and-never-answers'
-  /** Never answered; written when `landLate` is called, if its place is free then. */
+  /** Never answered; written when `landLate` is called, if its place is still free. */
   | 'lands-late'
-  /** The cluster did not acknowledge in time; it is written all the same. */
+  /** The cluster did not acknowledge in time, but it is written nevertheless. */
   | 'times-out'
   /** Not written: a leader that has lost the others gives up after two seconds. */
   | 'finds-no-quorum'
-  /** Written and answered after so many ms. */
+  /** Written and answered after this many ms. */
   | { readonly lateMs: number };
 
 export type ReadFault = 'none' | 'fails' | 'drops' | 'never-answers' | { readonly lateMs: number };
 
-/** What a subscription does after so many events of its own. */
+/** What a subscription does after a number of events. */
 export type SubscriptionFault =
   | 'none'
   /** Not even a confirmation. */
   | 'never-answers'
   | {
       readonly after: number;
-      /** `silent` stays open and delivers nothing; `ends` says nothing either; `twice` gives each event twice. */
+      /** `silent` stays open and delivers nothing; `ends` ends without an error; `twice` delivers each event twice. */
       readonly does: 'silent' | 'ends' | 'fails' | 'twice' | 'skips';
     };
 
-/** The faults of one kind of call: those for the next ones, and what all others meet. */
+/** The faults of one kind of call: those of the next calls, and that of all others. */
 export class Faults<Fault> {
   always: Fault;
   readonly #none: Fault;
@@ -53,7 +53,7 @@ export class Faults<Fault> {
     this.always = none;
   }
 
-  /** What the next calls meet, one each. */
+  /** Faults of the next calls, one each. */
   next(...faults: readonly Fault[]): void {
     this.#next.push(...faults);
   }

@@ -1,4 +1,4 @@
-/** Logs in an EventStoreDB, and services on them: each with a data folder of its own, as on several machines. */
+/** Logs in an EventStoreDB, and services on them, each with its own data folder, as on several machines. */
 import { join } from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { clientOf } from '../client.ts';
@@ -10,7 +10,7 @@ const KEYS = { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] } as c
 
 let logs = 0;
 
-/** To be called once in a test file: the services are killed after each test. @returns how to begin a log */
+/** Call it once in a test file: the services are killed after each test. @returns a function that begins a log */
 export function eventStoreDbLogs() {
   const temporaryFolder = temporaryFolders();
   const running: Service[] = [];

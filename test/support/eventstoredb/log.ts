@@ -1,7 +1,7 @@
 /**
- * What an EventStoreDB server keeps, in memory: streams, their metadata, and the order of all events. It decides as the
- * server does: about appends (EventStore.Core, IndexWriter.CheckCommit), deletions and the streams that come back from
- * one (StorageWriterService), what of a stream can be read (IndexReader), and what a scavenge takes (EventCalculator).
+ * The data of an EventStoreDB server, in memory: streams, their metadata, and the order of all events. It decides like the
+ * server: about appends (EventStore.Core, IndexWriter.CheckCommit), deletions and streams that come back after one
+ * (StorageWriterService), what can be read of a stream (IndexReader), and what a scavenge removes (EventCalculator).
  */
 import { metadataOf, type StreamMetadata, withTruncation } from './stream-metadata.ts';
 
@@ -42,7 +42,7 @@ export function isHidden({ stream }: ServerEvent): boolean {
 }
 
 interface Stream {
-  /** Those that no scavenge has taken. */
+  /** The events that no scavenge has removed. */
   events: ServerEvent[];
   last: number;
 }
@@ -71,8 +71,8 @@ export class ServerLog {
     const isOfSoftDeleted = original !== undefined && this.#isSoftDeleted(original);
     for (const event of events) this.#write(stream, this.lastRevision(stream) + 1, event);
     const position = this.#end;
-    // Whoever appends to a deleted stream has it back without what it held, also behind its last revision; and so has
-    // who writes its metadata.
+    // An append to a deleted stream restores it without its old events, also after its last revision. So does writing its
+    // metadata.
     if (isSoftDeleted) this.#truncate(stream, current + 1);
     if (original !== undefined && isOfSoftDeleted) this.#truncate(original, this.lastRevision(original) + 1);
     this.wake();
@@ -86,7 +86,7 @@ export class ServerLog {
     return this.#streams.get(stream)?.last ?? NO_STREAM;
   }
 
-  /** A stream's events that can be read, in order; undefined when there is no such stream; throws for a tombstone. */
+  /** A stream's events that can be read, in order; undefined if there is no such stream; throws for a tombstone. */
   visible(stream: string): readonly ServerEvent[] | undefined {
     const last = this.lastRevision(stream);
     if (last === DELETED) throw new StreamDeleted(stream);
@@ -100,17 +100,17 @@ export class ServerLog {
   }
 
   metadata(stream: string): StreamMetadata {
-    // A stream of metadata keeps its last event, and has none itself.
+    // A metadata stream keeps its last event, and has no metadata itself.
     if (stream.startsWith(METASTREAM)) return { $maxCount: 1 };
     return metadataOf(this.#streams.get(METASTREAM + stream)?.events.at(-1));
   }
 
-  /** As a node does it when it becomes the leader, at each start: an event that `$all` does not show. */
+  /** What a node does when it becomes the leader, at each start: it writes an event that `$all` does not show. */
   elect(): void {
     this.append(EPOCHS, 'any', [jsonEvent('$epoch-information', '{}')]);
   }
 
-  /** As an operator's click on "delete" does it: the stream reads as if it did not exist. All other metadata is gone. */
+  /** Like an operator's click on "delete": the stream reads as if it did not exist. All other metadata is gone. */
   softDelete(stream: string): AppendDecision {
     if (this.lastRevision(stream) === DELETED) return { type: 'deleted' };
     const deletion = jsonEvent('$metadata', `{"$tb":${DELETED_STREAM}}`);
@@ -136,7 +136,7 @@ export class ServerLog {
     return { type: 'written', lastRevision: DELETED, position: this.#end };
   }
 
-  /** Removes for good what cannot be read any more, but for the last event of each stream. */
+  /** Removes for good what can no longer be read, except the last event of each stream. */
   scavenge(): void {
     const kept = new Set<ServerEvent>();
     for (const [name, stream] of this.#streams) {
@@ -172,7 +172,7 @@ export class ServerLog {
     this.all.push(stored);
   }
 
-  /** The last of these events if exactly they stand behind a revision already: their ids alone say so. */
+  /** The last of these events, if exactly they already follow the revision. Only their ids count. */
   #knownAs(stream: string, expected: number, events: readonly ProposedEvent[]): ServerEvent | undefined {
     const stored = this.#streams.get(stream)?.events ?? [];
     const first = stored.findIndex(({ revision }) => revision === expected + 1);
@@ -209,7 +209,7 @@ export class StreamDeleted extends Error {
   }
 }
 
-/** An event as other programs write them. */
+/** An event like those of other programs. */
 export function jsonEvent(type: string, json: string): ProposedEvent {
   return {
     id: crypto.randomUUID(),

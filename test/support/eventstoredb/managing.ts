@@ -1,4 +1,4 @@
-/** What operators ask of the EventStoreDB server of the tests: deletions, and users. */
+/** What operators ask of the tests' EventStoreDB server: deletions, and users. */
 
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
@@ -53,7 +53,7 @@ export function deletions(log: ServerLog, refusal: Refusal) {
   };
 }
 
-/** Nobody but administrators makes users. */
+/** Only administrators create users. */
 export function userService(access: Access | undefined) {
   return {
     create: (

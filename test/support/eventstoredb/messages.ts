@@ -59,7 +59,7 @@ export function proposed(message: InstanceType<typeof streams.AppendReq.Proposed
   };
 }
 
-/** What a refused revision and a taken one look like. @param expected as the caller gave it */
+/** The answers for a refused and an accepted revision. @param expected as given by the caller */
 export function appendResponse(
   decision: Exclude<AppendDecision, { readonly type: 'deleted' }>,
   expected: number | 'any',
@@ -88,7 +88,7 @@ export function streamName(id: InstanceType<typeof shared.StreamIdentifier> | un
   return Buffer.from(id?.getStreamName_asU8() ?? []).toString();
 }
 
-/** The server puts what kind of error it is into the trailing metadata. */
+/** The server puts the kind of the error into the trailing metadata. */
 export function failure(
   code: status,
   details: string,
@@ -113,7 +113,7 @@ export const eventTooLarge = () =>
     'maximum-append-event-size-exceeded',
   );
 
-/** A node that does not lead says who does, to whoever wants the leader. */
+/** A node that does not lead names the leader to a caller that requires it. */
 export const leaderFailure = (leaderPort: number) =>
   failure(status.NOT_FOUND, 'Leader info available', 'not-leader', {
     'leader-endpoint-host': '127.0.0.1',
@@ -125,7 +125,7 @@ export const notReady = () => failure(status.UNAVAILABLE, 'Server Is Not Ready')
 /** During an election: no kind, and no address. */
 export const noLeaderFailure = () => failure(status.UNKNOWN, 'No leader info available in response');
 
-/** What one node knows of another, or of itself. */
+/** A node, as described by another node or by itself. */
 export interface MemberView {
   readonly port: number;
   readonly state: 'leader' | 'follower' | 'pre-leader' | 'unknown';

@@ -1,4 +1,4 @@
-/** The reading half of the EventStoreDB server of the tests: streams, `$all`, and subscriptions to `$all`. */
+/** The reading half of the tests' EventStoreDB server: streams, `$all`, and subscriptions to `$all`. */
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import { type ServerWritableStream, status } from '@grpc/grpc-js';
 import type { SubscriptionFault } from './faults.ts';
@@ -22,7 +22,7 @@ type Options = InstanceType<typeof streams.ReadReq.Options>;
 /** Events that one step of a search looks at before other calls get their turn. */
 const SEARCH_STEP = 200;
 
-/** What of a log a node can show. */
+/** The part of a log that a node can show. */
 type Known = Pick<ServerLog, 'all' | 'visible'>;
 
 /** @param horizon the last position that the node knows; undefined: all of them */
@@ -92,9 +92,9 @@ export async function answerRead(
 }
 
 /**
- * A subscription: what stands there, `caughtUp`, and what comes.
+ * A subscription: what is there, `caughtUp`, and what arrives.
  * @param known the last position that the node knows; undefined: all of them
- * @returns how to end it from outside
+ * @returns a function that ends it from outside
  */
 export function subscribe(
   call: ReadCall,
@@ -113,7 +113,7 @@ export function subscribe(
   const window =
     (options.getFilter()?.getMax() ?? 32) * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 1);
   const after = startOf(options);
-  /** A subscription begins behind the position, where a read begins with it. */
+  /** A subscription begins after the position, a read at it. */
   let passed = after ?? -1n;
   const finish = () => {
     isOver = true;
@@ -135,7 +135,7 @@ export function subscribe(
     }
     working = false;
     if (!saidCaughtUp && !isOver) {
-      // As 24.10.0 to 24.10.4 say it when less than a window was there and none of it matched.
+      // As 24.10.0 to 24.10.4 do if there was less than a window and nothing in it matched.
       if (after === undefined && sent === 0 && log.all.length < window)
         call.write(checkpoint(2n ** 64n - 1n));
       call.write(caughtUp());
@@ -182,7 +182,7 @@ function filterOf(options: Options): (event: ServerEvent) => boolean {
     !isHidden(event) && prefixes.some((prefix) => event.stream.replaceAll(OVERLOOKED, '').startsWith(prefix));
 }
 
-/** The server compares by the rules of a language (EventFilter, StartsWith without a StringComparison). */
+/** The server compares by linguistic rules (EventFilter, StartsWith without a StringComparison). */
 const OVERLOOKED = /[\u00ad\u200b-\u200f\ufeff]/g;
 
 function startOf(options: Options): bigint | undefined {
@@ -190,7 +190,7 @@ function startOf(options: Options): bigint | undefined {
   return position && BigInt(position.getCommitPosition());
 }
 
-/** Index of the first event at or behind a position, by halving. */
+/** Index of the first event at or after a position, by binary search. */
 function firstAt(log: Known, position: bigint | undefined): number {
   if (position === undefined) return 0;
   let low = 0;

@@ -1,4 +1,4 @@
-/** Stores at the EventStoreDB server of the tests that must be closed, and what their subscriptions hear. */
+/** Stores at the tests' EventStoreDB server, which are closed after each test, and what their subscriptions hear. */
 import { afterEach, expect, vi } from 'vitest';
 import type { Position, StoredRecord, StoreError } from '../../../src/store/event-store.ts';
 import { type EventStoreDbLimits, EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
@@ -6,7 +6,7 @@ import { texts } from '../store-contract.ts';
 import { type ElectionTimes, TestCluster } from './cluster.ts';
 import { EventStoreDbServer, type EventStoreDbServerOptions } from './server.ts';
 
-/** Times that a test can wait for. */
+/** Times short enough for a test. */
 export const QUICK: Partial<EventStoreDbLimits> = {
   appendTimeoutMs: 1000,
   readTimeoutMs: 1000,
@@ -18,7 +18,7 @@ export const QUICK: Partial<EventStoreDbLimits> = {
   askMs: 250,
 };
 
-/** Where nothing is to time out, on a machine that is busy with other tests. */
+/** For tests in which nothing may time out, on a machine that is busy with other tests. */
 export const PATIENT: Partial<EventStoreDbLimits> = {
   ...QUICK,
   appendTimeoutMs: 15_000,
@@ -27,7 +27,7 @@ export const PATIENT: Partial<EventStoreDbLimits> = {
 
 const DELIVERY_MS = 15_000;
 
-/** To be called once in a test file: what it opens is closed after each test. */
+/** Call it once in a test file: what it opens is closed after each test. */
 export function eventStoreDbScene() {
   const opened: { close(): unknown }[] = [];
   afterEach(async () => {
@@ -63,9 +63,9 @@ export function eventStoreDbScene() {
 export class Heard {
   readonly records: StoredRecord[] = [];
   readonly errors: StoreError[] = [];
-  /** Streams that are broken, and why. */
+  /** Broken streams, and why. */
   readonly broken: Record<string, string> = {};
-  /** Streams of which records will be removed, and why. */
+  /** Streams whose records will be removed, and why. */
   readonly dangers: Record<string, string> = {};
   readonly rolledBack: string[] = [];
   caughtUp = 0;
@@ -104,7 +104,7 @@ export class Heard {
     await vi.waitFor(() => expect(this.records.length).toBeGreaterThanOrEqual(count), DELIVERY_MS);
   }
 
-  /** Until it was said again that all has been delivered. */
+  /** Resolves when the subscription reports again that everything has been delivered. */
   async untilCaughtUp(): Promise<void> {
     const before = this.caughtUp;
     await vi.waitFor(() => expect(this.caughtUp).toBeGreaterThan(before), DELIVERY_MS);

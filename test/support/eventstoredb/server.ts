@@ -1,7 +1,7 @@
 /**
- * A server that speaks EventStoreDB's protocol over gRPC, on generated definitions of its own client, with its data in
- * memory. It is as strict about revisions, repetitions, deletions and rights as the real one (log.ts, access.ts), and it
- * misbehaves on demand (faults.ts). What it does not know, it refuses.
+ * A server that speaks EventStoreDB's protocol over gRPC, with the generated definitions of its client and its data in
+ * memory. It is as strict about revisions, repetitions, deletions and rights as the real one (log.ts, access.ts), and
+ * misbehaves on demand (faults.ts). It refuses what it does not know.
  */
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -39,11 +39,11 @@ export interface EventStoreDbServerOptions {
   /** Shared by the nodes of a cluster, and kept over a restart. */
   readonly log?: ServerLog;
   readonly tls?: { readonly key: Buffer; readonly cert: Buffer };
-  /** The one administrator. Without any, everybody is one, as with a server that runs insecure. */
+  /** The only administrator. Undefined: everybody is one, as on an insecure server. */
   readonly credentials?: { readonly username: string; readonly password: string };
-  /** What one append may hold, in bytes: a server's default. */
+  /** Largest append in bytes: the default of a server. */
   readonly maxAppendBytes?: number;
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port?: number;
   /** Whether `freeze` works. */
   readonly canFreeze?: boolean;
@@ -58,15 +58,15 @@ export class EventStoreDbServer {
   readonly subscriptions = new Faults<SubscriptionFault>('none');
   /** Appends that arrived, and how they began. */
   readonly received: Append[] = [];
-  /** What callers sent to say who they are. */
+  /** The credentials that callers sent. */
   readonly authorizations: string[] = [];
-  /** How long it looks at an event that a filter leaves out, in ms. */
+  /** How long it takes to skip an event that a filter leaves out, in ms. */
   searchMs = 0;
-  /** Events that filtered reads have looked at. */
+  /** Number of events that filtered reads have looked at. */
   lookedAt = 0;
-  /** Set when another node leads, or nobody knows which. */
+  /** Set if another node leads, or nobody knows which. */
   leader: EventStoreDbServer | 'unknown' | undefined;
-  /** It has been elected and does not lead yet: it serves reads, and no appends. */
+  /** It has been elected but does not lead yet: it serves reads, but no appends. */
   isPreLeader = false;
   /** What it knows of its cluster. */
   members: () => readonly MemberView[] = () => [
@@ -75,7 +75,7 @@ export class EventStoreDbServer {
       ? [{ port: this.leader.port, state: 'leader' as const, isAlive: true }]
       : []),
   ];
-  /** While it is set, connections are taken and nothing is ever said on them. */
+  /** While this is set, connections are accepted but never answered. */
   hangs = false;
   port = 0;
   readonly #options: EventStoreDbServerOptions;
@@ -85,7 +85,7 @@ export class EventStoreDbServer {
     if (!this.hangs) this.#inject(socket);
   });
   readonly #subscriptions = new Set<{ readonly call: ReadCall; readonly finish: () => void }>();
-  /** Of the log it knows nothing behind it. */
+  /** It knows the log only up to this position. */
   #horizon: bigint | undefined;
   #grpc: GrpcServer | undefined;
   #inject: (socket: Socket) => void = () => undefined;
@@ -116,14 +116,14 @@ export class EventStoreDbServer {
     return this;
   }
 
-  /** Stops at once, as a crash does; its data stays. */
+  /** Stops at once, like a crash; its data stays. */
   async stop(): Promise<void> {
     this.#endAll();
     await this.#door.close();
     this.#grpc?.forceShutdown();
   }
 
-  /** Says nothing any more, as a process that was stopped, a machine without power, or one whose packets are dropped. */
+  /** Falls silent, like a stopped process, a machine without power, or one whose packets are dropped. */
   freeze(): void {
     this.#door.freeze();
   }
@@ -142,7 +142,7 @@ export class EventStoreDbServer {
     return this.#door.connections;
   }
 
-  /** Takes no new connections; those that are open stay. */
+  /** Accepts no new connections; open ones stay. */
   closeDoor(): void {
     this.#door.shut();
   }
@@ -152,7 +152,7 @@ export class EventStoreDbServer {
     this.#door.dropConnections();
   }
 
-  /** Ends all subscriptions that are open. */
+  /** Ends all open subscriptions. */
   endSubscriptions(how: 'without-error' | 'with-error' | 'silently'): void {
     for (const { call, finish } of this.#subscriptions) {
       finish();
@@ -162,13 +162,13 @@ export class EventStoreDbServer {
     this.#subscriptions.clear();
   }
 
-  /** Appends that never got an answer are written now. */
+  /** Writes the appends that never got an answer. */
   landLate(): void {
     for (const { stream, expected, events } of this.#late.splice(0))
       this.log.append(stream, expected, events);
   }
 
-  /** With the credentials that it wants; `query` is added to it. */
+  /** The connection string, with the required credentials; `query` is appended. */
   connectionString(
     query: Readonly<Record<string, string>> = {},
     credentials = this.#options.credentials,
@@ -176,7 +176,7 @@ export class EventStoreDbServer {
     const { tls } = this.#options;
     const user = credentials ? `${credentials.username}:${encodeURIComponent(credentials.password)}@` : '';
     const options = new URLSearchParams({ tls: String(tls !== undefined), ...query });
-    // A certificate's names are compared with this one; it has to be one for TLS.
+    // A certificate's names are compared with this one, so TLS needs a name.
     const host = tls ? 'localhost' : '127.0.0.1';
     return `esdb://${user}${host}:${this.port}?${options}`;
   }
@@ -194,7 +194,7 @@ export class EventStoreDbServer {
       ...deletions(this.log, (metadata, stream) => this.#refusal(metadata, 'delete', stream)),
     });
     grpc.addService(usersService.UsersService, userService(this.#access));
-    // A real server would say that it takes appends in batches. Nobody here must even ask: see docs/adr/0009.
+    // A real server would announce batch appends. Nobody here may even ask for them: see docs/adr/0009.
     grpc.addService(featuresService.ServerFeaturesService, { getSupportedMethods: () => undefined });
     grpc.addService(gossipService.GossipService, {
       read: (_: unknown, answer: Gossip) => answer(null, clusterInfo(this.members())),

@@ -33,7 +33,7 @@ export function metadataOf(event: Stored | undefined): StreamMetadata {
   };
 }
 
-/** The same metadata with another `$tb`; undefined when it is no JSON. */
+/** The same metadata with another `$tb`; undefined if it is not JSON. */
 export function withTruncation(event: Stored, before: number): string | undefined {
   const metadata = parsed(event);
   return metadata && JSON.stringify({ ...metadata, $tb: before });

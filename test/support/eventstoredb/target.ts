@@ -1,11 +1,11 @@
 /**
- * The EventStoreDB that a run of the tests talks to, the most real one that can be had:
+ * The EventStoreDB that a test run uses, the most realistic one available:
  *
  *   1. the server that EVENTSTOREDB_URL names,
  *   2. else one in a container, where a Docker engine answers,
  *   3. else the server of server.ts in this process.
  *
- * The run says which. Every test takes a prefix of its own, so that nothing of another run is met.
+ * The run says which. Every test uses its own prefix, so that it never meets data of another run.
  */
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
 import { EventStoreDbServer } from './server.ts';

@@ -1,13 +1,13 @@
 /**
- * A port before a server. Shut, it does what a stopped process does, or a machine whose packets are dropped: connections
- * are taken and stay open, and nothing passes in either direction.
+ * A port in front of a server. When shut, it behaves like a stopped process, or a machine whose packets are dropped:
+ * connections are accepted and stay open, and nothing passes in either direction.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 interface Pair {
   readonly outer: Socket;
-  /** None while nothing has passed. */
+  /** Undefined while nothing has passed. */
   inner: Socket | undefined;
 }
 
@@ -23,7 +23,7 @@ export class Valve {
     this.#server = createServer((outer) => this.#take(outer));
   }
 
-  /** @param port 0 takes a free one. @returns the port */
+  /** @param port 0 picks a free one. @returns the port */
   async listen(port: number): Promise<number> {
     this.#server.listen(port, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -114,7 +114,7 @@ export class Door {
     this.#valve?.open();
   }
 
-  /** Takes no new connections; those that are open stay. */
+  /** Accepts no new connections; open ones stay. */
   shut(): void {
     this.#net?.close();
   }

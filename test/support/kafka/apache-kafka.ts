@@ -11,26 +11,26 @@ const VERSION = '3.9.1';
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
 /** The user that the second listener knows. */
 export const KAFKA_USER = { username: 'relay', password: 'correct-horse' } as const;
-/** Kafka wants 16 bytes in base64url; random ones can begin with what it takes for an option. */
+/** Kafka wants 16 bytes in base64url; random ones could begin like an option. */
 const CLUSTER_ID = Buffer.from('urn-test-cluster').toString('base64url');
 const UP_WITHIN_MS = 60_000;
 
 export interface Broker {
   /** Without credentials. */
   readonly address: string;
-  /** SASL/PLAIN; undefined where only somebody else's broker is at hand. */
+  /** SASL/PLAIN; undefined if only somebody else's broker is available. */
   readonly saslAddress: string | undefined;
   stop(): Promise<void>;
 }
 
-/** A broker that a test may do violence to. */
+/** A broker that a test may kill or stop. */
 export interface OwnBroker extends Broker {
   /** TLS, with the certificate in `caFile`. */
   readonly tlsAddress: string;
   readonly caFile: string;
-  /** Where it keeps its partitions, each in a folder named `<topic>-<number>`. */
+  /** The folder of its partitions, each in a folder named `<topic>-<number>`. */
   readonly data: string;
-  /** Resolves when it listens. After `kill`, it comes back with what it had. */
+  /** Resolves when it listens. After `kill`, it comes back with its data. */
   start(): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -40,7 +40,7 @@ export interface OwnBroker extends Broker {
   resume(): void;
 }
 
-/** Why it cannot be had on this machine; undefined: it can. */
+/** Why it is not available on this machine; undefined if it is. */
 export function lacking(): string | undefined {
   const missing = [
     ['java', '-version'],
@@ -116,7 +116,7 @@ interface Running {
   readonly exited: Promise<unknown>;
 }
 
-/** A process that ends when this one does, however this one ends: a shell beside it waits for the end of its input. */
+/** A process that ends when this one does, however that happens: a shell beside it waits for the end of its input. */
 const UNTIL_INPUT_ENDS = `exec 3<&0
 "$@" </dev/null 3<&- & it=$!
 echo "pid $it"
@@ -156,7 +156,7 @@ async function listening(port: number): Promise<void> {
   throw new Error(`Kafka does not listen on ${port}`);
 }
 
-/** @returns the folder; what another process fetches at the same time does not get in the way */
+/** @returns the folder; another process may fetch at the same time */
 function fetchJars(): string {
   const jars = join(CACHE, VERSION);
   if (existsSync(jars)) return jars;
@@ -197,7 +197,7 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 `;
 
-/** A key with its certificate, as Kafka wants them in one file, and the certificate alone, for its clients. */
+/** A key with its certificate in one file, as Kafka wants them, and the certificate alone for its clients. */
 function makeCertificate(certificate: string, keyStore: string): void {
   const key = `${keyStore}.key`;
   const files = ['-keyout', key, '-out', certificate, '-days', '2'];
@@ -236,7 +236,7 @@ ${Object.entries(settings)
 
 export const JAAS = `org.apache.kafka.common.security.plain.PlainLoginModule required user_${KAFKA_USER.username}="${KAFKA_USER.password}";`;
 
-/** What one node needs, and what makes groups come together at once. */
+/** What a single node needs, and what makes consumer groups form at once. */
 export const ONE_NODE = {
   'offsets.topic.replication.factor': '1',
   'offsets.topic.num.partitions': '1',
@@ -244,9 +244,9 @@ export const ONE_NODE = {
   'transaction.state.log.min.isr': '1',
   'transaction.state.log.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
-  // One that was killed is let in again when the session that it left behind is over.
+  // A killed broker is let in again when its old session has expired.
   'broker.session.timeout.ms': '1000',
   'broker.heartbeat.interval.ms': '200',
-  // As a broker comes: nothing of ours may make topics by asking for them.
+  // The default: nothing of ours may create topics by asking for them.
   'auto.create.topics.enable': 'true',
 } as const;

@@ -1,6 +1,6 @@
 /**
  * The broker of a test file, always a real one: the environment's KAFKA_BROKERS, else one in Docker, else Apache Kafka's
- * jars with this machine's Java and Maven. Where none can be had, tests are left out, loudly; in CI that is a failure.
+ * jars with this machine's Java and Maven. If none is available, tests are skipped with a warning; in CI that is a failure.
  */
 import { existsSync } from 'node:fs';
 import { GenericContainer, Wait } from 'testcontainers';
@@ -40,7 +40,7 @@ function brokerOfFile<B extends Broker>(
   if (missing !== undefined) {
     const message = `no broker of Kafka for these tests: ${missing} (hint: apt-get install default-jre-headless maven, or KAFKA_BROKERS=host:port)`;
     if (inCi) throw new Error(message);
-    // biome-ignore lint/suspicious/noConsole: tests are left out loudly
+    // biome-ignore lint/suspicious/noConsole: skipped tests must not go unnoticed
     console.warn(`SKIPPED: ${message}`);
   }
   const newFolder = temporaryFolders();
@@ -48,7 +48,7 @@ function brokerOfFile<B extends Broker>(
   beforeAll(async () => {
     if (missing !== undefined) return;
     broker = await start(newFolder());
-    // biome-ignore lint/suspicious/noConsole: which broker it was tells what was shown
+    // biome-ignore lint/suspicious/noConsole: what was shown depends on the broker
     console.info(`broker of Kafka: ${source}`);
   });
   afterAll(() => broker?.stop());
@@ -102,7 +102,7 @@ async function inDocker(): Promise<Broker> {
   };
 }
 
-/** As the image has its settings in the environment. */
+/** The settings as environment variables of the image. */
 function variable(setting: string): string {
   return `KAFKA_${setting.replaceAll('_', '__').replaceAll('-', '___').replaceAll('.', '_').toUpperCase()}`;
 }

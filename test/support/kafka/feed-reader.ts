@@ -1,6 +1,6 @@
 /**
- * A consumer of a feed, as docs/feed.md tells to write one: it reads committed records alone. It keeps all it got by
- * partition and offset, so that what Kafka delivers twice (after a rebalance) is told from what stands there twice.
+ * A consumer of a feed, written as docs/feed.md advises: it reads only committed records. It keeps everything by partition
+ * and offset, so that what Kafka delivers twice (after a rebalance) is distinguished from what is there twice.
  */
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
@@ -67,7 +67,7 @@ export class FeedReader {
     await this.#consumer.disconnect();
   }
 
-  /** By stream, in the order of the offsets. @throws AssertionError when a stream is in two partitions */
+  /** By stream, in the order of the offsets. @throws AssertionError if a stream is in two partitions */
   streams(): Map<string, FedStream> {
     const all = [...this.#byPlace.values()].sort((a, b) =>
       a.partition === b.partition ? Number(a.offset - b.offset) : a.partition - b.partition,
@@ -90,7 +90,7 @@ export class FeedReader {
   }
 
   /**
-   * Holds what was read so far against the guarantee: no gap, no duplicate, in order, by stream.
+   * Checks what was read so far against the guarantee: no gap, no duplicate, in order, by stream.
    * @returns the number of records of each stream
    * @throws AssertionError
    */

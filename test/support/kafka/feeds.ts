@@ -24,7 +24,7 @@ export function feedsOf(broker: BrokerOfFile<Broker>) {
     return made;
   }
 
-  /** As `started`, and it runs. */
+  /** Like `started`, but running. */
   async function running(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
     const made = await started(data, topic, more);
     await made.relay.open();
@@ -58,7 +58,7 @@ export function feedsOf(broker: BrokerOfFile<Broker>) {
   return { started, running, stopped, reading, withAdmin };
 }
 
-/** What the relay says when it opens its topics. */
+/** The relay's message when it opens its topics. */
 export function opening(one: Relaying): Promise<string> {
   return one.relay.open().then(
     () => 'opened',

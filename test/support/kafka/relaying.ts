@@ -16,7 +16,7 @@ export interface Relaying {
   readonly lines: readonly string[];
   /** The study's stream. */
   readonly stream: string;
-  /** Randomizes as many participants more. */
+  /** Randomizes this many more participants. */
   enrol(count: number): Promise<void>;
   /** Size of each stream of the log. */
   sizes(): Map<string, number>;

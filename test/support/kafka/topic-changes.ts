@@ -12,7 +12,7 @@ export const configured = (settings: Readonly<Record<string, string>>) =>
   Object.entries(settings).map(([name, value]) => ({ name, value }));
 export const POSITIONS = { numPartitions: 1, configEntries: configured({ 'cleanup.policy': 'compact' }) };
 
-/** Why it stops for good, when there is something to publish. */
+/** Why it stops for good when there is something to publish. */
 export async function stopping(one: Relaying): Promise<string> {
   await one.enrol(1);
   const why = await one.relay.run().then(
@@ -23,7 +23,7 @@ export async function stopping(one: Relaying): Promise<string> {
   return why;
 }
 
-/** Lines of the relay's log that somebody is to look at. */
+/** Lines of the relay's output that need attention. */
 export const warnings = ({ lines }: Relaying) =>
   lines.map((line) => JSON.parse(line)).filter(({ level }) => level > 30);
 
@@ -33,7 +33,7 @@ export function topicsOf(
 ) {
   const make = (one: ITopicConfig) => withAdmin((admin) => createTopic(admin, one));
 
-  /** Deletes it, and makes one of the same name. Kafka deletes when it has the time. */
+  /** Deletes the topic, and creates one of the same name. Kafka deletes when it has time. */
   async function remake(one: ITopicConfig): Promise<void> {
     await withAdmin(async (admin) => {
       await admin.deleteTopics({ topics: [one.topic] });
@@ -48,7 +48,7 @@ export function topicsOf(
   /** Removes what is in the first partition before an offset. */
   async function cut(topic: string, offset: number): Promise<void> {
     await withAdmin(async (admin) => {
-      // The client wants to know the topic before it deletes from it.
+      // The client must know the topic before it deletes from it.
       await admin.fetchTopicOffsets(topic);
       await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: `${offset}` }] });
     });
@@ -78,7 +78,7 @@ export function topicsOf(
   return { make, remake, cut, lowOf, committed };
 }
 
-/** Resolves when each partition has a leader. The client’s own wait gives up on a topic that the broker has not heard of. */
+/** Resolves when each partition has a leader. The client’s own wait gives up on a topic that the broker does not know yet. */
 async function createTopic(admin: Admin, one: ITopicConfig): Promise<void> {
   await admin.createTopics({ topics: [one], waitForLeaders: false });
   await until(
