@@ -1,26 +1,26 @@
-/** Notices that a log which took no participants may take them again, after a move or a recovery by another process. */
+/** Notices when a log that took no participants may take them again, after a move or a recovery by another process. */
 import type { Runner } from '../../projections/runner.ts';
 import { StoreError } from '../store/event-store.ts';
 import { LOG_STREAM } from './log-writer.ts';
 
 const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
 
-/** How long after a failure of the store it is tried again, in ms. */
+/** How long after a failure of the store to try again, in ms. */
 const RETRY_MS = 1000;
 
 /**
- * @param goOn is called again until the store no longer fails
- * @returns a function that ends this
+ * @param reopen called when the log may have reopened, and again until the store no longer fails
+ * @returns a function that stops this
  */
 export function followReopening(
   runner: Runner,
-  goOn: () => Promise<void>,
+  reopen: () => Promise<void>,
   onStoreError: (error: StoreError) => void = () => undefined,
 ): () => void {
   let retry: NodeJS.Timeout | undefined;
   const attempt = async () => {
     try {
-      await goOn();
+      await reopen();
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       onStoreError(error);
