@@ -30,7 +30,7 @@ export function foldedStream<State>(
   });
 }
 
-/** Like `foldedStream`, for a writer that decides against another state or that only its own rule can refuse. */
+/** Like `foldedStream`, for a writer that decides against another state, or may write where others may not. */
 export function foldedStreamWith<State>(
   runner: Runner,
   stream: string,
