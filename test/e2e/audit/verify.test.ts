@@ -508,7 +508,7 @@ describe.concurrent('wrong usage exits with 2, and speaks on stderr alone:', () 
     [
       'a key that is none',
       () => ['--data', original, '--trust', 'urn+x'],
-      /what --trust names is no Ed25519/,
+      /what --trust names is not an Ed25519/,
     ],
     [
       'a database of somebody else',
