@@ -85,12 +85,12 @@ beforeAll(async () => {
   archive.close();
 });
 
-it('a bundle that was packed again is the same bundle', async () => {
+it('a bundle that was repacked is the same bundle', async () => {
   expect(await problemsOf(sound)).toEqual([]);
 });
 
-describe('a file is told', () => {
-  it('that is not what the manifest lists', async () => {
+describe('a file is reported', () => {
+  it('that differs from the manifest', async () => {
     expect(await problemsOf(changed('README.txt', () => 'Trust me.', { fits: false }))).toEqual([
       `README.txt is not what manifest.json lists: its SHA-256 is ${hash('sha256', 'Trust me.')}`,
     ]);
@@ -99,7 +99,7 @@ describe('a file is told', () => {
     expect(await problemsOf(cut)).toHaveLength(1);
   });
 
-  it('that is not listed, listed twice, or missing', async () => {
+  it('that is not listed, is listed twice, or is missing', async () => {
     expect(await problemsOf([...sound, ['notes/a.txt', 'a']])).toEqual([
       'notes/a.txt is not listed in manifest.json',
     ]);
@@ -110,7 +110,7 @@ describe('a file is told', () => {
     expect(await problemsOf(twice)).toEqual([`records/${stream}.txt is listed in manifest.json twice`]);
   });
 
-  it('that stands in the archive twice, whatever it holds', async () => {
+  it('that occurs twice in the archive, whatever its contents', async () => {
     const [log] = sound.filter(([path]) => path === 'records/log.txt');
     expect(await problemsOf([...sound, log as Files[number]])).toEqual([
       'records/log.txt is in the archive twice',
@@ -120,7 +120,7 @@ describe('a file is told', () => {
   });
 
   it.each(['records/access.txt', 'checkpoints.txt', 'configuration.json'])(
-    '%s that neither the manifest nor the archive has',
+    '%s that is in neither the manifest nor the archive',
     async (path) => {
       const files = manifest((json) => {
         json['files'] = (json['files'] as { path: string }[]).filter((file) => file.path !== path);
@@ -131,7 +131,7 @@ describe('a file is told', () => {
     },
   );
 
-  it('of records whose last line does not end', async () => {
+  it('of records whose last line is incomplete', async () => {
     const path = `records/${stream}.txt`;
     expect(await problemsOf(changed(path, (text) => text.slice(0, -1)))).toEqual([
       `${path} does not end with a line feed`,
@@ -158,7 +158,7 @@ describe('a line of records', () => {
     return (await verify(await zip(files))).streams.at(-1)?.divergence;
   };
 
-  it('has three fields, and its leaf is in lower case', async () => {
+  it('has three fields, with its leaf in lower case', async () => {
     const found = {
       leaf: await divergence((line) => line.slice(0, 64).toUpperCase() + line.slice(64)),
       noTab: await divergence((line) => line.replaceAll('\t', '')),
@@ -173,7 +173,7 @@ describe('a line of records', () => {
     expect(found.leaf?.field).toBe('leaf');
   });
 
-  it('is held together over the pieces that an archive is read in', async () => {
+  it('is reassembled across the chunks in which an archive is read', async () => {
     const path = `records/${stream}.txt`;
     const [registered = ''] = sound.find(([name]) => name === path)?.[1].split('\n') ?? [];
     const many = changed(path, (text) => text + `${registered}\n`.repeat(300));
@@ -182,8 +182,8 @@ describe('a line of records', () => {
   });
 });
 
-describe('no bundle', () => {
-  it('is a file that is missing, no archive, or a part of one', async () => {
+describe('an invalid bundle', () => {
+  it('is a file that is missing, is not an archive, or is part of one', async () => {
     const none = join(folder, 'none.zip');
     expect(await refusal(none)).toMatch(/^BundleError: cannot read .*none\.zip/);
     writeFileSync(none, 'just text');
@@ -198,7 +198,7 @@ describe('no bundle', () => {
     );
   });
 
-  it('is an archive in which a file has another checksum than its bytes', async () => {
+  it('is an archive containing a file with the wrong checksum', async () => {
     const damaged = join(folder, 'checksum.zip');
     const bytes = readFileSync(join(folder, 'sound.zip'));
     // In the directory at the end, which both verifiers go by: signature, then the checksum at 16.
@@ -208,7 +208,7 @@ describe('no bundle', () => {
     expect(await refusal(damaged)).toMatch(/is not a complete zip archive \(records\/.*checksum/);
   });
 
-  it('is an archive without a manifest, or of another format', async () => {
+  it('is an archive without a manifest, or with another format', async () => {
     expect(await refusal(await zip([['a.txt', 'a']]))).toContain('is not a bundle: it has no manifest.json');
     expect(await refusal(await zip([['manifest.json', '{']]))).toContain(
       'its manifest.json is not one of urn-bundle@1',
@@ -225,7 +225,7 @@ describe('no bundle', () => {
       );
   });
 
-  it('is one whose checkpoints are none', async () => {
+  it('is one whose checkpoints are invalid', async () => {
     expect(await refusal(await zip(changed('checkpoints.txt', () => 'size 3')))).toContain(
       'checkpoints.txt of the bundle:1',
     );

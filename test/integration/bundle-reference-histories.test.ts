@@ -16,7 +16,7 @@ const verify = forkingVerifier(python ?? '');
 let log: OpenLog;
 let keyId: string;
 
-describe.skipIf(python === undefined)('the verifier draws again what the reference drew', () => {
+describe.skipIf(python === undefined)('the verifier repeats the reference’s draws', () => {
   beforeAll(async () => {
     log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
     await log.rebuild();

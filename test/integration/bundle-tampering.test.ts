@@ -64,13 +64,13 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     return path;
   };
 
-  it.each(CONTENTS)('accept the bundle as it was, content %s', async (content) => {
+  it.each(CONTENTS)('accept the unchanged bundle, content %s', async (content) => {
     const { code, stdout } = await tampered(content, () => undefined, [...trusting, ...receipts]);
     expect([code, stdout]).toEqual([0, expect.stringContaining('RESULT  nothing wrong was found')]);
     expect(stdout).not.toMatch(/WARNING|SELF-CONSISTENT/);
   });
 
-  describe('refuse receipts of which none is of the study:', () => {
+  describe('refuse receipts if none is of the study:', () => {
     /** Receipts of another study under the same key, as of a log that was replaced as a whole, or of a twin. */
     const others = (stream: string, sizes: readonly number[]) => {
       const key = loadSigningKey(join(old.copyTo(newFolder()), 'signing-key'));
@@ -83,7 +83,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     };
     const sizes = Array.from({ length: 116 }, (_, i) => i + 1);
 
-    it.each(CONTENTS)('all of another one, content %s', async (content) => {
+    it.each(CONTENTS)('all of another study, content %s', async (content) => {
       const args = [...trusting, ...others(TWIN, sizes)];
       const { code, stdout, own } = await tampered(content, () => undefined, args);
       expect(code).toBe(1);
@@ -96,7 +96,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       );
     });
 
-    it('also beside those of the stream access, which the two studies share', async () => {
+    it('even beside those of the stream access, which the two studies share', async () => {
       const bundle = BundleFiles.unpack(python, old.file('full.zip'));
       const access = file(`${bundle.text('checkpoints.txt').split('\n\n').slice(2, 4).join('\n\n')}\n`);
       const args = [...trusting, ...others(TWIN, [3])];
@@ -107,7 +107,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       expect((await tampered('full', () => undefined, alone)).code).toBe(0);
     });
 
-    it('but not those of a witness, some of which are, and say how many were left out', async () => {
+    it('but not those of a witness if some are of the study, and report how many were left out', async () => {
       const args = [...trusting, ...receipts, ...others(TWIN, [1, 2]), ...others('operations', [9])];
       const { code, stdout, own } = await tampered('full', () => undefined, args);
       expect(code, stdout).toBe(0);
@@ -117,7 +117,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       expect(own.text).toContain('3 given checkpoints could not be compared: of a stream that was not');
     });
 
-    it('and of a study with another id than that which must be found', async () => {
+    it('and a study with an id other than the one to find', async () => {
       const met = ['--study-id', STUDY_ID.toUpperCase()];
       expect((await tampered('blinded', () => undefined, met)).code).toBe(0);
       const other = ['--study-id', TWIN];
@@ -129,7 +129,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     });
   });
 
-  it('do not take checkpoints that came along for kept ones, whoever signed them', async () => {
+  it('do not treat checkpoints in the bundle as kept ones, whoever signed them', async () => {
     const { code, stdout, own } = await verifyBoth(old.file('full.zip'), trusting);
     expect(code).toBe(0);
     expect(stdout).toContain('signed, but nothing kept elsewhere shows that they always were so');
@@ -153,14 +153,16 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     };
     const without = ({ says: _, ...where }: { says: unknown }) => where;
 
-    it.each(CONTENTS)('an access stream that was cut off below what is named, content %s', (content) =>
-      refuses(content, (bundle) => bundle.setRows('access', bundle.rows('access').slice(0, 1)), {
-        revision: 1,
-        says: 'field actor.accessRevision: below the size of access',
-      }),
+    it.each(CONTENTS)(
+      'an access stream that was cut off before a revision that is referred to, content %s',
+      (content) =>
+        refuses(content, (bundle) => bundle.setRows('access', bundle.rows('access').slice(0, 1)), {
+          revision: 1,
+          says: 'field actor.accessRevision: below the size of access',
+        }),
     );
 
-    it.each(CONTENTS)('a participant without a seal of the allocation, content %s', async (content) => {
+    it.each(CONTENTS)('a participant without a seal for the allocation, content %s', async (content) => {
       const removed = changed(3, (record, sealed) => {
         delete record.seals.allocation;
         delete sealed.allocation;
@@ -168,7 +170,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       await refuses(content, removed, { revision: 3, says: /field seals: members that are missing/ });
     });
 
-    it.each(['open', 'blinded'] as const)('a seal that is none, content %s', async (content) => {
+    it.each(['open', 'blinded'] as const)('an invalid seal, content %s', async (content) => {
       for (const seal of ['', 'x', 'A'.repeat(64), 'a'.repeat(65), 7])
         await refuses(
           content,
@@ -218,7 +220,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       },
     );
 
-    it('records that are dated or named as none can be', async () => {
+    it('records with impossible dates or ids', async () => {
       const changes: [(record: Json) => void, RegExp][] = [
         [(record) => Object.assign(record, { at: '2026-02-30T00:00:00.000Z' }), /at: an instant/],
         [(record) => Object.assign(record, { at: '2026-02-21T00:00:00Z' }), /at: an instant/],
@@ -235,7 +237,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
         await refuses('blinded', changed(4, change), { revision: 4, says });
     });
 
-    it('an id that another record has', async () => {
+    it('an id that another record already has', async () => {
       const first = BundleFiles.unpack(python, old.file('full.zip')).rows(STUDY)[2] as Row;
       const { id } = JSON.parse(`${first.record}`);
       await refuses(
@@ -245,7 +247,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       );
     });
 
-    it('keys issued twice, revoked twice, or by a key, and people who randomize', async () => {
+    it('keys that are issued twice, revoked twice or by a key, and people who randomize', async () => {
       const [issued] = BundleFiles.unpack(python, old.file('full.zip')).rows('access') as [Row];
       const more = (change: (record: Json, sealed: Json) => void) => (bundle: BundleFiles) =>
         bundle.setRows('access', [
@@ -280,7 +282,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       );
     });
 
-    it('a key beyond its limits', async () => {
+    it('a key that exceeds its limits', async () => {
       const limited = (limits: object) =>
         changed(0, (record) => Object.assign(record.data, limits), 'access');
       const limits: [object, RegExp][] = [
@@ -333,7 +335,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       expect(firstDivergence(own)).toMatchObject({ revision: 1, field: 'draw.salt' });
     });
 
-    it('the seal of one draw beside another', async () => {
+    it('the seal of one draw copied to another', async () => {
       const rows = BundleFiles.unpack(python, old.file('blinded.zip')).rows(STUDY);
       const { draw } = JSON.parse(`${rows[5]?.record}`).seals;
       const { code, own } = await tampered('blinded', (bundle) =>
@@ -347,8 +349,8 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     });
   });
 
-  describe('warn of what was dated back:', () => {
-    it('records that are older than the access record that they name, with ids of another time', async () => {
+  describe('warn of backdating:', () => {
+    it('records older than the access record that they name, with ids from another time', async () => {
       const early = (bundle: BundleFiles) => {
         for (const revision of [2, 3])
           changed(revision, (record) => Object.assign(record, { at: '2026-01-01T00:00:00.000Z' }))(bundle);
@@ -371,7 +373,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
   });
 
   describe('refuse files that', () => {
-    it('are none of a bundle, though the manifest lists them', async () => {
+    it('do not belong in a bundle, although the manifest lists them', async () => {
       const path = 'records/study-0.txt';
       const { code, stdout, own } = await tampered('full', (bundle) => {
         bundle.set(path, 'more');
@@ -398,7 +400,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     });
 
     it.each(['records/log.txt', 'records/access.txt', `records/${STUDY}.txt`, 'configuration.json'])(
-      'should be there and are not: %s',
+      'are required but missing: %s',
       async (path) => {
         const { code, own } = await tampered('full', (bundle) => {
           bundle.files.delete(path);
@@ -411,7 +413,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       },
     );
 
-    it('hold no checkpoint, nor a key', async () => {
+    it('contain no checkpoint, or no key', async () => {
       const none = ['', '\n', '\n\n', 'urn/x\n1\n', 'A'.repeat(200)].map(file);
       for (const path of none)
         expect((await tampered('full', () => undefined, [...trusting, '--checkpoint', path])).code).toBe(2);
@@ -421,14 +423,14 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       expect((await tampered('full', () => undefined, ['--trust', 'nothing'])).code).toBe(2);
     });
 
-    it('hold a key, and take it from there', async () => {
+    it('are invalid, but read a trusted key from a valid one', async () => {
       const args = ['--trust', file(`${old.keys[0]}\n`), ...receipts];
       const { code, own } = await tampered('full', () => undefined, args);
       expect([code, own.report?.selfConsistentOnly]).toEqual([0, false]);
     });
   });
 
-  it('follow the endorsement of one key by another, and no further than it was given', async () => {
+  it('follow a key’s endorsement of the next one, but only as far as it was given', async () => {
     const every = new OldLog('every-event');
     const kept = ['--checkpoint', every.file('receipts.txt')];
     const first = await verifyBoth(every.file('full.zip'), ['--trust', every.keys[0] ?? '', ...kept]);

@@ -50,12 +50,12 @@ describe.each([
   ['plain', false],
   ['over TLS', true],
 ])('%s', (_, secure) => {
-  it('an answer of which nothing is read is given up', async () => {
+  it('an answer is abandoned if the client reads none of it', async () => {
     const { gone } = await asked('/large', { secure });
     await within(30_000, async () => gone.includes('/large'));
   });
 
-  it('one that is read slowly, but read, is not', async () => {
+  it('an answer is not abandoned if the client reads it slowly', async () => {
     const { socket, gone } = await asked('/large', { secure });
     let bytes = 0;
     socket.on('data', (chunk) => {
@@ -77,7 +77,7 @@ describe.each([
     await within(30_000, async () => bytes > LARGE.length);
   });
 
-  it('nor is one that is worked on for long', async () => {
+  it('an answer is not abandoned if it takes long to compute', async () => {
     const { socket } = await asked('/slow', { secure });
     const [answer] = await Promise.all([
       new Promise<Buffer>((resolve) => socket.once('data', resolve)),

@@ -36,7 +36,9 @@ async function open(store: EventStore, logId: string) {
   return { studies: new Studies(parts), keys: new Keys(parts) };
 }
 
-it('goes from SQLite to EventStoreDB, on to memory, and back to SQLite', { timeout: 60_000 }, async () => {
+it('a log moves from SQLite to EventStoreDB, on to memory, and back to SQLite', {
+  timeout: 60_000,
+}, async () => {
   const stores: [string, EventStore][] = [
     ['first', new SqliteStore(join(folder, 'first.sqlite'))],
     ['second', new EventStoreDbStore(server.connectionString(), crypto.randomUUID())],

@@ -66,8 +66,10 @@ if (python === undefined) {
   }
   it.skipIf(!inCi)('is compared with numpy', () => expect.fail(advice));
 } else {
-  describe('against numpy', () => {
-    it('makes the same numbers and states, operation by operation', { timeout: TIME_LIMIT_MS }, () => {
+  describe('compared with numpy', () => {
+    it('the generator makes the same numbers and states, operation by operation', {
+      timeout: TIME_LIMIT_MS,
+    }, () => {
       const sequences = sample(sequence, SEQUENCES);
       const answer = askNumpy(python, {
         sequences: sequences.map(({ seed, operations }) => ({ seed: seed.toString(), operations })),
@@ -84,7 +86,7 @@ if (python === undefined) {
       });
     });
 
-    it('makes the same allocations with the same evidence, study by study', {
+    it('the urn makes the same allocations with the same evidence, study by study', {
       timeout: TIME_LIMIT_MS,
     }, () => {
       const histories = sample(history, HISTORIES);

@@ -57,7 +57,7 @@ async function untilSame(one: OpenLog, two: OpenLog): Promise<void> {
 }
 
 describe('a log in SQLite', () => {
-  it('written by two processes that follow it live, and rebuilt from nothing, shows the same in all three', async () => {
+  it('looks the same to two processes that write and follow it live, and after a rebuild', async () => {
     const data = newFolder();
     const one = await start(data);
     const two = await start(data);
@@ -95,7 +95,7 @@ describe('a log in SQLite', () => {
     expect(three.keys.accept(key.apiKey)?.key.user).toBe('nurse');
   });
 
-  it('answers a repeated request from before the restart, and goes on where the generator was', async () => {
+  it('answers a repeated request from before the restart, and continues from the same generator state', async () => {
     const data = newFolder();
     const before = await start(data);
     await before.studies.register(CONFIGURATION, 42n, OPERATOR);

@@ -23,11 +23,11 @@ function copyOfProgram(): string {
   return folder;
 }
 
-it('accepts the program as it is', () => {
+it('the check of rooms accepts the program as it is', () => {
   expect(check(PROJECT)).toEqual({ status: 0, stderr: '' });
 });
 
-it('refuses an import that closes a cycle, also one that is made only when it is needed', () => {
+it('the check of rooms refuses an import that closes a cycle, even a dynamic one', () => {
   const folder = copyOfProgram();
   appendFileSync(join(folder, 'src/urn/draw.ts'), "import '../study/decide.ts';\n");
   appendFileSync(
@@ -42,14 +42,14 @@ it('refuses an import that closes a cycle, also one that is made only when it is
   });
 });
 
-it('lets a lower room know the types of a higher one', () => {
+it('the check of rooms allows type imports from a higher room', () => {
   const folder = copyOfProgram();
   appendFileSync(join(folder, 'src/urn/draw.ts'), "import type { State } from '../study/state.ts';\n");
   appendFileSync(join(folder, 'src/urn/draw.ts'), "export type { State } from '../study/state.ts';\n");
   expect(check(folder)).toEqual({ status: 0, stderr: '' });
 });
 
-it('refuses a room that is on no floor, and a floor whose room is gone', () => {
+it('the check of rooms refuses a room on no floor, and a floor whose room is gone', () => {
   const folder = copyOfProgram();
   mkdirSync(join(folder, 'src/attic'));
   writeFileSync(join(folder, 'src/attic/box.ts'), 'export {};\n');

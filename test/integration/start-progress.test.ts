@@ -28,7 +28,7 @@ async function makeLog(data: string): Promise<number> {
 }
 
 describe('a service whose start takes long', () => {
-  it('says how far it is, of how many records, in its log and in /readyz, until it is ready', async () => {
+  it('reports how many records it has read, and of how many, in its log and in /readyz, until it is ready', async () => {
     const data = newFolder();
     const records = await makeLog(data);
     // The store gives one page, and the next when it is let.
@@ -83,7 +83,7 @@ describe('a service whose start takes long', () => {
   });
 });
 
-describe('how far a start is', () => {
+describe('the progress of a start', () => {
   const logger = pino({ level: 'silent' });
   const signedBefore = [
     { stream: 'log', size: 2, root: new Uint8Array() },
@@ -99,13 +99,13 @@ describe('how far a start is', () => {
     return progress.describe();
   };
 
-  it('is told by what was signed last, of a store that does not count', async () => {
+  it('is estimated from what was last signed if the store does not count', async () => {
     const log = { store: {}, lastCheckpoints: { signedBefore } };
     expect(await describeAfter(350, log)).toBe('350 of 702 records');
     expect(await describeAfter(900, log), 'others have written since').toBe('900 of 900 records');
   });
 
-  it('is told without a total where nobody knows one', async () => {
+  it('has no total if nobody knows one', async () => {
     expect(await describeAfter(350, { store: {}, lastCheckpoints: { signedBefore: [] } })).toBe(
       '350 records',
     );

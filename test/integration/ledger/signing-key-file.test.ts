@@ -13,8 +13,8 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 
-describe('the next key, while it is rotated,', () => {
-  it('is made once, and takes the place of the one before', () => {
+describe('the next key, during a rotation,', () => {
+  it('is made once, and replaces the previous one', () => {
     const folder = newFolder();
     const file = join(folder, 'signing-key');
     const keyring = keyringInFile(file);
@@ -30,7 +30,7 @@ describe('the next key, while it is rotated,', () => {
     expect(readdirSync(folder)).toEqual(['signing-key']);
   });
 
-  it('takes its place at the next start, when the log names it and a crash came in between', () => {
+  it('replaces it at the next start if the log names it and a crash intervened', () => {
     const folder = newFolder();
     const keyring = keyringInFile(join(folder, 'signing-key'));
     keyring.loadOrMake('urn');
@@ -39,7 +39,7 @@ describe('the next key, while it is rotated,', () => {
     expect(readdirSync(folder)).toEqual(['signing-key']);
   });
 
-  it('of a rotation that begins while another ends does not take its place', async () => {
+  it('does not replace it if its rotation begins while another ends', async () => {
     const keyring = keyringInFile(join(newFolder(), 'signing-key'));
     const signingKey = keyring.loadOrMake('urn');
     const identity = new LogIdentity({
@@ -61,8 +61,8 @@ describe('the next key, while it is rotated,', () => {
   });
 });
 
-describe('the signing key’s file', () => {
-  it('is made once, and can be read by its owner alone', () => {
+describe('the signing key file', () => {
+  it('is made once, readable only by its owner', () => {
     const folder = newFolder();
     const file = join(folder, 'signing-key');
     const made = keyringInFile(file).loadOrMake('urn');
@@ -73,7 +73,7 @@ describe('the signing key’s file', () => {
     expect(readdirSync(folder)).toEqual(['signing-key']);
   });
 
-  it('is one for all processes that make it at once', async () => {
+  it('is the same for all processes that make it at once', async () => {
     const folder = newFolder();
     const ended = await Promise.all(
       Array.from({ length: 4 }, () => otherProcess(['key', join(folder, 'signing-key')])),
@@ -84,7 +84,7 @@ describe('the signing key’s file', () => {
     expect(readdirSync(folder)).toEqual(['signing-key']);
   });
 
-  it('is made although a start that crashed has left a draft', () => {
+  it('is made even if an earlier start crashed and left a draft', () => {
     const folder = newFolder();
     const file = join(folder, 'signing-key');
     for (const name of [`signing-key.new-${process.pid}`, 'signing-key.new-1'])
@@ -92,14 +92,14 @@ describe('the signing key’s file', () => {
     expect(keyringInFile(file).loadOrMake('urn').name).toBe('urn');
   });
 
-  it('that is there is never written again, not even when it is empty', () => {
+  it('is never overwritten, even if it is empty', () => {
     const file = join(newFolder(), 'signing-key');
     writeFileSync(file, '');
     expect(() => keyringInFile(file).loadOrMake('urn')).toThrow('holds no signing key');
     expect(readFileSync(file, 'utf8')).toBe('');
   });
 
-  it('that is missing is not made by reading it', () => {
+  it('is not made by reading it', () => {
     const folder = newFolder();
     expect(() => loadSigningKey(join(folder, 'signing-key'))).toThrow(
       /is missing \(hint: .*restore it from a backup/,
@@ -107,7 +107,7 @@ describe('the signing key’s file', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('that was cut off is refused without quoting it', () => {
+  it('is refused, and not quoted, if it was truncated', () => {
     const file = join(newFolder(), 'signing-key');
     const { secret } = makeSigningKey('urn');
     writeFileSync(file, secret.slice(0, 40));

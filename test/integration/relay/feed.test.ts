@@ -36,7 +36,7 @@ const ACCESS_OF_16 = 6;
 const leafOf = ({ headers }: Fed) => Buffer.from(headers['ce_leaf'] ?? '', 'hex');
 
 describe.skipIf(broker.missing)('the feed', () => {
-  it('holds every record in its order, byte for byte, and checkpoints that prove it', async () => {
+  it('contains every record in order, byte for byte, and checkpoints that prove it', async () => {
     const data = newFolder();
     const topic = newTopic();
     const one = await running(data, topic);
@@ -81,7 +81,7 @@ describe.skipIf(broker.missing)('the feed', () => {
     }
   });
 
-  it('goes on where it stopped, and follows what is written meanwhile', async () => {
+  it('continues where it stopped, and follows what is written meanwhile', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const reader = await (async () => {
       const first = await running(data, topic);
@@ -104,7 +104,7 @@ describe.skipIf(broker.missing)('the feed', () => {
     expect(third.relay.status()).toMatchObject({ up: 1, lagRecords: 0, lagSeconds: 0, published: 0 });
   });
 
-  it('keeps a stream in its partition, also when there are more of them', async () => {
+  it('keeps a stream in its partition even if more partitions are added', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     await withAdmin((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1 }] }));
     const first = await running(data, topic);
@@ -122,7 +122,7 @@ describe.skipIf(broker.missing)('the feed', () => {
     expect(Object.fromEntries(partitions)).toEqual(expected);
   });
 
-  it('goes on when Kafka gave up the first transaction of a relay that slept', async () => {
+  it('continues if Kafka aborted the first transaction of a relay that was suspended', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const one = await started(data, topic);
     let sleeps = 0;
@@ -153,7 +153,7 @@ describe.skipIf(broker.missing)('the feed', () => {
     expect(sleeps, 'it tried again').toBeGreaterThan(1);
   });
 
-  it('goes into another topic from the first record on', async () => {
+  it('begins at the first record in another topic', async () => {
     const data = newFolder();
     const first = await running(data, newTopic());
     await first.enrol(3);
@@ -167,7 +167,7 @@ describe.skipIf(broker.missing)('the feed', () => {
 describe.skipIf(broker.missing)('what the feed discloses', () => {
   const SECRETS = ['treatment', 'balls', 'counts', 'uniform53', 'bgState', 'candidates', 'salt', 'seed"'];
 
-  it('is of blinded content nothing that is sealed', async () => {
+  it('is nothing sealed, with blinded content', async () => {
     const topic = newTopic();
     const one = await running(newFolder(), topic);
     await one.enrol(10);
@@ -187,7 +187,7 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
   });
 
   it.each(['open', 'full'] as const)(
-    'is of %s content what it says, and stands in the log first',
+    'is what %s content says, which is recorded in the log first',
     async (content) => {
       const [data, topic] = [newFolder(), newTopic()];
       const one = await running(data, topic, { content });
@@ -240,7 +240,7 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
 });
 
 describe.skipIf(broker.missing)('the relay refuses', () => {
-  it('a topic that does not exist, and says how to make it', async () => {
+  it('a topic that does not exist, and says how to create it', async () => {
     const topic = newTopic();
     const one = await started(newFolder(), topic, { createTopics: false });
     expect(await opening(one)).toContain(
@@ -249,7 +249,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expect(await withAdmin((admin) => admin.listTopics())).not.toContain(topic);
   });
 
-  it.skipIf(process.env['KAFKA_BROKERS'])('wrong credentials, and works with the right ones', async () => {
+  it.skipIf(process.env['KAFKA_BROKERS'])('the wrong credentials, and accepts the right ones', async () => {
     const { saslAddress = '' } = broker.get();
     const sasl = { mechanism: 'plain', ...KAFKA_USER } as const;
     const topic = newTopic();
@@ -270,7 +270,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await published(first);
   });
 
-  it('one of two logs that begin at the same moment, and the other one goes on', async () => {
+  it('one of two logs that begin at the same moment, and the other continues', async () => {
     const topic = newTopic();
     await withAdmin((admin) =>
       admin.createTopics({
@@ -297,7 +297,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await (await reading(topic)).has(again.sizes());
   });
 
-  it('another content than the topic has, before it disturbs the relay that runs', async () => {
+  it('content that differs from the topic’s, before it disturbs the running relay', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const first = await running(data, topic);
     await published(first);
@@ -324,7 +324,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expect(await opening(await started(newFolder(), topic))).toContain(`has cleanup.policy=${policy}`);
   });
 
-  it('a log that is behind what was published, or went on otherwise', async () => {
+  it('a log that is behind what was published, or continued differently', async () => {
     const [data, backup, topic] = [newFolder(), newFolder(), newTopic()];
     const first = await running(data, topic);
     await first.enrol(5);
@@ -348,7 +348,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     await published(third);
   });
 
-  it('to go on with a stream whose records were changed after they were read, and goes on with the others', async () => {
+  it('to continue with a stream whose records were changed after it read them, and continues with the others', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const one = await started(data, topic);
     await one.enrol(5);

@@ -23,14 +23,14 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     return { data, topic, again: async () => opening(await started(data, topic)) };
   }
 
-  it.each([1, 16])('the topic of records was made anew, of %i partitions before', async (numPartitions) => {
+  it.each([1, 16])('the topic of records was recreated, with %i partitions before', async (numPartitions) => {
     const { topic, again } = await fed(numPartitions);
     await remake({ topic, numPartitions: 1 });
     expect(await again()).toContain('the topic was recreated');
     expect(await committed(topic)).toEqual([]);
   });
 
-  it('the topic of records was made anew and holds a part', async () => {
+  it('the topic of records was recreated and contains a part of them', async () => {
     const { data, topic, again } = await fed();
     await remake({ topic, numPartitions: 1 });
     const producer = kafkaOf(broker.get().address).producer();
@@ -45,7 +45,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
   it.each([
     ['records', (topic: string) => topic, /is gone, .* says how far it had come/],
     ['positions', positionsOf, /is gone, .* all would be published again/],
-  ])('the topic of %s is gone, and does not make it', async (_, which, message) => {
+  ])('the topic of %s is gone, and it does not create it', async (_, which, message) => {
     const { topic, again } = await fed();
     await withAdmin((admin) => admin.deleteTopics({ topics: [which(topic)] }));
     await until(
@@ -58,7 +58,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     expect(await withAdmin((admin) => admin.listTopics())).not.toContain(which(topic));
   });
 
-  it('the topic of positions was made anew', async () => {
+  it('the topic of positions was recreated', async () => {
     const { topic, again } = await fed();
     await remake({ topic: positionsOf(topic), ...POSITIONS });
     expect(await again()).toContain(
@@ -66,7 +66,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     );
   });
 
-  it('the newest positions were lost, and the records were not', async () => {
+  it('the newest positions were lost but the records were not', async () => {
     const { data, topic, again } = await fed();
     const more = await running(data, topic);
     await more.enrol(5);
@@ -90,7 +90,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     );
   });
 
-  it('positions were cut off, even if some are left', async () => {
+  it('the oldest positions were deleted, even if some are left', async () => {
     const { topic, again } = await fed();
     const positions = positionsOf(topic);
     const setPolicy = (policy: string) =>

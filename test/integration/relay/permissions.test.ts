@@ -53,7 +53,7 @@ const warnings = ({ lines }: Relaying) =>
   lines.map((line) => JSON.parse(line)).filter(({ level }) => level > 30);
 
 describe.skipIf(broker.missing)("the relay's user", () => {
-  it('needs no more than the documents say', async () => {
+  it('needs no more than the documentation says', async () => {
     const topic = newTopic();
     await permit(topic, [...ON_TOPICS, 'CREATE']);
     const one = await asRelay(topic);
@@ -65,7 +65,7 @@ describe.skipIf(broker.missing)("the relay's user", () => {
     expect(warnings(one)).toEqual([]);
   });
 
-  it('is warned that the topics cannot be checked, and goes on, when it may not read their configuration', async () => {
+  it('is warned that the topics cannot be checked, and continues, if it may not read their configuration', async () => {
     const topic = newTopic();
     await permit(topic, ['READ', 'WRITE', 'DESCRIBE', 'CREATE']);
     const one = await asRelay(topic);
@@ -75,13 +75,13 @@ describe.skipIf(broker.missing)("the relay's user", () => {
     ]);
   });
 
-  it('is told where to look when it may not write', async () => {
+  it('is told where to look if it may not write', async () => {
     const topic = newTopic();
     await permit(topic, ['READ', 'DESCRIBE', 'DESCRIBE_CONFIGS', 'CREATE']);
     expect(await opening(await asRelay(topic))).toMatch(/Kafka denies permission: .*docs\/feed\.md lists/);
   });
 
-  it('is told that it may be the permission when a topic is not shown to it', async () => {
+  it('is told that permissions may be the reason if it cannot see a topic', async () => {
     const topic = newTopic();
     const others = await started(newFolder(), topic);
     expect(await opening(others)).toBe('opened');

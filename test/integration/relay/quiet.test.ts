@@ -42,7 +42,7 @@ async function forgotten(topic: string): Promise<void> {
 }
 
 describe.skipIf(broker.missing)('a relay with nothing to publish', () => {
-  it('goes on after a quiet week without a line of warning', async () => {
+  it('continues after a quiet week without a single warning', async () => {
     const topic = newTopic();
     // The client asks for the topics anew every five minutes.
     const { producer: make } = Kafka.prototype;

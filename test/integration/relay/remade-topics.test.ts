@@ -14,8 +14,8 @@ const newFolder = temporaryFolders();
 const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
 const { make, remake, committed } = topicsOf(broker, withAdmin);
 
-describe.skipIf(broker.missing)('the relay stops when, while it had nothing to publish,', () => {
-  it('the topic of records was made anew, and leaves nothing in it', async () => {
+describe.skipIf(broker.missing)('the relay stops if, while it had nothing to publish,', () => {
+  it('the topic of records was recreated, and leaves nothing in it', async () => {
     const topic = newTopic();
     const one = await running(newFolder(), topic);
     await one.enrol(5);
@@ -27,7 +27,7 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
     expect(await committed(topic)).toEqual([]);
   });
 
-  it('the topic of records was made anew with fewer partitions than the client knows', async () => {
+  it('the topic of records was recreated with fewer partitions than the client knows', async () => {
     const topic = newTopic();
     await make({ topic, numPartitions: 16 });
     const one = await running(newFolder(), topic);
@@ -37,7 +37,7 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
     expect(await committed(topic)).toEqual([]);
   });
 
-  it('the topic of positions was made anew', async () => {
+  it('the topic of positions was recreated', async () => {
     const topic = newTopic();
     const one = await running(newFolder(), topic);
     await published(one);
@@ -62,8 +62,8 @@ describe.skipIf(broker.missing)('the relay stops when, while it had nothing to p
   });
 });
 
-describe.skipIf(broker.missing)('the relay, when both topics are gone,', () => {
-  it('makes them and publishes everything again', async () => {
+describe.skipIf(broker.missing)('the relay, if both topics are gone,', () => {
+  it('creates them and publishes everything again', async () => {
     const topic = newTopic();
     const one = await running(newFolder(), topic);
     await one.enrol(5);
@@ -107,7 +107,7 @@ describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => 
     return { data, topic };
   }
 
-  it('are gone on from, and the topic is watched all the same', async () => {
+  it('are continued from, and the topic is still watched', async () => {
     const { data, topic } = await published010();
     const one = await running(data, topic);
     await one.enrol(5);
@@ -119,7 +119,7 @@ describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => 
     expect(await stopping(again)).toContain('the topic was recreated');
   });
 
-  it('are not gone on from in a topic that holds less than they say', async () => {
+  it('are not continued from in a topic that contains less than they say', async () => {
     const { data, topic } = await published010();
     await remake({ topic, numPartitions: 1 });
     expect(await committed(topic)).toEqual([]);

@@ -22,8 +22,8 @@ const newFolder = temporaryFolders();
 const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
 const { make, cut, lowOf } = topicsOf(broker, withAdmin);
 
-describe.skipIf(broker.missing)('records that Kafka does not keep', () => {
-  it('are none in a topic that the relay made, on a broker that deletes by size', async () => {
+describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => {
+  it('does not happen in a topic that the relay created, on a broker that deletes by size', async () => {
     const [kept, deleting] = [newTopic(), newTopic()];
     const one = await running(newFolder(), kept);
     await make({ topic: deleting });
@@ -44,21 +44,24 @@ describe.skipIf(broker.missing)('records that Kafka does not keep', () => {
     expect(warnings(one)).toEqual([]);
   });
 
-  it.each(['retention.ms', 'retention.bytes'])('are warned of at the start when %s ends', async (setting) => {
-    const topic = newTopic();
-    const settings = { 'retention.ms': '-1', 'retention.bytes': '-1', [setting]: '100000000' };
-    await make({ topic, configEntries: configured(settings) });
-    const one = await running(newFolder(), topic);
-    expect(warnings(one)).toEqual([
-      expect.objectContaining({
-        topic,
-        [setting]: '100000000',
-        msg: expect.stringContaining(`set ${setting}=-1`),
-      }),
-    ]);
-  });
+  it.each(['retention.ms', 'retention.bytes'])(
+    'is warned of at the start if %s is limited',
+    async (setting) => {
+      const topic = newTopic();
+      const settings = { 'retention.ms': '-1', 'retention.bytes': '-1', [setting]: '100000000' };
+      await make({ topic, configEntries: configured(settings) });
+      const one = await running(newFolder(), topic);
+      expect(warnings(one)).toEqual([
+        expect.objectContaining({
+          topic,
+          [setting]: '100000000',
+          msg: expect.stringContaining(`set ${setting}=-1`),
+        }),
+      ]);
+    },
+  );
 
-  it('are told of while it publishes and at the next start, with the offset at which the topic begins', async () => {
+  it('is reported while it publishes and at the next start, with the offset at which the topic begins', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const first = await running(data, topic);
     await published(first);
@@ -95,7 +98,7 @@ describe.skipIf(broker.missing)('records that Kafka does not keep', () => {
 });
 
 describe.skipIf(broker.missing)('positions', () => {
-  it('that Kafka has compacted are gone on from', async () => {
+  it('that Kafka has compacted are still usable', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const positions = positionsOf(topic);
     const soon = {
@@ -156,12 +159,12 @@ describe.skipIf(broker.missing)('the configuration of the topics', () => {
   const failure = (type: string, retriable: boolean) =>
     Object.assign(new Error(`it says ${type}`), { type, retriable });
 
-  it('is asked for again when Kafka does not answer', async () => {
+  it('is requested again if Kafka does not answer', async () => {
     const [said] = await openingWith(failure('REQUEST_TIMED_OUT', true));
     expect(said).toContain('has cleanup.policy=compact');
   });
 
-  it('is not left unchecked for an error of another kind', async () => {
+  it('is not left unchecked because of an error of another kind', async () => {
     const [said, one] = await openingWith(failure('UNKNOWN', false));
     expect(said).toContain('it says UNKNOWN');
     expect(one.relay.status().up).toBe(0);

@@ -42,7 +42,7 @@ async function failuresAt(port: number, at: string): Promise<StoreError[]> {
 }
 
 describe('TLS and credentials of the connection string', () => {
-  it('open a server that wants both', async () => {
+  it('open a server that requires both', async () => {
     const server = await secured();
     const store = scene.store(server, { at: server.connectionString({ tlsCAFile: cert }) });
     const heard = scene.listen(store);
@@ -51,7 +51,7 @@ describe('TLS and credentials of the connection string', () => {
     await heard.until(2);
   });
 
-  it('open a server at an IP address that its certificate names, without a warning, and no other', async () => {
+  it('open a server at an IP address in its certificate, without a warning, and at no other', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     const atAddress = (port: number, ca: string) =>
       `esdb://urn:${encodeURIComponent(credentials.password)}@127.0.0.1:${port}?tlsCAFile=${encodeURIComponent(ca)}`;
@@ -69,7 +69,7 @@ describe('TLS and credentials of the connection string', () => {
     warned.mockRestore();
   });
 
-  it('that are wrong, or missing, are refused as that: nothing is written, and no password is quoted', async () => {
+  it('are refused as such if they are wrong or missing: nothing is written, and no password is quoted', async () => {
     const server = await secured();
     const ca = `tlsCAFile=${encodeURIComponent(cert)}`;
     for (const at of [`esdb://urn:guessed-password@HOST?${ca}`, `esdb://HOST?${ca}`]) {
@@ -82,7 +82,7 @@ describe('TLS and credentials of the connection string', () => {
     expect(server.log.all).toEqual([]);
   });
 
-  it('without the authority’s certificate, or without TLS, do not connect, and the message says what is missing', async () => {
+  it('do not connect without the authority’s certificate or without TLS, and the message says what is missing', async () => {
     const server = await secured();
     for (const at of ['esdb://urn:p@HOST', 'esdb://HOST?tls=false']) {
       for (const error of await failuresAt(server.port, at)) {
@@ -143,7 +143,7 @@ describe('a connection string', () => {
     'kdb://admin:SECRET@HOST?tls=false',
     'esdb+discover://HOST?tls=false',
     'kurrentdb+discover://HOST?tls=false',
-  ])('%s, as examples have it, opens a server that runs insecure, and sends it no password', async (at) => {
+  ])('from examples, %s, opens an insecure server, and sends it no password', async (at) => {
     const server = await scene.server();
     const store = scene.store(server, { at: at.replace('HOST', `127.0.0.1:${server.port}`) });
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual({ type: 'written' });
@@ -151,7 +151,7 @@ describe('a connection string', () => {
     expect(server.authorizations).toEqual([]);
   });
 
-  it.each(['', 'a.b', 'ä', '$all', 'a b', 'a'.repeat(101)])('takes no prefix %j', (prefix) => {
+  it.each(['', 'a.b', 'ä', '$all', 'a b', 'a'.repeat(101)])('refuses the prefix %j', (prefix) => {
     const error = thrown(() => new EventStoreDbStore('esdb://host', prefix));
     expect([error.failure, error.message]).toEqual(['foreign', expect.stringContaining('(hint: ')]);
   });

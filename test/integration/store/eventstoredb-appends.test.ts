@@ -25,20 +25,23 @@ describe('an append', () => {
     ['times-out', true],
     ['fails', false],
     [{ lateMs: 1700 }, false],
-  ])('that meets %j is unclear in time, and written once when it is sent again', async (fault, isWritten) => {
-    const { server, store } = await open();
-    server.appends.next(fault);
-    const began = performance.now();
-    const { outcome, failure } = await failureOf(store.append('study-a', NO_STREAM, records('a', 2)));
-    expect({ outcome, failure }).toEqual({ outcome: 'unclear', failure: 'unavailable' });
-    expect(performance.now() - began).toBeLessThan(4000);
-    expect(server.log.all).toHaveLength(isWritten ? 2 : 0);
-    expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual(WRITTEN);
-    await delay(1000);
-    expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
-  });
+  ])(
+    'that meets %j is reported as unclear in time, and written once if it is sent again',
+    async (fault, isWritten) => {
+      const { server, store } = await open();
+      server.appends.next(fault);
+      const began = performance.now();
+      const { outcome, failure } = await failureOf(store.append('study-a', NO_STREAM, records('a', 2)));
+      expect({ outcome, failure }).toEqual({ outcome: 'unclear', failure: 'unavailable' });
+      expect(performance.now() - began).toBeLessThan(4000);
+      expect(server.log.all).toHaveLength(isWritten ? 2 : 0);
+      expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual(WRITTEN);
+      await delay(1000);
+      expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
+    },
+  );
 
-  it('that got no answer can land later: the same one is written, another one a conflict', async () => {
+  it('without an answer can land later: the same one is written, and another one is a conflict', async () => {
     const { server, store } = await open();
     server.appends.next('lands-late');
     expect((await failureOf(store.append('study-a', NO_STREAM, records('a', 1)))).outcome).toBe('unclear');
@@ -58,13 +61,13 @@ describe('an append', () => {
     expect(texts(await readAll(store))).toEqual(['b0']);
   });
 
-  it('that is answered late, but in time, is written', async () => {
+  it('that is answered late, but within the limit, is written', async () => {
     const { server, store } = await open();
     server.appends.next({ lateMs: 200 });
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
   });
 
-  it('always names the exact revision', async () => {
+  it('always names the exact expected revision', async () => {
     const { server, store } = await open();
     await store.append('study-a', NO_STREAM, records('a', 2));
     await store.append('study-a', 1, records('b', 1));
@@ -74,7 +77,7 @@ describe('an append', () => {
     ]);
   });
 
-  it('is a conflict only when other bytes stand there: that is looked up, since the server compares ids', async () => {
+  it('is a conflict only if the stored bytes differ: that is looked up, because the server compares ids', async () => {
     const { server, store } = await open();
     await store.append('study-a', NO_STREAM, records('a', 2));
     // The same bytes under other ids, as another tool would have copied them.
@@ -93,7 +96,7 @@ describe('an append', () => {
     expect((await failureOf(store.append('study-a', NO_STREAM, records('b', 1)))).outcome).toBe('unclear');
   });
 
-  it('of the same bytes has the same id, and of any others another one', async () => {
+  it('with the same bytes has the same id, and with any others a different one', async () => {
     const { server, store } = await open();
     const [one] = records('a', 1);
     if (!one) throw new Error('one record');
@@ -114,7 +117,7 @@ describe('an append', () => {
     expect(server.log.all.at(-1)?.id).toBe(ids[0]);
   });
 
-  it('names the record’s type for whoever looks into the server, and none that means something to it', async () => {
+  it('names the record’s type for people who look into the server, but no type that means something to it', async () => {
     const { server, store } = await open();
     const said = ['{"type":"StudyPaused"}', '{"type":"$>"}', '{"type":7}', 'null', 'no JSON', ''];
     await store.append(
@@ -126,7 +129,7 @@ describe('an append', () => {
     expect(texts(await readStream(store, 'study-a'))).toEqual(said);
   });
 
-  it('that the server finds too large is not written, and the message says what to do', async () => {
+  it('that is too large for the server is not written, and the message says what to do', async () => {
     const server = await scene.server({ maxAppendBytes: 1000 });
     const store = scene.store(server);
     const large = records('a', 1).map((one) => ({ ...one, record: Buffer.alloc(2000) }));
@@ -136,7 +139,7 @@ describe('an append', () => {
     expect(error.message).toContain('MaxAppendSize');
   });
 
-  it('of one event that the server finds too large is not written either', async () => {
+  it('of one event that is too large for the server is not written either', async () => {
     const { server, store } = await open();
     server.appends.next('event-too-large');
     const error = await failureOf(store.append('study-a', NO_STREAM, records('a', 1)));
@@ -157,7 +160,7 @@ describe('an append', () => {
     expect([error.outcome, error.message]).toEqual(['not-written', expect.stringContaining(hint)]);
   });
 
-  it('to a server that is not there is certainly not written, and the message says what to check', async () => {
+  it('to a server that does not exist is certainly not written, and the message says what to check', async () => {
     const { server, store } = await open();
     await server.stop();
     const error = await failureOf(store.append('study-a', NO_STREAM, records('a', 1)));
@@ -167,7 +170,7 @@ describe('an append', () => {
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
   });
 
-  it('waits for a server that comes back in time', async () => {
+  it('waits for a server that comes back within the limit', async () => {
     const server = await scene.server();
     const store = scene.store(server, { limits: { ...QUICK, appendTimeoutMs: 4000 } });
     await store.append('study-a', NO_STREAM, records('a', 1));
@@ -181,7 +184,7 @@ describe('an append', () => {
     expect(texts(await readAll(store))).toEqual(['a0', 'b0']);
   });
 
-  it('to a server that takes the connection and says nothing ends in time', async () => {
+  it('to a server that accepts the connection and does not answer ends within the limit', async () => {
     const { server, store } = await open();
     server.hangs = true;
     expect((await failureOf(store.append('study-a', NO_STREAM, records('a', 1)))).failure).toBe(
@@ -190,7 +193,7 @@ describe('an append', () => {
     expect((await failureOf(readAll(store))).failure).toBe('unavailable');
   });
 
-  it('behind one that got no answer is not sent, while other streams go on', async () => {
+  it('after one without an answer is not sent, while other streams continue', async () => {
     const { server, store } = await open();
     server.appends.next('never-answers');
     const first = failureOf(store.append('study-a', NO_STREAM, records('a', 1)));
@@ -203,12 +206,12 @@ describe('an append', () => {
   });
 });
 
-describe('a node that does not lead', () => {
+describe('a follower node', () => {
   it.each([
     ['one node is named', (port: number) => `esdb://127.0.0.1:${port}?tls=false`],
     ['two are', (port: number, leader: number) => `esdb://127.0.0.1:${port},127.0.0.1:${leader}?tls=false`],
     ['the cluster is', (port: number) => `esdb+discover://127.0.0.1:${port}?tls=false`],
-  ])('sends appends and reads to the one that does, when %s', async (_, addressOf) => {
+  ])('forwards appends and reads to the leader if %s', async (_, addressOf) => {
     const leader = await scene.server();
     const follower = await scene.server({ log: leader.log });
     follower.leader = leader;
@@ -224,8 +227,8 @@ describe('a node that does not lead', () => {
   });
 });
 
-describe('a cluster of which no node can be found', () => {
-  it('takes nothing, and says so in time; when one is there, work goes on', async () => {
+describe('a cluster in which no node can be found', () => {
+  it('accepts nothing and reports it in time, and continues when there is a node', async () => {
     const node = await scene.server();
     const at = `esdb://127.0.0.1:${node.port},127.0.0.1:1?tls=false`;
     await node.stop();
@@ -242,7 +245,7 @@ describe('a cluster of which no node can be found', () => {
     await heard.until(1);
   });
 
-  it('does not end the process when a call of before fails while nodes are looked for', async () => {
+  it('does not end the process if an earlier call fails while nodes are being discovered', async () => {
     const node = await scene.server();
     const at = `esdb://127.0.0.1:${node.port},127.0.0.1:1?tls=false`;
     const store = scene.store(node, { at, limits: { ...QUICK, appendTimeoutMs: 2500, probeMs: 10_000 } });
@@ -264,7 +267,7 @@ describe('a cluster of which no node can be found', () => {
 });
 
 describe('close', () => {
-  it('does not wait longer for a server that does not answer than for one append', async () => {
+  it('waits for a server that does not answer no longer than for one append', async () => {
     const { server, store } = await open();
     server.appends.always = 'never-answers';
     const appends = [-1, 0, 1].map((i) => failureOf(store.append('study-a', i, records(`a${i}`, 1))));
@@ -284,7 +287,7 @@ describe('close', () => {
     await vi.waitFor(() => expect(server.connections).toBe(0), 3000);
   });
 
-  it('takes nothing any more', async () => {
+  it('makes the store refuse further work', async () => {
     const { store } = await open();
     await store.close();
     const error = await failureOf(store.append('study-a', NO_STREAM, records('a', 1)));

@@ -53,7 +53,7 @@ describe('a cluster whose leader', () => {
     ['resigns', (cluster) => cluster.resignLeader()],
   ];
 
-  it.each(ways)('%s takes appends again in time', async (_, lose) => {
+  it.each(ways)('%s accepts appends again in time', async (_, lose) => {
     const cluster = await scene.cluster();
     const { store, heard } = await following(cluster);
     const losing = lose(cluster);
@@ -69,7 +69,7 @@ describe('a cluster whose leader', () => {
     expect(heard.errors.map(({ failure }) => failure)).not.toContain('corrupt');
   });
 
-  it('fell silent while nothing was appended takes the next append at once', async () => {
+  it('hung while nothing was appended accepts the next append at once', async () => {
     const cluster = await scene.cluster();
     const { store, heard } = await following(cluster);
     await cluster.freezeLeader();
@@ -77,7 +77,7 @@ describe('a cluster whose leader', () => {
     expect(await appendAtLast(store, 3)).toBeLessThan(2000);
   });
 
-  it('fell silent, and comes back as a follower, is not turned to again', async () => {
+  it('hung, and returns as a follower, is not used as the leader', async () => {
     const cluster = await scene.cluster({ noticeMs: 300, electMs: 200 });
     const { store, heard } = await following(cluster);
     const old = cluster.leader;
@@ -91,7 +91,7 @@ describe('a cluster whose leader', () => {
     expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(10).keys()]);
   });
 
-  it('only is slow keeps its line: what is under way is not given up', async () => {
+  it('is only slow keeps its connection, and requests in progress are not abandoned', async () => {
     const cluster = await scene.cluster();
     const { store } = await following(cluster);
     const connections = cluster.leader.connections;
@@ -102,8 +102,8 @@ describe('a cluster whose leader', () => {
   });
 });
 
-describe('one server', () => {
-  it('that falls silent and comes back is talked to over a new connection', async () => {
+describe('a single server', () => {
+  it('that hangs and recovers is used over a new connection', async () => {
     const server = await scene.server({ canFreeze: true });
     const store = scene.store(server, { limits: { ...PATIENT, appendTimeoutMs: 1000, readTimeoutMs: 1000 } });
     const heard = scene.listen(store);
@@ -117,7 +117,7 @@ describe('one server', () => {
     await heard.until(2);
   });
 
-  it('that is silent does not gather connections', async () => {
+  it('that does not answer does not accumulate connections', async () => {
     const server = await scene.server({ canFreeze: true });
     const store = scene.store(server);
     scene.listen(store);
@@ -130,7 +130,7 @@ describe('one server', () => {
   });
 });
 
-describe('a leader that is not there any more', () => {
+describe('a leader that is gone', () => {
   const holes: ChildProcess[] = [];
   afterEach(() => {
     for (const hole of holes.splice(0)) hole.kill('SIGKILL');
@@ -152,7 +152,7 @@ describe('a leader that is not there any more', () => {
     return port;
   }
 
-  it('and takes no packets, but is named by the others, holds nobody up for long', async () => {
+  it('and drops packets, while the others still name it, delays nobody for long', async () => {
     const cluster = await scene.cluster();
     const gone = await blackHole();
     const [first] = cluster.nodes;
@@ -174,7 +174,7 @@ describe('a leader that is not there any more', () => {
   });
 });
 
-describe('a log that is shorter than it was', () => {
+describe('a log that is shorter than before', () => {
   const SHORT = { ...PATIENT, settleMs: 1000 };
 
   async function shortened() {
@@ -188,7 +188,7 @@ describe('a log that is shorter than it was', () => {
     return { server, store, heard, shorten: () => server.knowUpTo(end) };
   }
 
-  it('for a moment is unavailable for that moment, and no backup', async () => {
+  it('for a moment is unavailable for that moment, and is not treated as a backup', async () => {
     const { server, store, heard, shorten } = await shortened();
     for (let round = 0; round < 3; round++) {
       shorten();
@@ -208,7 +208,7 @@ describe('a log that is shorter than it was', () => {
     expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(6).keys()]);
   });
 
-  it('for good is said once, and not before it has lasted', async () => {
+  it('permanently is reported once, and only after it has lasted', async () => {
     const { heard, shorten } = await shortened();
     shorten();
     const began = performance.now();
@@ -220,13 +220,13 @@ describe('a log that is shorter than it was', () => {
     expect([heard.rolledBack.length, heard.errors.length]).toEqual([1, errors]);
   });
 
-  it('and was emptied, is no less lost', async () => {
+  it('and was emptied is also reported as lost', async () => {
     const { server, heard } = await shortened();
     server.knowUpTo(0n);
     await vi.waitFor(() => expect(heard.rolledBack).toHaveLength(1), 15_000);
   });
 
-  it('and goes on differently behind where it was read, is another log', async () => {
+  it('and continues differently after the point where it was read is another log', async () => {
     const { server, store, heard, shorten } = await shortened();
     shorten();
     // As after a restored backup into which another process has written.
@@ -251,7 +251,7 @@ describe('a log that is shorter than it was', () => {
     void store;
   });
 
-  it('and has grown by what others wrote, is known by the record that was read last', async () => {
+  it('and has grown by the writes of others is recognized by the last record that was read', async () => {
     const { server, heard } = await shortened();
     const [first, second] = server.log.all;
     await server.stop();
@@ -264,7 +264,7 @@ describe('a log that is shorter than it was', () => {
     expect(heard.records).toHaveLength(5);
   });
 
-  it('because its last stream was cut off is none: that is told of the stream', async () => {
+  it('because its last stream was truncated is not reported, but the stream is', async () => {
     const { server, heard } = await shortened();
     server.log.setMetadata('urn.study-a', { $tb: 100 });
     server.endSubscriptions('with-error');
@@ -274,7 +274,7 @@ describe('a log that is shorter than it was', () => {
     expect(heard.rolledBack).toEqual([]);
   });
 
-  it('when a store begins to read, is read as far as it goes', async () => {
+  it('when a store begins to read is read as far as it goes', async () => {
     const { server, shorten } = await shortened();
     shorten();
     const late = scene.store(server, { limits: QUICK });

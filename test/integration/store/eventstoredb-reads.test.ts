@@ -36,13 +36,13 @@ const CORRUPT = {
   message: expect.stringMatching(/study-a are missing .*hint: .*\$maxCount/),
 };
 
-describe('a stream whose first records were cut off', () => {
+describe('a stream whose first records were truncated', () => {
   it.each<[string, (log: ServerLog) => void]>([
     ['by $maxCount', (log) => log.setMetadata('urn.study-a', { $maxCount: 2 })],
     ['by $tb', (log) => log.setMetadata('urn.study-a', { $tb: 3 })],
     ['all of them', (log) => log.setMetadata('urn.study-a', { $tb: 5 })],
     ['when it was deleted', (log) => log.softDelete('urn.study-a')],
-  ])('%s, is no younger stream', async (_, cutOff) => {
+  ])('%s, is not a new stream', async (_, cutOff) => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 5);
     await appendTo(store, 'study-b', 0, 2);
@@ -52,7 +52,7 @@ describe('a stream whose first records were cut off', () => {
     expect(await readStream(store, 'study-c')).toEqual([]);
   });
 
-  it('is not one that has rights of its own and no record yet', async () => {
+  it('is not one that has permissions of its own and no record yet', async () => {
     const { server, store } = await open();
     server.log.append('$$urn.study-a', NO_STREAM, [jsonEvent('$metadata', '{"$acl":{"$d":"$admins"}}')]);
     expect(await readStream(store, 'study-a')).toEqual([]);
@@ -60,7 +60,7 @@ describe('a stream whose first records were cut off', () => {
     expect(await readStream(store, 'study-a')).toHaveLength(2);
   });
 
-  it('for good, is no stream that never was', async () => {
+  it('permanently is not a stream that never existed', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 2);
     server.log.tombstone('urn.study-a');
@@ -72,7 +72,7 @@ describe('a stream whose first records were cut off', () => {
     expect((await failureOf(store.append('study-a', 1, records('c', 1)))).outcome).toBe('not-written');
   });
 
-  it('when it was deleted, is not begun anew without notice', async () => {
+  it('by deletion is not begun again without notice', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 3);
     server.log.softDelete('urn.study-a');
@@ -82,7 +82,7 @@ describe('a stream whose first records were cut off', () => {
     expect(await failureOf(readStream(store, 'study-a'))).toMatchObject(CORRUPT);
   });
 
-  it('when it was deleted, and goes on behind its last revision, is noticed when it is read', async () => {
+  it('by deletion, and continues after its last revision, is noticed when it is read', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 3);
     server.log.softDelete('urn.study-a');
@@ -91,8 +91,8 @@ describe('a stream whose first records were cut off', () => {
   });
 });
 
-describe('what others put into the cluster', () => {
-  it('and $all hides is not the end of the log: the server notes each of its starts last', async () => {
+describe('data that others put into the cluster', () => {
+  it('and that $all hides is not the end of the log: the server records each of its starts last', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 3);
     server.log.elect();
@@ -105,7 +105,7 @@ describe('what others put into the cluster', () => {
     expect(heard.errors).toEqual([]);
   });
 
-  it('under a name that only the server takes for one of ours is left out', async () => {
+  it('under a name that only the server considers ours is left out', async () => {
     const { server, store } = await open();
     const heard = scene.listen(store);
     await heard.untilCaughtUp();
@@ -118,7 +118,7 @@ describe('what others put into the cluster', () => {
     expect([heard.texts, heard.errors]).toEqual([['study-a-0-0', 'study-a-1-0'], []]);
   });
 
-  it('never comes through: system streams, links, metadata, other programs', async () => {
+  it('is never returned: system streams, links, metadata, other programs', async () => {
     const { server, store } = await open();
     const { log } = server;
     const heard = scene.listen(store);
@@ -134,7 +134,7 @@ describe('what others put into the cluster', () => {
     expect(heard.records).toEqual(await readAll(store));
   });
 
-  it('into a stream of ours has no leaf: whoever checks records stops at this stream, and only there', async () => {
+  it('into one of our streams has no leaf, and a check of records stops at this stream only', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 1);
     server.log.append('urn.study-a', 0, [jsonEvent('Other', '{"a":1}')]);
@@ -144,7 +144,7 @@ describe('what others put into the cluster', () => {
     expect(behind).toMatchObject({ stream: 'study-b', revision: 0 });
   });
 
-  it('is not looked through again and again once all of ours is known', async () => {
+  it('is not searched again and again once all of our records are known', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 1);
     crowd(server.log, 3000);
@@ -158,7 +158,7 @@ describe('what others put into the cluster', () => {
     await heard.until(2);
   });
 
-  it('is crossed however long it takes the server to look through it', async () => {
+  it('is skipped however long the server takes to search it', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 1);
     crowd(server.log, 4000);
@@ -174,7 +174,7 @@ describe('what others put into the cluster', () => {
     await heard.untilCaughtUp();
   });
 
-  it('is not searched for more once a page is full', async () => {
+  it('is not searched any further once a page is full', async () => {
     const server = await scene.server();
     const store = scene.store(server, { limits: {} });
     await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS + 1));
@@ -188,7 +188,7 @@ describe('what others put into the cluster', () => {
     expect(server.lookedAt).toBeLessThan(2000);
   });
 
-  it('is not left out because the server says that it is at the end when it is not', async () => {
+  it('is not lost because the server wrongly says that it is at the end', async () => {
     const { server, store } = await open();
     crowd(server.log, 100);
     server.reads.next('none', 'never-answers');
@@ -198,7 +198,7 @@ describe('what others put into the cluster', () => {
 });
 
 describe('a read', () => {
-  it('that gets no answer ends in time', async () => {
+  it('without an answer ends within the limit', async () => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 1);
     server.reads.always = 'never-answers';
@@ -209,7 +209,7 @@ describe('a read', () => {
     expect(performance.now() - began).toBeLessThan(8000);
   });
 
-  it('of a position of another kind of store says so', async () => {
+  it('from a position in another kind of store says so', async () => {
     const { store } = await open();
     expect(() => store.readAll('17')).toThrow('a position of another kind of store');
   });
@@ -225,7 +225,7 @@ describe('a subscription', () => {
     { after: 2, does: 'twice' },
     { after: 3, does: 'skips' },
   ];
-  it.each(faults)('goes on when the server does %j: each record once, in order', async (fault) => {
+  it.each(faults)('continues if the server does %j: each record once, in order', async (fault) => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 1);
     server.subscriptions.next(fault, fault);
@@ -240,7 +240,7 @@ describe('a subscription', () => {
   });
 
   it.each(['without-error', 'with-error', 'silently'] as const)(
-    'that the server ends %s again and again delivers each record once, in order',
+    'that the server ends %s repeatedly delivers each record once, in order',
     async (how) => {
       const { server, store } = await open();
       const heard = scene.listen(store);
@@ -254,7 +254,7 @@ describe('a subscription', () => {
     },
   );
 
-  it('is heard of within a second when another store appends, also after it fell silent', async () => {
+  it('delivers another store’s append within a second, even after it hung', async () => {
     const server = await scene.server();
     // With the times that a service has.
     const [here, there] = [scene.store(server, { limits: {} }), scene.store(server, { limits: {} })];
@@ -271,7 +271,7 @@ describe('a subscription', () => {
     }
   });
 
-  it('survives a restart of the server, and its errors name no caught-up', async () => {
+  it('survives a restart of the server, and does not claim to have caught up during errors', async () => {
     const { server, store } = await open();
     const heard = scene.listen(store);
     await appendTo(store, 'study-a', 0, 3);
@@ -290,7 +290,7 @@ describe('a subscription', () => {
     expect(heard.records).toEqual(await readAll(store));
   });
 
-  it('does not take a server that was restored from an old backup for the log that it followed', async () => {
+  it('does not mistake a server restored from an old backup for the log that it followed', async () => {
     const { server, store } = await open();
     const heard = scene.listen(store);
     await appendTo(store, 'study-a', 0, 3);
@@ -313,7 +313,7 @@ describe('a subscription', () => {
     await restored.stop();
   });
 
-  it('says that all has been delivered also while others append without a pause', async () => {
+  it('reports that it has caught up even if others append without a pause', async () => {
     const server = await scene.server();
     // With the times that a service has.
     const [here, there] = [scene.store(server, { limits: {} }), scene.store(server, { limits: {} })];

@@ -62,7 +62,7 @@ describe('a stream that was broken in the server', () => {
     ],
   ];
 
-  it.each(ways)('%s, is that stream alone when all is read', async (_, breakIt, left, why) => {
+  it.each(ways)('%s, affects only that stream when all is read', async (_, breakIt, left, why) => {
     const { server, store } = await open();
     breakIt(server.log);
     const heard = await readWatched(store);
@@ -75,7 +75,7 @@ describe('a stream that was broken in the server', () => {
     expect(await failureOf(readAll(store))).toMatchObject({ failure: 'corrupt' });
   });
 
-  it.each(ways)('%s, is that stream alone when the log is followed', async (_, breakIt, left, why) => {
+  it.each(ways)('%s, affects only that stream when the log is followed', async (_, breakIt, left, why) => {
     const { server, store } = await open();
     breakIt(server.log);
     const heard = scene.listen(store);
@@ -88,7 +88,7 @@ describe('a stream that was broken in the server', () => {
     expect(heard.errors).toEqual([]);
   });
 
-  it('while the log is followed, takes nothing from the others, before and after', async () => {
+  it('while the log is followed does not affect the others, before or after', async () => {
     const { server, store } = await open();
     const heard = scene.listen(store);
     await heard.until(12);
@@ -103,7 +103,7 @@ describe('a stream that was broken in the server', () => {
     expect(again.broken).toEqual(heard.broken);
   });
 
-  it('is not one of which a subscription left out a record', async () => {
+  it('is not confused with one from which a subscription omitted a record', async () => {
     const { server, store } = await open();
     server.subscriptions.next({ after: 1, does: 'skips' });
     const heard = scene.listen(store);
@@ -115,7 +115,7 @@ describe('a stream that was broken in the server', () => {
   });
 });
 
-describe('metadata that will have records removed', () => {
+describe('metadata that will remove records', () => {
   const kinds: [string, (log: ServerLog) => void, RegExp][] = [
     [
       '$maxCount',
@@ -127,18 +127,21 @@ describe('metadata that will have records removed', () => {
     ['a soft delete', (log) => log.softDelete('urn.study-a'), /was deleted in EventStoreDB, but can still/],
   ];
 
-  it.each(kinds)('%s, is told of at the start, with what takes it off', async (_, endanger, why) => {
-    const { server, store } = await open();
-    endanger(server.log);
-    const heard = await readWatched(store);
-    expect(heard.dangers).toEqual({ 'study-a': expect.stringMatching(why) });
-    expect(heard.dangers['study-a']).toMatch(/node deploy\/eventstoredb\.mjs keep urn\.study-a/);
-    // Nothing is gone yet, and all of it is read.
-    expect([heard.broken, revisionsOf(heard, 'study-a')]).toEqual([{}, ALL]);
-  });
+  it.each(kinds)(
+    '%s, is reported at the start, with the command that removes it',
+    async (_, endanger, why) => {
+      const { server, store } = await open();
+      endanger(server.log);
+      const heard = await readWatched(store);
+      expect(heard.dangers).toEqual({ 'study-a': expect.stringMatching(why) });
+      expect(heard.dangers['study-a']).toMatch(/node deploy\/eventstoredb\.mjs keep urn\.study-a/);
+      // Nothing is gone yet, and all of it is read.
+      expect([heard.broken, revisionsOf(heard, 'study-a')]).toEqual([{}, ALL]);
+    },
+  );
 
   it.each(kinds)(
-    '%s, is told of while the log is followed, and when it is taken off',
+    '%s, is reported while the log is followed, and when it is removed',
     async (_, endanger, why) => {
       const { server, store } = await open();
       const heard = scene.listen(store);
@@ -153,7 +156,7 @@ describe('metadata that will have records removed', () => {
     },
   );
 
-  it('that was taken off before the start is not told of', async () => {
+  it('that was removed before the start is not reported', async () => {
     const { server, store } = await open();
     const watch = { onDanger: vi.fn(), onBroken: vi.fn() };
     server.log.setMetadata('urn.study-a', { $maxCount: 2 });
@@ -162,7 +165,7 @@ describe('metadata that will have records removed', () => {
     expect(watch.onDanger.mock.calls.filter(([, danger]) => danger !== undefined)).toEqual([]);
   });
 
-  it('is told of by what the server says, to the largest number that it has', async () => {
+  it('is reported in the server’s own terms, up to its largest number', async () => {
     const { server, store } = await open();
     const set = (json: string) => server.log.append('$$urn.study-b', 'any', [jsonEvent('$metadata', json)]);
     for (const harmless of [
@@ -180,7 +183,7 @@ describe('metadata that will have records removed', () => {
     expect((await readWatched(store)).dangers['study-b']).toMatch(/was deleted/);
   });
 
-  it('of another deployment, or of other programs, is none of ours', async () => {
+  it('of another deployment, or of other programs, is ignored', async () => {
     const { server, store } = await open();
     for (const stream of ['urn-staging.study-a', 'urnx.study-a', 'other', 'urn'])
       server.log.setMetadata(stream, { $maxCount: 1 });
@@ -190,7 +193,7 @@ describe('metadata that will have records removed', () => {
     ).toHaveProperty('study-a');
   });
 
-  it('on a stream that has no record yet is told of as well', async () => {
+  it('on a stream without records is also reported', async () => {
     const { server, store } = await open();
     server.log.setMetadata('urn.study-new', { $maxCount: 5 });
     expect((await readWatched(store)).dangers).toHaveProperty('study-new');

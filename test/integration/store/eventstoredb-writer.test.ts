@@ -85,8 +85,8 @@ async function allocatedIn(server: EventStoreDbServer | TestCluster): Promise<st
   return ids;
 }
 
-describe('an EventStoreDB that breaks at random', () => {
-  it.each([1, 2])('takes from %d processes one event for each command, in one order', async (processes) => {
+describe('an EventStoreDB that fails at random', () => {
+  it.each([1, 2])('accepts one event for each command from %d processes, in one order', async (processes) => {
     await check(
       fc.asyncProperty(appendFaults, readFaults, async (met, metByReads) => {
         const server = await scene.server();
@@ -152,8 +152,8 @@ const losses = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-describe('a cluster of EventStoreDB that loses its leaders at random, under load', () => {
-  it('takes each command once, in one order, and raises no alarm', async () => {
+describe('an EventStoreDB cluster that loses its leaders at random, under load', () => {
+  it('accepts each command once, in one order, and raises no alarm', async () => {
     await check(
       fc.asyncProperty(losses, async (met) => {
         const cluster = await scene.cluster({ noticeMs: 200, electMs: 150 });

@@ -27,7 +27,7 @@ describe('EventStoreDB', () => {
     for (const store of opened.splice(0)) await store.close();
   });
 
-  it('gives a real record back byte for byte, with factors named "10" and "9" and any Unicode', async () => {
+  it('returns a real record byte for byte, with factors named "10" and "9" and any Unicode', async () => {
     const store = open();
     const tools = fixedTools(1);
     const header = {
@@ -49,7 +49,7 @@ describe('EventStoreDB', () => {
     expect(JSON.stringify(event)).toMatch(/"name":"10".*"name":"9"/);
   });
 
-  it('gives bytes back that look like JSON, whatever they say', async () => {
+  it('returns bytes that look like JSON unchanged, whatever they contain', async () => {
     const store = open();
     // As metadata of its own, this would be JSON from the first byte on.
     const sent = ['{"a":1.0}', '[1, 2]', '""', 'null', ' {"b" : 1e2}'].map((text) => ({
@@ -66,7 +66,7 @@ describe('EventStoreDB', () => {
     );
   });
 
-  it('keeps deployments apart that share it, also where one prefix is the beginning of another', async () => {
+  it('separates deployments that share it, even if one prefix begins with the other', async () => {
     const prefix = newPrefix();
     const [production, staging] = [open(prefix), open(`${prefix}-staging`)];
     await production.append('study-a', NO_STREAM, records('production', 3));
@@ -77,14 +77,14 @@ describe('EventStoreDB', () => {
     expect(texts(await readStream(staging, 'study-a'))).toEqual(['staging0', 'staging1']);
   });
 
-  it('takes half a mebibyte in one append', async () => {
+  it('accepts half a mebibyte in one append', async () => {
     const store = open();
     const batch = records('r', 8).map((one) => ({ ...one, record: Buffer.alloc(64 * 1024 - 100, 'r') }));
     expect(await store.append('study-a', NO_STREAM, batch)).toEqual({ type: 'written' });
     expect(await readStream(store, 'study-a')).toHaveLength(8);
   });
 
-  it('serves two stores at once: one of two that append is first, and each hears of the other', async () => {
+  it('serves two stores at once: one of two concurrent appends wins, and each store hears of the other', async () => {
     const prefix = newPrefix();
     const stores = [open(prefix), open(prefix)] as const;
     let revision = -1;

@@ -19,7 +19,7 @@ if (why !== undefined) {
 }
 
 describe.skipIf(why !== undefined)('on a full disk', () => {
-  it('an append fails as certainly not written, and once there is room the next one succeeds', async () => {
+  it('an append fails as certainly not written, and succeeds once there is room again', async () => {
     const disk = first;
     const ballast = join(disk, 'ballast');
     writeFileSync(ballast, Buffer.alloc(512 * 1024));
@@ -61,7 +61,7 @@ describe.skipIf(why !== undefined)('on a full disk', () => {
     await reopened.close();
   });
 
-  it('a new log is refused with a clear message, and nothing is left of it', async () => {
+  it('a new log is refused with a clear message, and nothing is left behind', async () => {
     const disk = second;
     fill(join(disk, 'ballast'));
     expect(() => new SqliteStore(join(disk, 'urn.sqlite'))).toThrow('the disk is full');

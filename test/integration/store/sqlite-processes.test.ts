@@ -48,7 +48,7 @@ const said = ({ said: lines }: Ended, key: string) =>
   lines.find((line) => line !== null && typeof line === 'object' && key in line);
 
 describe('two processes', () => {
-  it('that append to one stream as fast as they can make one chain without a gap', async () => {
+  it('that append to one stream as fast as they can make one chain without gaps', async () => {
     const file = newFile();
     const store = open(file);
     const heard = listen(store);
@@ -70,7 +70,7 @@ describe('two processes', () => {
     expect(heard).toEqual(await readAll(store));
   });
 
-  it('both hear everything once and in order, what the other wrote included', async () => {
+  it('both receive everything once and in order, including what the other wrote', async () => {
     const file = newFile();
     const store = open(file);
     const heard = listen(store);
@@ -90,7 +90,7 @@ describe('two processes', () => {
     });
   });
 
-  it('may come and go: what one acknowledges after the other left is in the same file', async () => {
+  it('can come and go: what one acknowledges after the other left is in the same file', async () => {
     const file = newFile();
     const store = open(file);
     for (let i = 0; i < 3; i++) {

@@ -57,7 +57,7 @@ function otherProgramsDatabase(file: string, mark = 'PRAGMA application_id = 7')
   db.close();
 }
 
-describe('is no log of this program, and is not touched:', () => {
+describe('it is not a log of this program, and is left untouched:', () => {
   it.each<[string, (file: string) => void, string]>([
     ['an empty file', (file) => writeFileSync(file, ''), 'too short'],
     ['a text file', (file) => writeFileSync(file, 'id,arm\n'.repeat(50)), 'not an SQLite database'],
@@ -83,7 +83,7 @@ describe('is no log of this program, and is not touched:', () => {
     expect(error.message).toContain('hint: nothing was changed');
   });
 
-  it('a database of another program that crashed: its journal is not played back', () => {
+  it('another program’s database that crashed: its journal is not replayed', () => {
     const original = newFile();
     const crashed = newFile();
     const db = new Database(original);
@@ -95,14 +95,14 @@ describe('is no log of this program, and is not touched:', () => {
     expect(refusal(crashed)).toMatchObject({ failure: 'foreign' });
   });
 
-  it('a folder of that name', () => {
+  it('a folder with that name', () => {
     const folder = newFolder();
     expect(() => new SqliteStore(folder)).toThrow(StoreError);
     expect(readdirSync(folder)).toEqual([]);
   });
 });
 
-describe('is damaged, and is not touched:', () => {
+describe('it is damaged, and is left untouched:', () => {
   it.each([
     ['cut off in the middle', 0.5],
     ['cut off by a page', 0.9],
@@ -115,13 +115,13 @@ describe('is damaged, and is not touched:', () => {
     expect(error.message).toContain('hint: nothing was changed');
   });
 
-  it('a log that was cut off within its header', async () => {
+  it('a log that was truncated within its header', async () => {
     const file = await writtenFile();
     truncateSync(file, 60);
     expect(refusal(file)).toMatchObject({ failure: 'foreign' });
   });
 
-  it('a log that crashed, and was cut off before it was opened again', async () => {
+  it('a log that crashed, and was truncated before it was opened again', async () => {
     const file = await writtenFile(5);
     await otherProcess(['appendAndDie', file, 'study-a', '20']);
     expect(existsSync(`${file}-wal`)).toBe(true);
@@ -144,11 +144,11 @@ describe('is damaged, and is not touched:', () => {
   });
 });
 
-describe('without the right to write:', () => {
+describe('without write permission:', () => {
   const open = (file: string) => otherProcess(['open', file], WITHOUT_OVERRIDE);
   const said = ({ said: lines }: Ended) => lines.at(-1);
 
-  it('a folder in which no file can be made', async () => {
+  it('a folder in which no file can be created', async () => {
     const folder = newFolder();
     chmodSync(folder, 0o500);
     expect(said(await open(join(folder, 'urn.sqlite')))).toMatchObject({
@@ -162,7 +162,7 @@ describe('without the right to write:', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('a folder in which no folder can be made', async () => {
+  it('a folder in which no folder can be created', async () => {
     const folder = newFolder();
     chmodSync(folder, 0o500);
     expect(said(await open(join(folder, 'data', 'urn.sqlite')))).toMatchObject({
@@ -172,7 +172,7 @@ describe('without the right to write:', () => {
     });
   });
 
-  it('a log in a folder that can only be read', async () => {
+  it('a log in a read-only folder', async () => {
     const file = await writtenFile();
     chmodSync(file, 0o600);
     chmodSync(join(file, '..'), 0o500);
@@ -185,7 +185,7 @@ describe('without the right to write:', () => {
     expect(readFileSync(file)).toEqual(before);
   });
 
-  it('a log that can only be read', async () => {
+  it('a read-only log', async () => {
     const file = await writtenFile();
     chmodSync(file, 0o400);
     chmodSync(join(file, '..'), 0o700);

@@ -27,7 +27,7 @@ const newFolder = temporaryFolders();
 const newStore = () => new SqliteStore(join(newFolder(), 'urn.sqlite'));
 const lose = () => threads.at(-1)?.terminate();
 
-it('an append that is under way when the thread is lost is unclear, and may be sent again', async () => {
+it('an append in progress when the thread is lost is unclear, and may be sent again', async () => {
   const store = newStore();
   await store.append('study-a', NO_STREAM, records('a', 1));
   // So the append cannot be over before the thread is.
@@ -45,7 +45,7 @@ it('an append that is under way when the thread is lost is unclear, and may be s
   await store.close();
 });
 
-it('an append that comes while there is no thread waits for the next one', async () => {
+it('an append that arrives while there is no thread waits for the next one', async () => {
   const store = newStore();
   await store.append('study-a', NO_STREAM, records('a', 1));
   await lose();
@@ -60,7 +60,7 @@ it('the store can be closed while there is no thread', async () => {
   await store.close();
 });
 
-it('the store answers what it accepted while there is no thread before it closes', async () => {
+it('the store answers what it accepted without a thread before it closes', async () => {
   const store = newStore();
   await store.append('study-a', NO_STREAM, records('a', 1));
   await lose();
@@ -69,7 +69,7 @@ it('the store answers what it accepted while there is no thread before it closes
   expect(await append).toEqual({ type: 'written' });
 });
 
-it('reading and following go on without the thread', async () => {
+it('reading and following continue without the thread', async () => {
   const store = newStore();
   await store.append('study-a', NO_STREAM, records('a', 2));
   await lose();

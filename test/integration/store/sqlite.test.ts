@@ -45,14 +45,14 @@ describe('what SQLite has acknowledged', () => {
     expect(await store.append('study-a', 1, records('d', 1))).toEqual({ type: 'conflict' });
   });
 
-  it('is there after the process was killed', async () => {
+  it('is there after the process is killed', async () => {
     const file = newFile();
     const { signal } = await otherProcess(['appendAndDie', file, 'study-a', '20']);
     expect(signal).toBe('SIGKILL');
     expect(texts(await readAll(open(file)))).toEqual(Array.from({ length: 20 }, (_, i) => `r${i}`));
   });
 
-  it('is flushed at every commit: every connection that is opened runs WAL with synchronous = FULL', async () => {
+  it('is flushed at every commit: each new connection uses WAL with synchronous = FULL', async () => {
     const file = await writtenFile();
     for (const use of ['append', 'read'] as const) {
       const db = openDatabase(file, use);
@@ -62,7 +62,7 @@ describe('what SQLite has acknowledged', () => {
     }
   });
 
-  it('cannot be written through the connection that reads', async () => {
+  it('cannot be written through the read connection', async () => {
     const db = openDatabase(await writtenFile(), 'read');
     expect(() => db.exec('CREATE TABLE x (y)')).toThrow('readonly');
     db.close();
@@ -126,7 +126,7 @@ describe('the database refuses', () => {
 });
 
 describe('the files', () => {
-  it('can be read and written by their owner alone, and so can the folder', async () => {
+  it('are readable and writable only by their owner, and so is the folder', async () => {
     const folder = join(newFolder(), 'a', 'b');
     const store = open(join(folder, 'urn.sqlite'));
     await store.append('study-a', NO_STREAM, records('a', 1));
@@ -136,7 +136,7 @@ describe('the files', () => {
     expect(mode(join(folder, '..'))).toBe(0o700);
   });
 
-  it('are not made readable for others by a lax umask', async () => {
+  it('are not made readable to others by a lax umask', async () => {
     const before = process.umask(0);
     try {
       const file = newFile();
@@ -168,7 +168,7 @@ describe('the files', () => {
 });
 
 describe('two stores on one file', () => {
-  it('meet in conflicts', async () => {
+  it('report conflicts to each other', async () => {
     const file = newFile();
     const [one, two] = [open(file), open(file)];
     const results = await Promise.all([
@@ -179,7 +179,7 @@ describe('two stores on one file', () => {
     expect(texts(await readAll(one))).toEqual(texts(await readAll(two)));
   });
 
-  it('take the same append for the same append, whoever sends it', async () => {
+  it('recognize the same append, whoever sends it', async () => {
     const file = newFile();
     const [one, two] = [open(file), open(file)];
     await one.append('study-a', NO_STREAM, records('a', 2));
@@ -187,7 +187,7 @@ describe('two stores on one file', () => {
     expect(await readAll(one)).toHaveLength(2);
   });
 
-  it('of two processes that make the file at once, use the same one', async () => {
+  it('in two processes that create the file at once use the same one', async () => {
     const file = newFile();
     const ended = await Promise.all(
       ['a', 'b', 'c'].map((name) => otherProcess(['append', file, `study-${name}`, name])),
@@ -198,7 +198,7 @@ describe('two stores on one file', () => {
 });
 
 describe('a subscription', () => {
-  it('outlives a failure of the store, and goes on where it stopped', async () => {
+  it('survives a failure of the store, and continues where it stopped', async () => {
     const file = await writtenFile();
     const store = open(file);
     // By then the thread has opened the file, too.
@@ -225,15 +225,15 @@ describe('a subscription', () => {
   });
 });
 
-describe('a store that is closed', () => {
-  it('takes no appends: they are rejected as not written, and never thrown', async () => {
+describe('a closed store', () => {
+  it('accepts no appends: they are rejected as not written, and never thrown', async () => {
     const store = new SqliteStore(newFile());
     await store.close();
     const append = store.append('study-a', NO_STREAM, records('a', 1));
     await expect(append).rejects.toMatchObject({ failure: 'unavailable', outcome: 'not-written' });
   });
 
-  it('gives no reads either', async () => {
+  it('accepts no reads either', async () => {
     const store = new SqliteStore(newFile());
     await store.close();
     await expect(readAll(store)).rejects.toBeInstanceOf(StoreError);

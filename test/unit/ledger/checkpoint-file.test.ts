@@ -11,7 +11,7 @@ const base64 = (note: string) => Buffer.from(note).toString('base64');
 const parse = (text: string) => parseCheckpointFile(Buffer.from(text), 'kept.txt');
 const read = (text: string) => parse(text).map(({ where, note, claims }) => [where, note, claims.size]);
 
-describe('a file of checkpoints', () => {
+describe('a checkpoint file', () => {
   it.each([
     ['one note', first, [['kept.txt:1', first, 1]]],
     ['one line of base64', base64(second), [['kept.txt:1', second, 4]]],
@@ -42,11 +42,11 @@ describe('a file of checkpoints', () => {
         ['kept.txt:8', third, 9],
       ],
     ],
-  ])('of %s', (_, text, expected) => {
+  ])('can contain %s', (_, text, expected) => {
     expect(read(text)).toEqual(expected);
   });
 
-  it('of other logs as they were published, one of them with a first line that could be base64', () => {
+  it('can contain published checkpoints of other logs, one with a first line that could be base64', () => {
     for (const { note, size } of Object.values(published))
       expect(read(note)).toEqual([['kept.txt:1', note, size]]);
     const note = signNote(`logs\n3\n${Buffer.alloc(32).toString('base64')}\n`, KEY);
@@ -70,14 +70,14 @@ describe('a file of checkpoints', () => {
       signNote(`log/x\n-1\n${Buffer.alloc(32).toString('base64')}\n`, KEY),
       /no tree size/,
     ],
-  ])('is refused, naming file and line: %s', (_, text, message) => {
+  ])('is refused with its name and line: %s', (_, text, message) => {
     const parsed = () => parse(text);
     expect(parsed).toThrow(CheckpointFileError);
     expect(parsed).toThrow(message);
     expect(parsed).toThrow(/\(hint: /);
   });
 
-  it('is refused when it is not UTF-8', () => {
+  it('is refused if it is not UTF-8', () => {
     expect(() => parseCheckpointFile(Buffer.from([0xff, 0x0a]), 'kept.txt')).toThrow(/not UTF-8/);
   });
 });

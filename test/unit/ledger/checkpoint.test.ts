@@ -50,7 +50,7 @@ describe('published checkpoints', () => {
     },
   );
 
-  it('lead from an entry of the Go checksum database to a signature', () => {
+  it('connect an entry of the Go checksum database with a signature', () => {
     const opened = openCheckpoint(sumdb.checkpoint, [SUMDB]);
     if (opened.type !== 'signed') throw new Error(opened.type);
     const { size, root } = opened.checkpoint;
@@ -58,7 +58,7 @@ describe('published checkpoints', () => {
     expect(verifyInclusion(leafHash(Buffer.from(sumdb.entry)), sumdb.index, size, proof, root)).toBe(true);
   });
 
-  it('are unsigned under another origin: the example is sum.golang.org’s, renamed', () => {
+  it('are not signed under another origin: the example is sum.golang.org’s, renamed', () => {
     const { note } = checkpoints.example;
     const signedByItsName = note.replace('— example.com/behind-the-sofa', '— sum.golang.org');
     expect(openCheckpoint(signedByItsName, [SUMDB])).toMatchObject({ type: 'bad-signature' });
@@ -75,7 +75,7 @@ describe('a checkpoint', () => {
   const trusted = [trust(key.publicKey)];
   const origin = checkpointOrigin('trial-7', 'access');
 
-  it('has as origin the log and the stream, and the number of its recovery', () => {
+  it('has an origin with the log, the stream and the number of its recovery', () => {
     const stream = 'study-3ba151c5-8d58-5b8f-813e-1e7a5f0dc9ca';
     expect(checkpointOrigin('trial-7', stream)).toBe(`trial-7/${stream}`);
     expect(checkpointOrigin('trial-7', stream, 2)).toBe(`trial-7/${stream}/2`);
@@ -83,7 +83,7 @@ describe('a checkpoint', () => {
       expect(() => checkpointOrigin('a', 'b', none)).toThrow(RangeError);
   });
 
-  it('comes back from its note', () => {
+  it('reads back from its note as it was written', () => {
     const roots = fc.uint8Array({ minLength: 32, maxLength: 32 });
     check(
       fc.property(fc.maxSafeNat(), roots, (size, bytes) => {
@@ -96,7 +96,7 @@ describe('a checkpoint', () => {
     );
   });
 
-  it('with any character changed is not opened', () => {
+  it('is not opened if any character is changed', () => {
     const note = signCheckpoint(origin, 4711, ROOT, key);
     for (let at = 0; at < note.length; at++)
       for (const other of ['0', 'A', 'B', '=', '\n', '']) {
@@ -105,7 +105,7 @@ describe('a checkpoint', () => {
       }
   });
 
-  it('that a key signed although it is none is not opened', () => {
+  it('is not opened if the signed note is not a checkpoint', () => {
     const note = signNote('trial-7/access\n4711\n', key);
     expect(checkNote(note, trusted).type).toBe('signed');
     expect(openCheckpoint(note, trusted)).toEqual({
@@ -114,7 +114,7 @@ describe('a checkpoint', () => {
     });
   });
 
-  it('keeps the extension lines of other logs', () => {
+  it('keeps extension lines of other logs', () => {
     expect(parseCheckpoint(`o\n1\n${ROOT64}\nWaxing gibbous\n6086d1a9\n`)).toMatchObject({
       type: 'checkpoint',
       extensions: ['Waxing gibbous', '6086d1a9'],
@@ -150,12 +150,12 @@ describe('a checkpoint', () => {
     expect(parsed).toHaveProperty('why', expect.stringContaining(why));
   });
 
-  it('may have the sizes 0 and 2^53 - 1', () => {
+  it('may have a size of 0 or 2^53 - 1', () => {
     for (const size of [0, Number.MAX_SAFE_INTEGER])
       expect(parseCheckpoint(`o\n${size}\n${ROOT64}\n`)).toMatchObject({ type: 'checkpoint', size });
   });
 
-  it('is not signed with parts that cannot stand in one', () => {
+  it('is not signed if one of its parts is not allowed in a checkpoint', () => {
     for (const wrong of ['', 'a\nb', 'a\tb', 'a\ud800'])
       expect(() => signCheckpoint(wrong, 1, ROOT, key)).toThrow(RangeError);
     for (const wrong of [-1, 0.5, Number.NaN, 2 ** 53])

@@ -24,13 +24,13 @@ const said = (recoveries: readonly Recovery[], ...of: Parameters<typeof state>) 
 describe('what was signed before a recovery', () => {
   const once = [recovery(1, 50, { recovery: 0, size: 100, root: base64(100) })];
 
-  it('is there as far as the recovery kept it, and declared lost beyond', () => {
+  it('is kept up to the end of the recovered records, and declared lost after it', () => {
     expect(said(once, 0, 50)).toBeUndefined();
     expect(said(once, 0, 51)).toEqual([1, 50, true]);
     expect(said(once, 0, 100)).toEqual([1, 50, true]);
   });
 
-  it('is lost without a declaration where the recovery knew less, or something else', () => {
+  it('is lost without a declaration if the recovery did not know of it, or knew something else', () => {
     expect(said(once, 0, 101)).toEqual([1, 50, false]);
     expect(said([recovery(1, 50)], 0, 51)).toEqual([1, 50, false]);
     expect(said([recovery(1, 50, { recovery: 0, size: 60, root: base64(7) })], 0, 60)).toEqual([
@@ -40,12 +40,12 @@ describe('what was signed before a recovery', () => {
     ]);
   });
 
-  it('is of no concern to a stream that the recovery does not name, or to what was signed after it', () => {
+  it('is unaffected in a stream that the recovery does not name, or if signed after the recovery', () => {
     expect(said(once, 0, 80, 'study-b')).toBeUndefined();
     expect(said(once, 1, 80)).toBeUndefined();
   });
 
-  it('can be lost by a later recovery, also what an earlier one kept', () => {
+  it('can be lost in a later recovery, even if an earlier one kept it', () => {
     const twice = [...once, recovery(2, 40, { recovery: 1, size: 70, root: base64(70) })];
     expect(said(twice, 0, 40)).toBeUndefined();
     expect(said(twice, 0, 45)).toEqual([2, 40, true]);
@@ -54,7 +54,7 @@ describe('what was signed before a recovery', () => {
     expect(said(twice, 1, 71)).toEqual([2, 40, false]);
   });
 
-  it('of a recovery that was lost itself is declared by the next one', () => {
+  it('is declared lost by the next recovery if its own recovery was lost', () => {
     const second = [recovery(2, 40, { recovery: 1, size: 70, root: base64(70) })];
     expect(said(second, 0, 100)).toEqual([2, 40, true]);
     expect(said(second, 1, 60)).toEqual([2, 40, true]);

@@ -4,7 +4,7 @@ import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import { findLoss } from '../../../src/log/recovery.ts';
 
-it('a loss is found in more receipts than a call may have arguments', () => {
+it('the search for a loss handles more receipts than a call can have arguments', () => {
   const runner = {
     state: () => ({ publicKeys: [], recoveries: [] }),
     streams: () => ['log'],

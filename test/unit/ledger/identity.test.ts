@@ -54,12 +54,12 @@ describe('a new log', () => {
     });
   });
 
-  it('is named "urn" when nobody says otherwise', async () => {
+  it('is named "urn" by default', async () => {
     expect((await open(new MemoryStore(), keyring())).logName).toBe('urn');
   });
 
   it.each(['', 'two words', 'a+b', 'line\nbreak', 'no\u00a0break'])(
-    'is not begun under the name %j',
+    'is not begun with the name %j',
     async (name) => {
       const store = new MemoryStore();
       const keys = keyring();
@@ -72,7 +72,7 @@ describe('a new log', () => {
     },
   );
 
-  it('is not begun under another name than its key, which a start that broke off has left', async () => {
+  it('is not begun with a name other than that of its key, left by an interrupted start', async () => {
     const store = new MemoryStore();
     const keys = keyring();
     keys.loadOrMake('before');
@@ -84,7 +84,7 @@ describe('a new log', () => {
     expect((await open(store, keys, 'before')).logName).toBe('before');
   });
 
-  it('that two processes begin at once is one log', async () => {
+  it('is only one log if two processes begin it at once', async () => {
     const store = new MemoryStore();
     const keys = keyring();
     const [one, two] = await Promise.all([open(store, keys, undefined, 1), open(store, keys, 'urn', 2)]);
@@ -92,7 +92,7 @@ describe('a new log', () => {
     expect(await records(store)).toHaveLength(1);
   });
 
-  it('that two processes begin at once under two names has one of them, and the other process stops', async () => {
+  it('gets one of two names if two processes begin it at once, and the other process stops', async () => {
     const store = new MemoryStore();
     const keys = keyring();
     const results = await Promise.allSettled([open(store, keys, 'a', 1), open(store, keys, 'b', 2)]);
@@ -101,7 +101,7 @@ describe('a new log', () => {
     expect(created).toMatchObject({ data: { logName: keys.key?.name, publicKey: keys.key?.publicKey } });
   });
 
-  it('that two processes begin at once with two keys is the first one’s, and the other process stops', async () => {
+  it('gets one of two keys if two processes begin it at once, and the other process stops', async () => {
     const store = new MemoryStore();
     const results = await Promise.allSettled([
       open(store, keyring(), 'urn', 1),
@@ -114,7 +114,7 @@ describe('a new log', () => {
     });
   });
 
-  it('whose first append got no answer is opened by the next start', async () => {
+  it('is opened by the next start if its first append got no answer', async () => {
     const memory = new MemoryStore();
     const store = new FaultyStore(memory);
     const keys = keyring();
@@ -126,7 +126,7 @@ describe('a new log', () => {
 });
 
 describe('an existing log', () => {
-  it('is who it was, whether or not its name is given', async () => {
+  it('keeps its identity, whether or not its name is given', async () => {
     const store = new MemoryStore();
     const keys = keyring();
     const begun = await open(store, keys, 'trial-7');
@@ -145,7 +145,7 @@ describe('an existing log', () => {
     });
   });
 
-  it('is not opened with another key, not even one of the same name', async () => {
+  it('is not opened with another key, even one with the same name', async () => {
     const store = new MemoryStore();
     await open(store, keyring(), 'urn');
     const other = keyring();
@@ -164,7 +164,7 @@ describe('an existing log', () => {
     expect(empty.key).toBeUndefined();
   });
 
-  it('is not opened when its first record says that it is another log', async () => {
+  it('is not opened if its first record says that it is another log', async () => {
     const store = new MemoryStore();
     const keys = keyring();
     const { publicKey } = keys.loadOrMake('urn');
@@ -186,7 +186,7 @@ describe('an existing log', () => {
     });
   });
 
-  it('is not opened when its first record was changed', async () => {
+  it('is not opened if its first record was changed', async () => {
     const store = new MemoryStore();
     const keys = keyring();
     await store.append('log', NO_STREAM, [

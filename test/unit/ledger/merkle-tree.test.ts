@@ -23,11 +23,11 @@ const hex = (hashes: readonly Uint8Array[]) => hashes.map((hash) => Buffer.from(
 describe('the tree of Certificate Transparency’s tests', () => {
   const tree = treeOf(published.leaves.map((data) => leafHash(Buffer.from(data, 'hex'))));
 
-  it('has the published roots, at each size', () => {
+  it('has the published root at each size', () => {
     expect(hex(published.roots.map((_, size) => tree.root(size)))).toEqual(published.roots);
   });
 
-  it('has them also as it grows, and in compact form', () => {
+  it('also has it while it grows, and as a compact range', () => {
     const [growing, compact] = [new MerkleTree(), new CompactRange()];
     const roots = [[growing.root(), compact.root()]];
     for (const data of published.leaves) {
@@ -48,7 +48,7 @@ describe('the tree of Certificate Transparency’s tests', () => {
   });
 });
 
-describe('a tree', () => {
+describe('a Merkle tree', () => {
   it(`agrees with the definitions of RFC 6962 at every size up to ${MOST}`, () => {
     const tree = treeOf(LEAVES);
     for (let size = 0; size <= MOST; size++) {
@@ -61,7 +61,7 @@ describe('a tree', () => {
     }
   });
 
-  it('says of an earlier size what it said then', () => {
+  it('gives the same answer for an earlier size as it did at that size', () => {
     const tree = new MerkleTree();
     for (const [i, leaf] of LEAVES.entries()) {
       tree.append(leaf);
@@ -72,7 +72,7 @@ describe('a tree', () => {
     }
   });
 
-  it('agrees with the definitions beyond the first chunk of its memory', () => {
+  it('agrees with the definitions of RFC 6962 beyond the first chunk of its memory', () => {
     const leaves = someLeaves(2500);
     const tree = treeOf(leaves);
     check(
@@ -87,7 +87,7 @@ describe('a tree', () => {
     );
   });
 
-  it('is not changed through what went in or came out', () => {
+  it('does not change when callers change their inputs or outputs', () => {
     const leaf = Buffer.from(LEAVES[0] ?? '');
     const [tree, compact] = [new MerkleTree(), new CompactRange()];
     for (const one of [tree, compact]) {
@@ -103,7 +103,7 @@ describe('a tree', () => {
     expect(tree.inclusionProof(0)).toEqual(referencePath(0, LEAVES.slice(0, 4)));
   });
 
-  it('refuses what is not there', () => {
+  it('refuses sizes and indexes that do not exist', () => {
     const tree = treeOf(LEAVES.slice(0, 5));
     for (const size of [-1, 6, 1.5, Number.NaN]) {
       expect(() => tree.root(size)).toThrow(RangeError);
@@ -117,7 +117,7 @@ describe('a tree', () => {
     expect(() => new MerkleTree().inclusionProof(0)).toThrow(RangeError);
   });
 
-  it('refuses a leaf that is no hash, and stays as it was', () => {
+  it('refuses a leaf that is not a hash, and stays unchanged', () => {
     for (const one of [new MerkleTree(), new CompactRange()]) {
       for (const leaf of [Buffer.alloc(31), Buffer.alloc(33), Buffer.alloc(0)])
         expect(() => one.append(leaf)).toThrow('a leaf hash has 32 bytes');
@@ -125,7 +125,7 @@ describe('a tree', () => {
     }
   });
 
-  it('keeps about 64 bytes a leaf', () => {
+  it('uses about 64 bytes per leaf', () => {
     const tree = new MerkleTree();
     const leaf = LEAVES[0] ?? Buffer.alloc(0);
     const before = bytesInBuffers();
@@ -135,7 +135,7 @@ describe('a tree', () => {
 });
 
 describe('a compact range', () => {
-  it('has at every size the root of the tree', () => {
+  it('has the root of the tree at every size', () => {
     check(
       fc.property(fc.array(fc.uint8Array({ minLength: 32, maxLength: 32 }), { maxLength: 200 }), (leaves) => {
         const [tree, compact] = [new MerkleTree(), new CompactRange()];

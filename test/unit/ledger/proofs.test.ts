@@ -44,7 +44,7 @@ describe('published proofs', () => {
   const roots = fromHex(published.roots);
   const publishedRoot = (size: number) => roots[size] ?? Buffer.alloc(0);
 
-  it.each(published.inclusion)('show leaf $index among $size, and nothing else', (given) => {
+  it.each(published.inclusion)('prove leaf $index among $size, and nothing else', (given) => {
     const { index, size } = given;
     const proof = fromHex(given.proof);
     const leaf = leafHash(Buffer.from(published.leaves[index] ?? '', 'hex'));
@@ -62,28 +62,31 @@ describe('published proofs', () => {
     }
   });
 
-  it.each(published.consistency)('show that $first begin $second, and nothing else', (given) => {
-    const { first, second } = given;
-    const proof = fromHex(given.proof);
-    const [before, after] = [publishedRoot(first), publishedRoot(second)];
-    expect(verifyConsistency(first, before, second, after, proof)).toBe(true);
-    for (const wrong of spoiled(proof, [before, after]))
-      expect(verifyConsistency(first, before, second, after, wrong)).toBe(false);
-    for (const wrong of [EMPTY, OTHER, Buffer.from('WrongRoot'), Buffer.alloc(0)]) {
-      expect(verifyConsistency(first, wrong, second, after, proof)).toBe(false);
-      expect(verifyConsistency(first, before, second, wrong, proof)).toBe(false);
-    }
-    if (first === second) return;
-    expect(verifyConsistency(first, after, second, before, proof)).toBe(false);
-    expect(verifyConsistency(second, after, first, before, proof)).toBe(false);
-    expect(verifyConsistency(first, before, second, after, [])).toBe(false);
-    for (const wrong of [first - 1, first + 1, first ^ 2])
-      expect(verifyConsistency(wrong, before, second, after, proof)).toBe(false);
-    for (const wrong of [second * 2, Math.floor(second / 2)])
-      expect(verifyConsistency(first, before, wrong, after, proof)).toBe(false);
-  });
+  it.each(published.consistency)(
+    'prove that the first $first leaves begin the tree of $second, and nothing else',
+    (given) => {
+      const { first, second } = given;
+      const proof = fromHex(given.proof);
+      const [before, after] = [publishedRoot(first), publishedRoot(second)];
+      expect(verifyConsistency(first, before, second, after, proof)).toBe(true);
+      for (const wrong of spoiled(proof, [before, after]))
+        expect(verifyConsistency(first, before, second, after, wrong)).toBe(false);
+      for (const wrong of [EMPTY, OTHER, Buffer.from('WrongRoot'), Buffer.alloc(0)]) {
+        expect(verifyConsistency(first, wrong, second, after, proof)).toBe(false);
+        expect(verifyConsistency(first, before, second, wrong, proof)).toBe(false);
+      }
+      if (first === second) return;
+      expect(verifyConsistency(first, after, second, before, proof)).toBe(false);
+      expect(verifyConsistency(second, after, first, before, proof)).toBe(false);
+      expect(verifyConsistency(first, before, second, after, [])).toBe(false);
+      for (const wrong of [first - 1, first + 1, first ^ 2])
+        expect(verifyConsistency(wrong, before, second, after, proof)).toBe(false);
+      for (const wrong of [second * 2, Math.floor(second / 2)])
+        expect(verifyConsistency(first, before, wrong, after, proof)).toBe(false);
+    },
+  );
 
-  it('show an entry of the Go checksum database in its tree of 58 million', () => {
+  it('prove an entry of the Go checksum database in its tree of 58 million', () => {
     const leaf = leafHash(Buffer.from(sumdb.entry));
     expect(leaf.toString('hex')).toBe(sumdb.leaf);
     const [, size = '', root = ''] = sumdb.checkpoint.split('\n');
@@ -95,7 +98,7 @@ describe('published proofs', () => {
   });
 });
 
-describe('the proof of a tree', () => {
+describe('a proof', () => {
   it(`shows every leaf at every size up to ${MOST}, at its index and in its tree alone`, () => {
     for (let size = 1; size <= MOST; size++) {
       const root = rootAt(size);
@@ -140,7 +143,7 @@ describe('the proof of a tree', () => {
     }
   });
 
-  it('fails at any flipped bit', () => {
+  it('fails if any bit is flipped', () => {
     check(
       fc.property(fc.integer({ min: 1, max: MOST }), fc.nat(), fc.nat(), (size, some, bit) => {
         const index = some % size;
@@ -157,7 +160,7 @@ describe('the proof of a tree', () => {
     );
   });
 
-  it('fails when a record was changed, even the last', () => {
+  it('fails if any record was changed, even the last', () => {
     const forged = new MerkleTree();
     for (const leaf of LEAVES.with(40, OTHER)) forged.append(leaf);
     for (let first = 1; first <= MOST; first++) {
@@ -167,7 +170,7 @@ describe('the proof of a tree', () => {
     }
   });
 
-  it('is refused for sizes and indexes that are none', () => {
+  it('is refused for sizes and indexes that do not exist', () => {
     const leaf = leafAt(0);
     for (const none of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
       expect(verifyInclusion(leaf, none, 1, [], leaf)).toBe(false);

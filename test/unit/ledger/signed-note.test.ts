@@ -23,7 +23,7 @@ describe('published notes', () => {
     expect(signNote(peter.text, parseSigningKey(peter.secret, 'the file'))).toBe(NOTE);
   });
 
-  it('are found signed by their keys', () => {
+  it('are recognized as signed by their keys', () => {
     expect(checkNote(NOTE, [PETER])).toEqual({ type: 'signed', text: peter.text, by: [PETER] });
     const key = trust(notes.example.key);
     expect(checkNote(notes.example.note, [PETER, key])).toEqual({
@@ -33,7 +33,7 @@ describe('published notes', () => {
     });
   });
 
-  it('of two signers are signed by those whom one trusts', () => {
+  it('with two signers are reported as signed by the trusted ones', () => {
     expect(checkNote(BOTH, [PETER])).toMatchObject({ type: 'signed', by: [PETER] });
     expect(checkNote(BOTH, [ENOCH])).toMatchObject({ type: 'signed', by: [ENOCH] });
     expect(checkNote(BOTH, [ENOCH, PETER])).toMatchObject({ type: 'signed', by: [PETER, ENOCH] });
@@ -41,7 +41,7 @@ describe('published notes', () => {
     expect(checkNote(NOTE, [ENOCH])).toEqual({ type: 'not-signed' });
   });
 
-  it('have the parts that one sees', () => {
+  it('are split into their visible parts', () => {
     expect(parseNote(notes.emptyLineInText.note)).toMatchObject({
       type: 'note',
       text: 'Ognuno sta solo sul cuor della terra\ntrafitto da un raggio di sole:\n\ned è subito sera.\n',
@@ -54,7 +54,7 @@ describe('published notes', () => {
     notes.example.note,
     notes.emptyLineInText.note,
     ...Object.values(checkpoints).map(({ note }) => note),
-  ])('are written as they were read', (note) => {
+  ])('are written exactly as they were read', (note) => {
     const parsed = parseNote(note);
     if (parsed.type === 'malformed') throw new Error(parsed.why);
     expect(formatNote(parsed.text, parsed.signatures)).toBe(note);
@@ -63,7 +63,7 @@ describe('published notes', () => {
 });
 
 describe('a signature', () => {
-  it('of a trusted key that is wrong spoils the note, even beside a right one', () => {
+  it('that is wrong, by a trusted key, invalidates the note, even beside a valid one', () => {
     const wrong = peter.signature.replace('x08go/ZJ', 'x08go/ZK');
     const bad = { type: 'bad-signature', name: 'PeterNeumann', keyId: 'c74f20a3' };
     for (const lines of [wrong, wrong + peter.signature, peter.signature + wrong, enoch.signature + wrong])
@@ -71,7 +71,7 @@ describe('a signature', () => {
     expect(checkNote(`${peter.text}\n${wrong}${enoch.signature}`, [ENOCH])).toMatchObject({ by: [ENOCH] });
   });
 
-  it('of another length than Ed25519’s is wrong', () => {
+  it('with a length other than Ed25519’s is invalid', () => {
     const start = Buffer.from('c74f20a3', 'hex');
     for (const length of [1, 63, 65, 3000]) {
       const line = `— PeterNeumann ${Buffer.concat([start, Buffer.alloc(length)]).toString('base64')}\n`;
@@ -79,7 +79,7 @@ describe('a signature', () => {
     }
   });
 
-  it('with only the name or only the id of a trusted key is somebody else’s', () => {
+  it('that matches only the name or only the id of a trusted key belongs to somebody else', () => {
     const otherId = peter.signature.replace('x08go/ZJ', 'y08go/ZJ');
     const otherName = peter.signature.replace('PeterNeumann', 'PeterNeuman');
     for (const other of [otherId, otherName]) {
@@ -88,12 +88,12 @@ describe('a signature', () => {
     }
   });
 
-  it('may stand there twice, and a key be trusted twice', () => {
+  it('may occur twice, and a key may be trusted twice', () => {
     expect(checkNote(NOTE + peter.signature, [PETER])).toMatchObject({ by: [PETER] });
     expect(checkNote(NOTE, [PETER, trust(peter.key)])).toMatchObject({ by: [PETER] });
   });
 
-  it('counts when another trusted key shares name and id', () => {
+  it('is valid even if another trusted key has the same name and id', () => {
     const collides = { ...ENOCH, name: PETER.name, keyId: PETER.keyId };
     for (const trusted of [
       [collides, PETER],
@@ -103,7 +103,7 @@ describe('a signature', () => {
     expect(checkNote(NOTE, [collides])).toMatchObject({ type: 'bad-signature' });
   });
 
-  it('may be one of up to 100', () => {
+  it('can be one of up to 100', () => {
     expect(checkNote(`${peter.text}\n${peter.signature.repeat(100)}`, [PETER])).toMatchObject({
       by: [PETER],
     });
@@ -149,11 +149,11 @@ describe('a note is malformed', () => {
   });
 });
 
-describe('any text', () => {
+describe('a signed text', () => {
   const key = makeSigningKey('example.org/trial-7');
   const trusted = [trust(key.publicKey)];
 
-  it('that a note can hold comes back from its note, signed', () => {
+  it('is read back from its note, signed, if a note can hold it', () => {
     check(
       fc.property(texts, (text) => {
         const checked = checkNote(signNote(text, key), trusted);
@@ -162,7 +162,7 @@ describe('any text', () => {
     );
   });
 
-  it('that a note cannot hold is not signed', () => {
+  it('is refused if a note cannot hold it', () => {
     for (const text of [
       '',
       'no line break',
@@ -176,7 +176,7 @@ describe('any text', () => {
       expect(() => signNote(text, key)).toThrow(RangeError);
   });
 
-  it('is not signed any more when a byte of the note was changed', () => {
+  it('is no longer signed if a byte of the note was changed', () => {
     check(
       fc.property(texts, fc.nat(), fc.integer({ min: 1, max: 255 }), (text, where, difference) => {
         const note = Buffer.from(signNote(text, key));
@@ -188,7 +188,7 @@ describe('any text', () => {
     );
   });
 
-  it('is not signed any more when a byte is missing or added', () => {
+  it('is no longer signed if a byte is missing or was added', () => {
     const note = Buffer.from(NOTE);
     for (let at = 0; at < note.length; at++)
       for (const instead of [[], [note[at] ?? 0, 0x20], [0x0a, note[at] ?? 0]]) {
@@ -197,7 +197,7 @@ describe('any text', () => {
       }
   });
 
-  it('whatever the bytes, checking them does not throw', () => {
+  it('can be checked without throwing, whatever its bytes are', () => {
     const lines = fc.constantFrom(
       '\n',
       '— ',

@@ -12,7 +12,7 @@ const SIGNATURE =
   'x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=';
 
 describe('a signing key', () => {
-  it('is read as signed-note writes it, and has the verifier key that belongs to it', () => {
+  it('is read in the format of signed-note, and has the matching verifier key', () => {
     expect(parseSigningKey(SECRET, 'the file')).toMatchObject({
       name: 'PeterNeumann',
       publicKey: PUBLIC,
@@ -20,14 +20,14 @@ describe('a signing key', () => {
     });
   });
 
-  it('signs as the signed-note example is signed', () => {
+  it('makes the same signature as the signed-note example', () => {
     const { privateKey } = parseSigningKey(SECRET, 'the file');
     // The first four bytes are the key id.
     expect(Buffer.from(SIGNATURE, 'base64').subarray(0, 4).toString('hex')).toBe('c74f20a3');
     expect(sign(null, Buffer.from(NOTE), privateKey)).toEqual(Buffer.from(SIGNATURE, 'base64').subarray(4));
   });
 
-  it('has the key id SHA-256(name ‖ 0x0A ‖ 0x01 ‖ public key), its first four bytes', () => {
+  it('has a key id that is the first four bytes of SHA-256(name ‖ 0x0A ‖ 0x01 ‖ public key)', () => {
     const { name, publicKey } = makeSigningKey('jcoin-log');
     const [, keyId = '', base64 = ''] = /^jcoin-log\+([0-9a-f]{8})\+(.+)$/.exec(publicKey) ?? [];
     const typed = Buffer.from(base64, 'base64');
@@ -38,7 +38,7 @@ describe('a signing key', () => {
     );
   });
 
-  it('comes back from its text, with a line break at the end or without', () => {
+  it('is read back from its text, with or without a line break at the end', () => {
     const key = makeSigningKey('urn');
     for (const text of [key.secret, `${key.secret}\n`]) {
       const read = parseSigningKey(text, 'the file');
@@ -48,11 +48,11 @@ describe('a signing key', () => {
     }
   });
 
-  it('is another each time', () => {
+  it('is different each time one is made', () => {
     expect(makeSigningKey('urn').secret).not.toBe(makeSigningKey('urn').secret);
   });
 
-  it('may have any name without white space and plus signs', () => {
+  it('may have any name without white space or plus signs', () => {
     for (const name of ['urn', 'example.org/trial-7', 'Ärzte', '山田'])
       expect(parseSigningKey(makeSigningKey(name).secret, 'the file').name).toBe(name);
   });
@@ -85,7 +85,7 @@ describe('a signing key is refused, and not quoted,', () => {
     expect(error.message).not.toContain(base64.slice(4, 20));
   });
 
-  it('at any letter that is not its own', () => {
+  it('when any letter was replaced', () => {
     for (let i = 0; i < SECRET.length; i++) {
       const other = SECRET[i] === 'A' ? 'B' : 'A';
       expect(() => parseSigningKey(SECRET.slice(0, i) + other + SECRET.slice(i + 1), 'the file')).toThrow();

@@ -18,15 +18,12 @@ const RAW = Buffer.from(peter.key.split('+')[2] ?? '', 'base64').subarray(1);
 const typed = (type: number, bytes: Uint8Array = RAW) => Buffer.concat([Buffer.of(type), bytes]);
 
 describe('a verifier key', () => {
-  it.each([peter.key, enoch.key, plusInKey.key, notes.example.key])(
-    '%s, as others published it, is read',
-    (text) => {
-      const [name, keyId] = text.split('+');
-      expect(parse(text)).toMatchObject({ name, keyId, text });
-    },
-  );
+  it.each([peter.key, enoch.key, plusInKey.key, notes.example.key])('is read as published: %s', (text) => {
+    const [name, keyId] = text.split('+');
+    expect(parse(text)).toMatchObject({ name, keyId, text });
+  });
 
-  it('is what belongs to a signing key', () => {
+  it('matches its signing key', () => {
     for (const name of ['urn', 'example.org/trial-7', 'Ärzte', '山田', '🜁']) {
       const { publicKey, privateKey, keyId } = makeSigningKey(name);
       const key = parse(publicKey);
@@ -73,7 +70,7 @@ describe('a verifier key is refused, and not quoted,', () => {
     if (text !== '') expect(String(error)).not.toContain(text.slice(-20));
   });
 
-  it('when any part of it is missing, or any character another', () => {
+  it('if any part is missing or any character was changed', () => {
     for (let i = 0; i <= peter.key.length; i++)
       for (let j = i + 1; j <= peter.key.length; j++)
         if (j - i < peter.key.length) expect(() => parse(peter.key.slice(i, j))).toThrow();
@@ -88,7 +85,7 @@ describe('a verifier key is refused, and not quoted,', () => {
   });
 });
 
-describe('no key is made under a name that no note can hold', () => {
+describe('no key is made with a name that a note cannot contain', () => {
   it.each(['', 'a b', 'a+b', 'a\nb', 'a\u0001b', 'a\u0085b', 'a\u00a0b', 'a\ud800b'])('%j', (name) => {
     expect(() => makeSigningKey(name)).toThrow('cannot name a key');
   });

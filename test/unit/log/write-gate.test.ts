@@ -41,21 +41,21 @@ function scene() {
 const ALL = (code: string | undefined) => [code, code, code];
 
 describe('the write gate', () => {
-  it('is closed until the log was compared with what it signed last', () => {
+  it('is closed until the log has been compared with what it last signed', () => {
     const { gate, codes } = scene();
     expect(codes()).toEqual(ALL('unavailable'));
     gate.compared('all', []);
     expect(codes()).toEqual(ALL(undefined));
   });
 
-  it('opens for the streams that were compared, and for no other', () => {
+  it('opens only the streams that were compared', () => {
     const { gate, codes } = scene();
     gate.compared(['access'], []);
     expect(codes('access')).toEqual(ALL(undefined));
     expect(codes()).toEqual(ALL('unavailable'));
   });
 
-  it('closes the whole log when one stream lacks what was signed of it, but for declaring that', () => {
+  it('closes the whole log if one stream lacks signed records, except for declaring the loss', () => {
     const { gate, codes } = scene();
     gate.compared('all', [SHORTER]);
     for (const stream of [STUDY, 'access', 'operations', 'study-2'])
@@ -89,7 +89,7 @@ describe('the write gate', () => {
     expect(gate.refusal(STUDY, 'write')?.message).toContain('the log was restored from a backup (hint: ');
   });
 
-  it('lets a log that was moved sign what it has, and write nothing', () => {
+  it('lets a log that was moved sign its records, and write nothing', () => {
     const { log, gate, codes } = scene();
     gate.compared('all', []);
     log.movement = CLOSED;
@@ -99,7 +99,7 @@ describe('the write gate', () => {
     expect(codes('log')).toEqual(ALL('moved'));
   });
 
-  it('takes a log that is still being copied here for no loss, and compares it once it has arrived', () => {
+  it('does not treat a log that is still being copied here as a loss, and compares it once it has arrived', () => {
     const { log, gate, codes } = scene();
     log.movement = CLOSED;
     gate.compared('all', [SHORTER]);
@@ -111,7 +111,7 @@ describe('the write gate', () => {
     expect(codes()).toEqual(ALL(undefined));
   });
 
-  it('keeps a stream that cannot be read from being written, and all streams without log or access', () => {
+  it('blocks writes to a stream that cannot be read, and to every stream if that is log or access', () => {
     const { log, gate, codes } = scene();
     gate.compared('all', []);
     log.halted.add(STUDY);
@@ -123,7 +123,7 @@ describe('the write gate', () => {
     expect(codes('study-2')).toEqual(['halted', undefined, 'halted']);
   });
 
-  it('keeps a stream from being written while the store may remove its records', () => {
+  it('blocks writes to a stream while the store may remove its records', () => {
     const { gate, codes } = scene();
     gate.compared('all', []);
     gate.endanger(STUDY, 'the store will keep only 10 of its events (hint: remove $maxCount)');
@@ -133,7 +133,7 @@ describe('the write gate', () => {
     expect(codes()).toEqual(ALL(undefined));
   });
 
-  it('lets nothing through without the signing key', () => {
+  it('blocks everything without the signing key', () => {
     const { log, gate, codes } = scene();
     gate.compared('all', []);
     log.missingKey = new DomainError('identity', 'the key is not here');

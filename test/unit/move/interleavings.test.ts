@@ -309,7 +309,7 @@ async function history(seed: number): Promise<void> {
   else seen.untouched++;
 }
 
-it('never gives a participant an arm in each store, whoever is interrupted when', {
+it('a move never gives a participant an arm in each store, whoever is interrupted and when', {
   timeout: 120_000,
 }, async () => {
   await check(fc.asyncProperty(fc.noShrink(fc.integer()), history), {

@@ -42,7 +42,7 @@ async function storeOf(stream: string, facts: readonly Fact[]): Promise<MemorySt
   return store;
 }
 
-describe('a stream', () => {
+describe('the movement of a stream', () => {
   const sound: [string, readonly Fact[], string][] = [
     [STREAM, [registered(), moved()], 'closed'],
     [STREAM, [registered(), moved(), reopened(), moved(OTHER), arrived(OTHER), randomized()], 'open'],
@@ -50,7 +50,7 @@ describe('a stream', () => {
     ['operations', [moved()], 'closed'],
     ['log', [created, moved(), aborted()], 'dead'],
   ];
-  it.each(sound)('of %s is folded %#', async (stream, facts, status) => {
+  it.each(sound)('with %s is folded (%#)', async (stream, facts, status) => {
     const store = await storeOf(stream, facts);
     const runner = new Runner(store, LOG_ID, [studyState, participants]);
     await runner.rebuild();
@@ -73,24 +73,27 @@ describe('a stream', () => {
     ['log', 0, [moved()]],
     ['access', 2, [moved(), arrived(), aborted()]],
   ];
-  it.each(wrong)('of %s is folded up to revision %i and no further %#', async (stream, revision, facts) => {
-    const store = await storeOf(stream, facts);
-    const runner = new Runner(store, LOG_ID, [studyState, participants]);
-    await runner.rebuild();
-    expect(runner.revision(stream)).toBe(revision - 1);
-    expect(runner.halted(stream)).toMatchObject({ fault: 'misplaced' });
-    await expect(foldUntil({ store, logId: LOG_ID }, stream, {}, () => false)).rejects.toMatchObject({
-      fault: 'misplaced',
-      message: expect.stringContaining(`${stream}/${revision}: `),
-    });
-  });
+  it.each(wrong)(
+    'with %s is folded up to revision %i and no further (%#)',
+    async (stream, revision, facts) => {
+      const store = await storeOf(stream, facts);
+      const runner = new Runner(store, LOG_ID, [studyState, participants]);
+      await runner.rebuild();
+      expect(runner.revision(stream)).toBe(revision - 1);
+      expect(runner.halted(stream)).toMatchObject({ fault: 'misplaced' });
+      await expect(foldUntil({ store, logId: LOG_ID }, stream, {}, () => false)).rejects.toMatchObject({
+        fault: 'misplaced',
+        message: expect.stringContaining(`${stream}/${revision}: `),
+      });
+    },
+  );
 });
 
 describe('the write path', () => {
   it.each([
     ['what landed before it', true, 'randomized'],
     ['nothing', false, 'moved'],
-  ] as const)('refuses what meets LogMoved, but for %s', async (_, lands, outcome) => {
+  ] as const)('refuses commands that meet LogMoved, except for %s', async (_, lands, outcome) => {
     const inside = new MemoryStore();
     const store = new FaultyStore(inside);
     const { submit, runner } = writingProcess(store);
@@ -113,7 +116,7 @@ describe('the write path', () => {
   });
 });
 
-it('a store that a log is being copied to is no place to begin one', async () => {
+it('no log is begun in a store that a log is being copied to', async () => {
   const source = await storeOf(STREAM, [registered()]);
   const target = new MemoryStore();
   const side = (name: 'source' | 'target', store: MemoryStore) =>

@@ -71,7 +71,7 @@ const size = async (store: EventStore) => {
   return records;
 };
 
-it('does not go back to a store that it left: a process that slept through it all would wake up there', async () => {
+it('does not return to a store that it left: a process that slept through both moves would wake up there', async () => {
   const [home, away] = [await begun(), new MemoryStore()];
   const asleep = await openProcess(home);
   await asleep.register();
@@ -87,7 +87,7 @@ it('does not go back to a store that it left: a process that slept through it al
   await (await openProcess(away)).post('b');
 });
 
-it('does not go to a copy of its own files, which a service could have open', async () => {
+it('does not go to a copy of its own files, which a service might have open', async () => {
   const [home, seeded] = [await begun(), new MemoryStore()];
   for await (const page of home.readAll())
     for (const record of page) await seeded.append(record.stream, record.revision - 1, [record]);
@@ -97,7 +97,7 @@ it('does not go to a copy of its own files, which a service could have open', as
   expect([await size(home), await size(seeded)]).toEqual([before, 1]);
 });
 
-it('is not given up, or moved on, with source and target exchanged', async () => {
+it('is not given up or resumed with source and target swapped', async () => {
   const [home, away] = [await begun(), new MemoryStore()];
   const process = await openProcess(home);
   await process.register();

@@ -6,8 +6,8 @@ import { frozenSample } from '../../support/samples.ts';
 
 const said = (name: string) => describeOperation(decodeRecord(frozenSample(`${name}@1`)));
 
-describe('an operation in words', () => {
-  it('says when, who and what', () => {
+describe('the description of an operation', () => {
+  it('says when it happened, who did it and what it was', () => {
     expect(['ServiceStarted', 'RequestRefused', 'EvidenceDisclosed', 'ServiceStopped'].map(said)).toEqual([
       '2026-02-20T14:03:10.007Z  trial-ops (command line)  started the service version 0.1.0 on Node v20.20.0 (run 7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4)',
       '2026-02-21T08:17:01.330Z  site-11 (k5f1c09ab34d2)  was refused POST /study_participants of CHS JCOIN: the participant is assigned already; 1999 times, from 2026-02-21T08:16:01.298Z to 2026-02-21T08:17:00.911Z',
@@ -34,7 +34,7 @@ describe('an operation in words', () => {
     expect(studyOf(one)).toBe('A');
   });
 
-  it('tells the time of what was written later', () => {
+  it('gives the time of an operation that was written later', () => {
     const at = '2026-03-01T08:59:10.000Z';
     const data = { reason: 'several', count: 1, firstAt: at, lastAt: at } as const;
     const one = event({ type: 'RequestRefused', data, sections: {} }, 0, { stream: 'operations' });
@@ -44,13 +44,13 @@ describe('an operation in words', () => {
     expect(studyOf(one)).toBeUndefined();
   });
 
-  it('obeys no terminal', () => {
+  it('contains nothing that a terminal obeys', () => {
     const run = { runId: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', version: '1\u001b[2J', nodeVersion: 'v20' };
     const one = event({ type: 'ServiceStarted', data: run, sections: {} }, 0, { actor: OPERATOR });
     expect(describeOperation(one)).toContain('version 1 [2J on');
   });
 
-  it('is of this stream alone', () => {
+  it('is refused for an event of another stream', () => {
     expect(() => describeOperation(event(paused, 3, { actor: NURSE }))).toThrow('does not belong');
   });
 });

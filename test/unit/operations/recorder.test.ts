@@ -64,7 +64,7 @@ describe('a run of the service', () => {
     expect(others).toEqual([]);
   });
 
-  it('goes on when its start cannot be recorded, which is made up for', async () => {
+  it('continues if its start cannot be recorded, and records it later', async () => {
     const { recorder, store, failures, events } = scene();
     store.always = 'full';
     await recorder.start();
@@ -75,7 +75,7 @@ describe('a run of the service', () => {
     expect((await events()).map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStopped']);
   });
 
-  it('has no end in the log without a beginning: that would look like a record that was removed', async () => {
+  it('never has an end in the log without a start, which would look like a removed record', async () => {
     const { recorder, store, events } = scene();
     store.always = 'full';
     await recorder.start();
@@ -93,7 +93,7 @@ describe('a run of the service', () => {
 });
 
 describe('a refusal', () => {
-  it('is recorded at once, and 2,000 in a minute are two events', async () => {
+  it('is recorded at once, and 2,000 in a minute make two events', async () => {
     const { recorder, clock, events, operations } = scene();
     await recorder.start();
     for (clock.time = 0; clock.time < 2000; clock.time++) recorder.refused(SITE, DUPLICATE);
@@ -107,7 +107,7 @@ describe('a refusal', () => {
     expect((await events()).slice(1).map(({ data }) => data)).toEqual([once, sum]);
   });
 
-  it('is counted exactly when the service stops, and when the disk was full in between', async () => {
+  it('is counted exactly when the service stops, even if the disk was full in between', async () => {
     const { recorder, store, clock, counts, failures } = scene();
     await recorder.start();
     for (let n = 0; n < 100; n++) {
@@ -126,7 +126,7 @@ describe('a refusal', () => {
 });
 
 describe('a disclosure', () => {
-  it('is in the log before it is made', async () => {
+  it('is in the log before the data is sent', async () => {
     const { recorder, events } = scene();
     await recorder.disclosed(AUDITOR, explanation('001'));
     expect(await events()).toMatchObject([
@@ -139,7 +139,7 @@ describe('a disclosure', () => {
     ]);
   });
 
-  it('that is made again is counted, and each is in the sum', async () => {
+  it('is counted when it is repeated, and the total includes each repetition', async () => {
     const { recorder, clock, counts, operations } = scene();
     for (let n = 0; n < 50; n++) await recorder.disclosed(AUDITOR, explanation('001'));
     expect(await counts('EvidenceDisclosed')).toEqual([1]);
@@ -152,7 +152,7 @@ describe('a disclosure', () => {
     expect(await counts('EvidenceDisclosed')).toEqual([1, 49, 1]);
   });
 
-  it('waits for the one that it repeats', async () => {
+  it('waits for the disclosure that it repeats', async () => {
     const { recorder, store, counts } = scene();
     const sending: (() => void)[] = [];
     const isSent = new Promise<void>((resolve) => sending.push(resolve));
@@ -174,7 +174,7 @@ describe('a disclosure', () => {
     expect(await counts('EvidenceDisclosed')).toEqual([1, 1]);
   });
 
-  it('is not made when it cannot be recorded, nor counted', async () => {
+  it('is neither made nor counted if it cannot be recorded', async () => {
     const { recorder, store, counts, failures } = scene();
     store.always = 'full';
     const refused = expect.objectContaining({ name: 'DomainError', code: 'unavailable' });
@@ -188,7 +188,7 @@ describe('a disclosure', () => {
     expect(await counts('EvidenceDisclosed')).toEqual([1]);
   });
 
-  it('of a log that was rolled back is made, and told to the log of the service', async () => {
+  it('of a rolled-back log is made, and logged by the service', async () => {
     const refusal = new DomainError('rolled-back', 'the log is not the one that it was');
     const { recorder, failures, events } = scene({ refusal });
     await recorder.disclosed(AUDITOR, explanation('001'));
@@ -203,7 +203,7 @@ describe('a disclosure', () => {
   });
 });
 
-describe('of one key in an hour', () => {
+describe('within an hour, for one key,', () => {
   const HOUR = 3_600_000;
   const DISCLOSURES = EVENTS_AN_HOUR.EvidenceDisclosed;
   const REFUSALS = EVENTS_AN_HOUR.RequestRefused;
@@ -220,7 +220,7 @@ describe('of one key in an hour', () => {
     return settled.filter(({ status }) => status === 'fulfilled').length;
   };
 
-  it('600 disclosures are made, and the next is not, until the hour is over', async () => {
+  it('600 disclosures are made, and no more until the hour is over', async () => {
     const { recorder, clock, counts } = scene();
     expect(await disclose(recorder, 5000)).toBe(DISCLOSURES);
     expect(sum(await counts('EvidenceDisclosed'))).toBe(DISCLOSURES);
@@ -230,7 +230,7 @@ describe('of one key in an hour', () => {
     expect(await disclose(recorder, 1, 5000)).toBe(1);
   });
 
-  it('what is repeated costs an event a minute, not one each time, and all of it is recorded', async () => {
+  it('repeated disclosures cost one event per minute, and all of them are recorded', async () => {
     const { recorder, clock, counts, operations } = scene();
     let made = 0;
     for (clock.time = 0; clock.time < HOUR; clock.time += 10_000) {
@@ -245,7 +245,7 @@ describe('of one key in an hour', () => {
     expect(written.length).toBeLessThanOrEqual(DISCLOSURES);
   });
 
-  it('refusals never use up the right to read, nor the other way round', async () => {
+  it('refusals never use up the budget for reading, nor the reverse', async () => {
     const { recorder, counts, operations } = scene();
     for (let n = 0; n < 1000; n++) recorder.refused(AUDITOR, refuse(n));
     expect(await disclose(recorder, 1000)).toBe(DISCLOSURES);
@@ -256,7 +256,7 @@ describe('of one key in an hour', () => {
     expect(sum(await counts('RequestRefused'))).toBe(1001);
   });
 
-  it('refusals in ever new ways make a bounded number of events, and none is left uncounted', async () => {
+  it('ever-changing refusals make a bounded number of events, and all of them are counted', async () => {
     const { recorder, clock, counts, events, operations } = scene();
     const ways = 20_000;
     for (let n = 0; n < ways; n++) {
@@ -279,7 +279,7 @@ describe('of one key in an hour', () => {
     expect(several[0]?.data).not.toHaveProperty('operation');
   });
 
-  it('of another key do not suffer from it', async () => {
+  it('disclosures do not count against another key', async () => {
     const { recorder, counts } = scene();
     expect(await disclose(recorder, 1000)).toBe(DISCLOSURES);
     expect(await disclose(recorder, 1, 0, SITE)).toBe(1);
@@ -289,7 +289,7 @@ describe('of one key in an hour', () => {
     expect(sum(await counts('RequestRefused'))).toBe(1001);
   });
 
-  it('what could not be recorded, and so was not made, costs nothing', async () => {
+  it('disclosures that could not be recorded, and so were not made, cost nothing', async () => {
     const { recorder, store, counts } = scene();
     store.always = 'full';
     for (let n = 0; n < DISCLOSURES + 1; n++)
@@ -301,7 +301,7 @@ describe('of one key in an hour', () => {
     expect((await counts('EvidenceDisclosed')).length).toBe(DISCLOSURES);
   });
 
-  it('what must always be shown is shown beyond the budget, and recorded each time', async () => {
+  it('data that must always be shown is shown beyond the budget, and recorded each time', async () => {
     const { recorder, counts } = scene();
     expect(await disclose(recorder, 1000)).toBe(DISCLOSURES);
     for (let n = 0; n < 5; n++) await recorder.disclosedAlways(AUDITOR, explanation('emergency'));
@@ -310,14 +310,14 @@ describe('of one key in an hour', () => {
     expect((await counts('EvidenceDisclosed')).length).toBe(DISCLOSURES + 5);
   });
 
-  it('what must always be shown takes nothing from the budget', async () => {
+  it('data that must always be shown does not use up the budget', async () => {
     const { recorder } = scene();
     for (let n = 0; n < 700; n++) await recorder.disclosedAlways(AUDITOR, explanation(`always ${n}`));
     expect(await disclose(recorder, DISCLOSURES)).toBe(DISCLOSURES);
   });
 });
 
-it('two processes that serve one log both record in it', async () => {
+it('two processes that serve one log both record operations in it', async () => {
   const memory = new MemoryStore();
   const processes = [scene({ memory, series: 1 }), scene({ memory, series: 2 })];
   await Promise.all(processes.map(({ recorder }) => recorder.start()));

@@ -17,12 +17,12 @@ function counting(events = Number.POSITIVE_INFINITY) {
   return { repetitions, note };
 }
 
-describe('what happens', () => {
-  it('for the first time is handed out at once', () => {
+describe('a repeated operation', () => {
+  it('is reported at once the first time', () => {
     expect(counting().note('a', 5)).toBe('first');
   });
 
-  it('again is handed out as one sum, when the window has ended', () => {
+  it('is reported as one sum when the window ends', () => {
     const { repetitions, note } = counting();
     note('a', 0);
     expect([note('a', 10), note('a', 20_000), note('a', 59_999)]).toEqual(['counted', 'counted', 'counted']);
@@ -32,7 +32,7 @@ describe('what happens', () => {
     expect(repetitions.due(60_000)).toEqual([]);
   });
 
-  it('all the time is handed out once a window', () => {
+  it('is reported once per window if it never stops', () => {
     const { repetitions, note } = counting();
     const sums: number[] = [];
     for (let second = 0; second < 600; second++) {
@@ -44,21 +44,21 @@ describe('what happens', () => {
     expect(1 + sums.reduce((sum, count) => sum + count, 0)).toBe(600 * 50);
   });
 
-  it('after a window of silence is handed out at once again', () => {
+  it('is reported at once again after a window without it', () => {
     const { repetitions, note } = counting();
     note('a', 0);
     repetitions.due(60_000);
     expect(note('a', 61_000)).toBe('first');
   });
 
-  it('of another kind is counted by itself', () => {
+  it('is counted separately from operations of another kind', () => {
     const { repetitions, note } = counting();
     expect([note('a', 0), note('b', 0)]).toEqual(['first', 'first']);
     note('b', 1);
     expect(repetitions.all().map(({ kind }) => kind)).toEqual(['b']);
   });
 
-  it('and could not be written is added to what comes after it', () => {
+  it('is added to later ones if it could not be written', () => {
     const { repetitions, note } = counting();
     note('a', 0);
     note('a', 5);
@@ -68,7 +68,7 @@ describe('what happens', () => {
     expect(repetitions.due(60_010)).toEqual([{ kind: 'a', what: 'a', tally }]);
   });
 
-  it('is counted exactly, whatever happens when', () => {
+  it('is counted exactly, in any sequence of events', () => {
     const happening = fc.record({
       kind: fc.constantFrom('a', 'b', 'c'),
       pause: fc.nat(90_000),
@@ -96,7 +96,7 @@ describe('what happens', () => {
     );
   });
 
-  it('beyond what can be paid for is told so, and each event is paid for once', () => {
+  it('is reported as over budget beyond it, and each event is charged once', () => {
     const { repetitions, note } = counting(3);
     expect([note('a', 0), note('b', 0)]).toEqual(['first', 'first']);
     // The sum of the window costs one event, however much is in it.
@@ -106,7 +106,7 @@ describe('what happens', () => {
     expect(note('a', WINDOW)).toBe('unpaid');
   });
 
-  it('and is forgotten gives back what was paid for it', () => {
+  it('is refunded when it is forgotten', () => {
     const { repetitions, note } = counting();
     note('a', 0);
     expect(repetitions.forget('a')).toBe(1);

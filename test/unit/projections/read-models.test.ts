@@ -44,12 +44,12 @@ function onArm(participantId: string, treatment: string, levels = LEVELS): Study
 }
 
 describe('participants', () => {
-  it('are nobody before the first', () => {
+  it('are empty before the first randomization', () => {
     expect(fold(participants, [])).toEqual({ inOrder: [], byId: new Map() });
     expect(fold(participants, [registered(), paused, resumed]).inOrder).toEqual([]);
   });
 
-  it('are listed in the order of their randomization, whatever their ids', () => {
+  it('are listed in the order of randomization, whatever their ids', () => {
     const { inOrder, byId } = fold(participants, [
       registered(),
       ...['9', '10', 'a', '1'].map((id) => randomized(id)),
@@ -58,7 +58,7 @@ describe('participants', () => {
     for (const participant of inOrder) expect(byId.get(participant.participantId)).toBe(participant);
   });
 
-  it('say who was randomized when, by whom, at which levels, to what', () => {
+  it('show who was randomized, when, by whom, at which levels and to what', () => {
     const fact = randomized('001');
     expect(fold(participants, [registered(), fact]).inOrder).toEqual([
       {
@@ -73,7 +73,7 @@ describe('participants', () => {
     ]);
   });
 
-  it('may have ids that are names of JavaScript’s own', () => {
+  it('may have ids that are built-in property names in JavaScript', () => {
     const ids = ['__proto__', 'constructor', 'toString'];
     const { byId } = fold(participants, [registered(), ...ids.map((id) => randomized(id))]);
     expect([...byId.keys()]).toEqual(ids);
@@ -108,7 +108,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('tells of recoveries, in words too', () => {
+  it('describes recoveries, also in words', () => {
     const bgState = registered().sections.generator.bgState;
     const recovered = (recovery: number, kept: number, size?: number): StudyFact => ({
       type: 'StudyRecovered',
@@ -126,7 +126,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('is not moved by participants', () => {
+  it('is not changed by participants', () => {
     expect(fold(studyConfig, [registered(), randomized()])).toEqual(fold(studyConfig, [registered()]));
   });
 });
@@ -150,7 +150,7 @@ describe('the balance', () => {
     });
   });
 
-  it('counts participants by treatment, in all and at each level', () => {
+  it('counts participants by treatment, in total and at each level', () => {
     const facts = [
       registered(),
       onArm('1', 'MART', ['Male', '30-Dupage County']),
@@ -167,7 +167,7 @@ describe('the balance', () => {
     });
   });
 
-  it('of one study is not that of another', () => {
+  it('is separate for each study', () => {
     const one = fold(balance, [registered(), onArm('1', 'MART')]);
     expect(fold(balance, [registered()])?.totals).toEqual([0, 0, 0]);
     expect(one?.totals).toEqual([1, 0, 0]);
@@ -199,7 +199,7 @@ describe('access', () => {
     });
   });
 
-  it('keeps a revoked key, and says when and why it was revoked', () => {
+  it('keeps a revoked key, with the time and reason of its revocation', () => {
     const revoke = (reason?: string): AccessFact => ({
       type: 'ApiKeyRevoked',
       data: { keyId: 'k1', ...(reason && { reason }) },

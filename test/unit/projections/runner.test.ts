@@ -111,7 +111,7 @@ async function rebuilt(store: MemoryStore): Promise<Runner> {
 }
 
 describe('a runner', () => {
-  it('knows nothing of streams that it has not read', () => {
+  it('knows nothing about streams that it has not read', () => {
     const runner = newRunner(new MemoryStore());
     expect(runner.streams()).toEqual([]);
     expect(runner.revision(STREAM)).toBe(-1);
@@ -120,7 +120,7 @@ describe('a runner', () => {
     expect(runner.lagSeconds()).toBe(-1);
   });
 
-  it('rebuilds from all that is in the log, and says how far it is', async () => {
+  it('rebuilds from the whole log, and reports how far it is', async () => {
     const store = await written({ access: 3, [STREAM]: 8, [OTHER_STUDY]: 2 });
     const runner = newRunner(store);
     const progress: number[] = [];
@@ -132,13 +132,13 @@ describe('a runner', () => {
     expect(runner.lagSeconds()).toBeGreaterThanOrEqual(0);
   });
 
-  it('keeps a state of its own for each study', async () => {
+  it('keeps a separate state for each study', async () => {
     const runner = await rebuilt(await written({ [STREAM]: 3, [OTHER_STUDY]: 2 }));
     expect(runner.state(participants, STREAM).inOrder).toHaveLength(2);
     expect(runner.state(participants, OTHER_STUDY).inOrder).toHaveLength(1);
   });
 
-  it('follows live from where the rebuilding ended', async () => {
+  it('follows new events from where the rebuild ended', async () => {
     const store = await written({ [STREAM]: 3 });
     const runner = await rebuilt(store);
     runner.follow();
@@ -153,7 +153,7 @@ describe('a runner', () => {
     expect(runner.revision(STREAM)).toBe(3);
   });
 
-  it('follows everything, although it caught up with one stream before', async () => {
+  it('follows everything, even after it caught up with one stream', async () => {
     const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 2, access: 2 });
     const runner = newRunner(store);
     await runner.catchUp('access');
@@ -162,7 +162,7 @@ describe('a runner', () => {
     expect(shown(runner)).toEqual(shown(await rebuilt(store)));
   });
 
-  it('catches up with one stream alone, from where it was', async () => {
+  it('catches up with a single stream from where it was', async () => {
     const store = await written({ [STREAM]: 4, [OTHER_STUDY]: 2 });
     const runner = newRunner(store);
     await runner.catchUp(STREAM);
@@ -174,7 +174,7 @@ describe('a runner', () => {
     expect(runner.streams()).toEqual([STREAM]);
   });
 
-  it('takes in what this process has written, once', async () => {
+  it('accepts what this process has written, once', async () => {
     const store = await written({ [STREAM]: 1 });
     const runner = await rebuilt(store);
     const next = await write(store, STREAM, 1);
@@ -185,7 +185,7 @@ describe('a runner', () => {
     expect(shown(runner)).toEqual(shown(await rebuilt(store)));
   });
 
-  it('tells each event of a stream to those who listen, once and in order, until they stop', async () => {
+  it('notifies listeners of each event of a stream, once and in order, until they unsubscribe', async () => {
     const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 1 });
     const runner = newRunner(store);
     const heard: string[] = [];
@@ -212,8 +212,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 4 }) }),
 );
 
-describe('however events come in,', () => {
-  it('rebuilt, followed, caught up with or accepted, the states are those of a fresh rebuild', async () => {
+describe('however events arrive,', () => {
+  it('by rebuild, following, catching up or acceptance, the states equal those of a fresh rebuild', async () => {
     await check(
       fc.asyncProperty(
         fc.array(step, { maxLength: 15 }),
@@ -256,7 +256,7 @@ describe('however events come in,', () => {
   });
 });
 
-describe('a stream is halted, and no other, by', () => {
+describe('a stream alone is halted by', () => {
   const cases: [string, () => { record: StoredRecordBytes; revision: number }, string][] = [
     [
       'an event of a type that this build does not know',
@@ -326,7 +326,7 @@ describe('a stream is halted, and no other, by', () => {
     expect(runner.halted(OTHER_STUDY)).toBeUndefined();
   });
 
-  it('being of a kind that this build does not know', async () => {
+  it('a name of a kind that this build does not know', async () => {
     const store = await written({ [STREAM]: 1 });
     await store.append('operations', -1, [stored(paused, 0, { stream: 'operations' })]);
     const runner = await rebuilt(store);
@@ -334,7 +334,7 @@ describe('a stream is halted, and no other, by', () => {
     expect(runner.revision(STREAM)).toBe(0);
   });
 
-  it('reaches a revision: at once, by reading the tail, or when it comes', async () => {
+  it('reaches a revision at once, by reading the tail, or when the event arrives', async () => {
     const store = await written({ [STREAM]: 3 });
     const runner = await rebuilt(store);
     expect(await runner.reach(STREAM, 2, 0)).toBe(true);
@@ -350,7 +350,7 @@ describe('a stream is halted, and no other, by', () => {
     expect(await waiting).toBe(true);
   });
 
-  it('does not wait for a revision for ever', async () => {
+  it('does not wait forever for a revision', async () => {
     const runner = await rebuilt(await written({ [STREAM]: 3 }));
     expect(await runner.reach(STREAM, 3, 5)).toBe(false);
     expect(await runner.reach('study-of-nobody', 0, 5)).toBe(false);

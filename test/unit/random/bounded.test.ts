@@ -15,7 +15,7 @@ const bound = fc.oneof(
 
 describe('boundedInteger', () => {
   it.each(numpyVectors.map((vector) => ({ ...vector, bits: vector.seed.toString(2).length })))(
-    'draws what numpy draws from a seed of $bits bits, and leaves the state of numpy',
+    'draws the same as numpy from a seed of $bits bits, and leaves the same state',
     ({ seed, inc, integers_below }) => {
       const generator = Pcg64.fromSeed(seed);
       for (const { n, value, has_uint32, uinteger, state } of integers_below) {
@@ -42,7 +42,7 @@ describe('boundedInteger', () => {
     );
   });
 
-  it('maps equally many 32-bit outputs to each value: whole intervals of them, the rest rejected', () => {
+  it('maps the same number of 32-bit outputs to each value, as whole intervals, and rejects the rest', () => {
     check(
       fc.property(seed(200), bound, (entropy, n) => {
         fc.pre(n > 1 && n < 2 ** 32);
@@ -59,20 +59,20 @@ describe('boundedInteger', () => {
     );
   });
 
-  it('draws nothing for 1', () => {
+  it('draws nothing for a bound of 1', () => {
     const generator = Pcg64.fromSeed(7n);
     expect(boundedInteger(generator, 1)).toBe(0);
     expect(generator.snapshot()).toEqual(Pcg64.fromSeed(7n).snapshot());
   });
 
-  it('takes one 32-bit output as it is for 2^32', () => {
+  it('uses one 32-bit output unchanged for a bound of 2^32', () => {
     const generator = Pcg64.fromSeed(7n);
     const outputs = Pcg64.fromSeed(7n);
     for (let i = 0; i < 10; i++) expect(boundedInteger(generator, 2 ** 32)).toBe(outputs.nextUint32());
     expect(generator.snapshot()).toEqual(outputs.snapshot());
   });
 
-  it('rejects for large bounds', () => {
+  it('rejects outputs correctly for large bounds', () => {
     const generator = Pcg64.fromSeed(7n);
     const outputs = Pcg64.fromSeed(7n);
     for (let i = 0; i < 100; i++) boundedInteger(generator, 2 ** 31 + 1);

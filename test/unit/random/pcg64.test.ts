@@ -16,7 +16,7 @@ describe('Pcg64', () => {
   describe.each(numpyVectors.map((vector) => ({ ...vector, bits: vector.seed.toString(2).length })))(
     'from a seed of $bits bits',
     ({ seed, state, inc, next_uint64, random }) => {
-      it('starts in the state of numpy', () => {
+      it('starts in the same state as numpy', () => {
         expect(Pcg64.fromSeed(seed).snapshot()).toEqual({
           bit_generator: 'PCG64',
           state: { state, inc },
@@ -25,19 +25,19 @@ describe('Pcg64', () => {
         });
       });
 
-      it('makes the 64-bit outputs of numpy', () => {
+      it('makes the same 64-bit outputs as numpy', () => {
         const generator = Pcg64.fromSeed(seed);
         expect(next_uint64.map(() => generator.nextUint64())).toEqual(next_uint64);
       });
 
-      it('makes the doubles of numpy', () => {
+      it('makes the same doubles as numpy', () => {
         const generator = Pcg64.fromSeed(seed);
         expect(random.map(() => generator.nextUniform53() * 2 ** -53)).toEqual(random);
       });
     },
   );
 
-  it('has the state that events record', () => {
+  it('has the state format that events record', () => {
     expectTypeOf<BgState>().toEqualTypeOf<BgStateSchema>();
     check(
       fc.property(seed(400), operations, (entropy, names) => {
@@ -48,7 +48,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('goes on from a snapshot as if nothing had happened, and the snapshot stays as it was', () => {
+  it('continues from a snapshot as if nothing had happened, and leaves the snapshot unchanged', () => {
     check(
       fc.property(seed(400), operations, operations, (entropy, before, after) => {
         const generator = Pcg64.fromSeed(entropy);
@@ -63,7 +63,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('hands out the lower half of an output, then the upper, and leaves the upper visible in the state', () => {
+  it('returns the lower half of an output, then the upper, and keeps the upper half visible in the state', () => {
     check(
       fc.property(seed(400), (entropy) => {
         const output = Pcg64.fromSeed(entropy).nextUint64();
@@ -77,7 +77,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('takes doubles and 64-bit outputs past the buffered half', () => {
+  it('makes doubles and 64-bit outputs without using the buffered half', () => {
     check(
       fc.property(seed(400), operation, (entropy, name) => {
         const generator = Pcg64.fromSeed(entropy);
@@ -104,7 +104,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('rotates by nothing when the top six bits of the state are clear', () => {
+  it('does not rotate if the top six bits of the state are zero', () => {
     // From state 0 a step leads to inc = 1: the folded word is 1, the rotation 0.
     const state = { state: '0', inc: '1' };
     const generator = Pcg64.restore({ bit_generator: 'PCG64', state, has_uint32: 0, uinteger: 0 });
@@ -139,7 +139,7 @@ describe('Pcg64', () => {
     });
   });
 
-  it('takes the largest state there is', () => {
+  it('accepts the largest possible state', () => {
     const largest = (2n ** 128n - 1n).toString();
     const state: BgState = {
       bit_generator: 'PCG64',

@@ -7,13 +7,13 @@ import { numpyVectors } from '../../support/vectors.ts';
 
 describe('SeedSequence', () => {
   it.each(numpyVectors.map((vector) => ({ ...vector, bits: vector.seed.toString(2).length })))(
-    'makes the words of numpy from a seed of $bits bits',
+    'makes the same words as numpy from a seed of $bits bits',
     ({ seed, generate_state_u32 }) => {
       expect(generateStateUint32(seed, 8)).toEqual(generate_state_u32);
     },
   );
 
-  it('makes 64-bit words of two 32-bit words, the lower first', () => {
+  it('makes each 64-bit word from two 32-bit words, the lower first', () => {
     check(
       fc.property(seed(500), fc.nat(9), (entropy, count) => {
         const words = generateStateUint32(entropy, 2 * count);
@@ -26,7 +26,7 @@ describe('SeedSequence', () => {
     );
   });
 
-  it('makes a longer state begin with the shorter one', () => {
+  it('makes a longer state that begins with the shorter one', () => {
     check(
       fc.property(seed(500), fc.nat(9), fc.nat(9), (entropy, count, more) => {
         const longer = generateStateUint32(entropy, count + more);
@@ -37,7 +37,7 @@ describe('SeedSequence', () => {
     );
   });
 
-  it('tells seeds apart that differ in any one bit, beyond the pool of four words too', () => {
+  it('distinguishes seeds that differ in any one bit, even beyond the pool of four words', () => {
     check(
       fc.property(seed(3000), fc.nat(3000), (entropy, bit) => {
         expect(generateStateUint64(entropy ^ (1n << BigInt(bit)), 4)).not.toEqual(
@@ -47,11 +47,11 @@ describe('SeedSequence', () => {
     );
   });
 
-  it('takes a seed of a million bits in good time', () => {
+  it('accepts a seed of a million bits in reasonable time', () => {
     expect(generateStateUint64((1n << 1_000_000n) - 1n, 4)).toHaveLength(4);
   });
 
-  it('refuses a negative seed and a count that is not one', () => {
+  it('refuses a negative seed and an invalid count', () => {
     expect(() => generateStateUint32(-1n, 4)).toThrow(RangeError);
     expect(() => generateStateUint64(-1n, 4)).toThrow(RangeError);
     expect(() => generateStateUint32(0n, -1)).toThrow(RangeError);

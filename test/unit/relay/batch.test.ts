@@ -45,7 +45,7 @@ const never = (stream: string, error: Error) => {
 };
 
 describe('a batch', () => {
-  it('takes each stream on from what is published, up to what is folded', async () => {
+  it('continues each stream from what is published up to what is folded', async () => {
     const log = await logOf({ 'study-a': 5, 'study-b': 3, log: 1 });
     const behind = new Set(['study-a', 'study-b', 'log']);
     const published: Record<string, number> = { 'study-a': 2, log: 0 };
@@ -58,7 +58,7 @@ describe('a batch', () => {
     expect(behind.size).toBe(0);
   });
 
-  it('leaves what is not folded yet', async () => {
+  it('leaves records that are not folded yet', async () => {
     const log = await logOf({ 'study-a': 5 });
     const behindStore = { ...log, runner: { ...log.runner, revision: () => 1 } };
     const [part] = await nextBatch(behindStore, new Set(['study-a']), () => -1, 'blinded', never);
@@ -69,14 +69,14 @@ describe('a batch', () => {
     ['goes on', NEVER_MOVED, 3],
     ['is closed, and may go on here or elsewhere', { status: 'closed', move: 'm', to: 't', ended: [] }, 2],
     ['is of a copy that was given up', { status: 'dead', move: 'm' }, 1],
-  ] as const)('holds LogMoved back until it has ended: the stream %s', async (_, movement, count) => {
+  ] as const)('holds LogMoved back until the move has ended: the stream %s', async (_, movement, count) => {
     const log = await logOf({ log: 3 });
     const moving = { ...log, runner: { ...log.runner, movement: () => movement } };
     const batch = await nextBatch(moving, new Set(['log']), () => -1, 'blinded', never);
     expect(batch.map(({ records }) => records.length)).toEqual([count]);
   });
 
-  it('is bounded, and then the streams that got nothing come first', async () => {
+  it('is bounded, and the next one begins with the streams that were left out', async () => {
     const log = await logOf({ 'study-a': MOST_RECORDS + 10, 'study-b': 3 });
     const behind = new Set(['study-a', 'study-b']);
     const published: Record<string, number> = {};
@@ -93,7 +93,7 @@ describe('a batch', () => {
     expect(await next()).toEqual([]);
   });
 
-  it('is bounded in bytes, with the checkpoints of many streams and with records that are long', async () => {
+  it('is bounded in bytes, counting the checkpoints of many streams and long records', async () => {
     const names = Array.from({ length: 800 }, (_, i) => `study-${i}`);
     const log = await logOf(Object.fromEntries(names.map((name) => [name, 1])), { length: 1000 });
     const behind = new Set(names);
@@ -111,7 +111,7 @@ describe('a batch', () => {
     expect(taken).toEqual(names);
   });
 
-  it('leaves a long record to the next one, and begins that with it', async () => {
+  it('leaves a long record to the next batch, which begins with it', async () => {
     const log = await logOf({ 'study-a': 1, 'study-b': 1, 'study-c': 1 }, { length: MOST_BYTES - 2500 });
     const behind = new Set(['study-a', 'study-b', 'study-c']);
     const next = async () => {
@@ -126,7 +126,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('takes a record that is longer than any batch alone', async () => {
+  it('contains a record longer than any batch alone', async () => {
     const log = await logOf({ 'study-a': 2, 'study-b': 1 }, { length: MOST_BYTES + 1 });
     const behind = new Set(['study-a', 'study-b']);
     const [part, ...more] = await nextBatch(log, behind, () => -1, 'blinded', never);
@@ -134,7 +134,7 @@ describe('a batch', () => {
     expect([...behind]).toEqual(['study-b', 'study-a']);
   });
 
-  it('ends before a record that is not what was folded, and does not go beyond it', async () => {
+  it('ends before a record that differs from what was folded, and goes no further', async () => {
     const log = await logOf({ 'study-a': 5, 'study-b': 1 }, { at: 'study-a/3' });
     const behind = new Set(['study-a', 'study-b']);
     const published: Record<string, number> = {};

@@ -29,7 +29,7 @@ function received({ key, value, headers }: ReturnType<typeof recordMessage>): Cl
 }
 
 describe('a record in the feed', () => {
-  it('is, blinded, exactly its bytes, whatever it says, and tells nothing that is sealed', () => {
+  it('is, when blinded, its exact bytes, whatever it contains, and reveals nothing that is sealed', () => {
     check(
       fc.property(randomizedFact, (fact) => {
         const record = encodeRecord(HEADER, fact, newSalt);
@@ -66,7 +66,7 @@ describe('a record in the feed', () => {
   it.each([
     ['open', ['allocation']],
     ['full', ['allocation', 'draw', 'request']],
-  ] as const)('holds, %s, its bytes and the sections %j', (content, sections) => {
+  ] as const)('contains, with %s content, its bytes and the sections %j', (content, sections) => {
     const one = stored(randomized(), 3);
     const text = recordMessage(one, content).value.toString();
     expect(text.startsWith(`{"record":${Buffer.from(one.record)},"sealed":`)).toBe(true);
@@ -76,7 +76,7 @@ describe('a record in the feed', () => {
     for (const section of sections) expect(sealed[section]).toEqual(all[section]);
   });
 
-  it('tells of no credential, even in full', () => {
+  it('reveals no credential, even with full content', () => {
     const issued = {
       type: 'ApiKeyIssued',
       data: { keyId: 'k0123456789ab', user: 'edc', scopes: ['read'] },
@@ -111,8 +111,8 @@ describe('a checkpoint in the feed', () => {
   });
 });
 
-describe('the topics', () => {
-  it('go by the name of the log', () => {
+describe('the topics of the feed', () => {
+  it('are named after the log', () => {
     const topics = topicsOf(undefined, 'trials.north');
     expect(topics).toEqual({ records: 'urn-trials.north', positions: 'urn-trials.north-positions' });
     expect(transactionalIdOf(LOG_ID, topics)).toBe(`urn-relay-${LOG_ID}-urn-trials.north`);
@@ -123,7 +123,7 @@ describe('the topics', () => {
     ['a b', 'urn', '"a b" cannot be the name of a Kafka topic'],
     ['..', 'urn', 'cannot be the name of a Kafka topic'],
     ['x'.repeat(231), 'urn', 'cannot be the name of a Kafka topic'],
-  ])('are refused when Kafka cannot have them: %s', (topic, logName, message) => {
+  ])('are refused if Kafka does not allow them: %s', (topic, logName, message) => {
     expect(() => topicsOf(topic, logName)).toThrow(message);
   });
 });

@@ -43,7 +43,7 @@ const why = (one: Partial<FeedPosition>, log: Partial<LogState> = {}) =>
   contradiction(folded(positionMessage(position(one))), { ...LOG, ...log }, TOPICS);
 
 describe('the topic of positions', () => {
-  it('says of each stream what was written last', () => {
+  it('contains the last position written for each stream', () => {
     const positions = folded(
       positionMessage(position({ revision: 3, leaf: leafOf(3) })),
       positionMessage(position({ stream: 'log', revision: 0, leaf: leafOf(0) })),
@@ -54,14 +54,14 @@ describe('the topic of positions', () => {
     expect(positions.lastClaim).toBeUndefined();
   });
 
-  it('says it also as version 0.1.0 wrote it', () => {
+  it('also contains it as written by version 0.1.0', () => {
     const written = `{"log":"${LOG_ID}","stream":"study-1","revision":4,"leaf":"${leafOf(4)}","recovery":0,"content":"blinded","partition":2}`;
     const positions = folded({ key: 'position/study-1', value: written });
     expect(positions.byStream.get('study-1')).toEqual(position());
     expect(contradiction(positions, LOG, TOPICS)).toBeUndefined();
   });
 
-  it('holds marks, and who relays', () => {
+  it('contains marks, and the claim of the current relay', () => {
     const positions = new FeedPositions();
     const relay = { log: LOG_ID, relay: fixedId(1), mark: fixedId(2) };
     const take = ({ key, value }: PositionsMessage) => positions.take(key, value);
@@ -77,27 +77,27 @@ describe('the topic of positions', () => {
     ['another stream than its key', 'position/log', JSON.stringify(position())],
     ['another key', 'offset', JSON.stringify(position())],
     ['more than is known', 'mark', JSON.stringify({ mark: fixedId(1), more: 1 })],
-  ])('is not the relay’s own when a record holds %s', (_, key, value) => {
+  ])('is not the relay’s own if a record contains %s', (_, key, value) => {
     expect(() => new FeedPositions().take(key, value)).toThrow('that no relay of this version has written');
   });
 });
 
-describe('a log goes on', () => {
-  it('where nothing was published yet', () => {
+describe('the feed continues with a log', () => {
+  it('if nothing was published yet', () => {
     expect(contradiction(folded(), LOG, TOPICS)).toBeUndefined();
   });
 
-  it('behind what was published, and where all was', () => {
+  it('whether some or all of its records were published', () => {
     expect(why({})).toBeUndefined();
     expect(why({ revision: 1, leaf: leafOf(1) })).toBeUndefined();
   });
 
-  it('when a stream of it is halted: the others are published', () => {
+  it('if one of its streams is halted: the others are published', () => {
     expect(why({ revision: 9, leaf: leafOf(9) }, { isHalted: () => true })).toBeUndefined();
   });
 });
 
-describe('a log does not go on', () => {
+describe('the feed does not continue with a log', () => {
   it.each([
     ['of which more was published than it has', { revision: 5, leaf: leafOf(5) }, {}, 'but the log has 5'],
     ['whose record is another one', { leaf: leafOf(7) }, {}, 'study-1/4 is not the one'],
@@ -110,7 +110,7 @@ describe('a log does not go on', () => {
     expect(why(one, log)).toContain(message);
   });
 
-  it('in a topic that another one has opened, even if it published nothing', () => {
+  it('in a topic that another log has claimed, even if that published nothing', () => {
     const relay = { log: fixedId(9), relay: fixedId(1), mark: fixedId(2) };
     expect(contradiction(folded(claimMessage(relay)), LOG, TOPICS)).toContain('each log needs a topic');
   });

@@ -26,7 +26,7 @@ describe('the ends of partitions', () => {
     return ends;
   };
 
-  it('rise with what is sent', () => {
+  it('advance with what is sent', () => {
     const ends = endsAt(7);
     expect(ends.placement(place, 3, [answer(7)])).toEqual({ first: 7, low: 0 });
     // The end of a transaction took one.
@@ -36,7 +36,7 @@ describe('the ends of partitions', () => {
     );
   });
 
-  it('that begin again are of a topic that was made anew', () => {
+  it('that start over belong to a topic that was recreated', () => {
     expect(() => endsAt(7).placement(place, 3, [answer(0)])).toThrow('the topic was recreated');
     expect(() => endsAt(7).placement(place, 3, [answer(6)])).toThrow('the topic was recreated');
   });
@@ -47,13 +47,13 @@ describe('the ends of partitions', () => {
     ['is of another topic', [answer(9, { topicName: 'other' })]],
     ['is an error', [answer(9, { errorCode: 6 })]],
     ['names no offset', [answer(-1)]],
-  ])('are not believed when the answer %s', (_, answers) => {
+  ])('are not believed if the answer %s', (_, answers) => {
     expect(() => endsAt(7).placement(place, 3, answers)).toThrow('Kafka has not accepted what was sent');
   });
 });
 
 describe('positions', () => {
-  it('that begin behind the first offset were lost in part', () => {
+  it('were partly lost if they begin after the first offset', () => {
     expect(lostPositions(extents([0, 90]), TOPICS)).toBeUndefined();
     expect(lostPositions(extents([3, 90]), TOPICS)).toContain('begins at offset 3: positions were lost');
   });
@@ -110,7 +110,7 @@ describe('the end of a partition of the records', () => {
     ['is empty, as nothing was published', [], [0, 0], []],
     ['was cut off, with nothing behind it', [{}], [11, 11], []],
     ['is not known, of version 0.1.0', [{ offset: undefined }], [0, 11], [message(9), message(10)]],
-  ] as const)('is sound when it %s', async (_, last, extent, committed) => {
+  ] as const)('is sound if it %s', async (_, last, extent, committed) => {
     await expect(check(last, extent, committed)).resolves.toBeUndefined();
   });
 
@@ -142,11 +142,11 @@ describe('the end of a partition of the records', () => {
     ['has something behind it', [{}], [0, 14], [message(9), message(11)], 'positions were lost'],
     ['was cut off, with something behind it', [{}], [11, 14], [message(12)], 'positions were lost'],
     ['is told of by no position', [], [0, 4], [message(1)], 'positions were lost'],
-  ] as const)('is a contradiction when it %s', async (_, last, extent, committed, why) => {
+  ] as const)('is a contradiction if it %s', async (_, last, extent, committed, why) => {
     await expect(check(last, extent, committed)).rejects.toThrow(why);
   });
 
-  it('is a contradiction when the topic has fewer partitions', async () => {
+  it('is a contradiction if the topic has fewer partitions', async () => {
     await expect(check([{ partition: 1 }], [0, 11], [])).rejects.toThrow(
       'partition 1 of feed, which now has 1',
     );

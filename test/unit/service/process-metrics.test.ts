@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { collectProcessMetrics } from '../../../src/service/process-metrics.ts';
 
-it('no metric of the process tells memory more exactly than to the MiB, by which the length of a name could be told', async () => {
+it('no process metric is more precise than a MiB, because it could reveal the length of a name', async () => {
   const registry = new Registry();
   collectProcessMetrics(registry);
   const lines = (await registry.metrics()).split('\n').filter((line) => /^\w+_bytes\b/.test(line));

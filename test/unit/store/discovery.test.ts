@@ -31,36 +31,36 @@ function cluster(says: Says, seeds = NODES) {
 }
 
 describe('the leader of a cluster', () => {
-  it('is the node that all name, itself included', async () => {
+  it('is the node that all nodes name, itself included', async () => {
     expect(await cluster({ a: 'b', b: 'b', c: 'b' }).leader()).toBe('b');
   });
 
-  it('is not one that says nothing, however many name it', async () => {
+  it('is not a node that does not answer, however many name it', async () => {
     expect(await cluster({ a: 'nothing', b: 'a', c: 'a' }).leader()).toBeUndefined();
     expect(await cluster({ a: 'nothing', b: 'b', c: 'b' }).leader()).toBe('b');
   });
 
-  it('is not one that does not know of it yet', async () => {
+  it('is not a node that does not know it leads', async () => {
     expect(await cluster({ a: 'nobody', b: 'a', c: 'a' }).leader()).toBeUndefined();
   });
 
-  it('is, in a split network, the one that more nodes name', async () => {
+  it('is the node that more nodes name if the network is split', async () => {
     expect(await cluster({ a: 'a', b: 'b', c: 'b' }).leader()).toBe('b');
     expect(await cluster({ a: 'a', b: 'b', c: 'b' }).leader('b')).toBe('b');
   });
 
-  it('is, of two that as many name, the one that was not in doubt', async () => {
+  it('is the node that was not in doubt if as many nodes name either', async () => {
     for (const doubted of ['a', 'b'])
       expect(await cluster({ a: 'a', b: 'b', c: 'nothing' }).leader(doubted)).toBe(
         doubted === 'a' ? 'b' : 'a',
       );
   });
 
-  it('stays the one in doubt when no other can be reached', async () => {
+  it('remains the node in doubt if no other can be reached', async () => {
     expect(await cluster({ a: 'a', b: 'nothing', c: 'nothing' }).leader('a')).toBe('a');
   });
 
-  it('is found through a node that is not named, and is known when that one is gone', async () => {
+  it('is found through a node that is not a member, and is still known after that node is gone', async () => {
     const known = cluster({ a: 'c', b: 'c', c: 'c', dns: 'c' }, ['dns']);
     expect(await known.leader()).toBe('c');
     expect([...known.asked].sort()).toEqual(['a', 'b', 'c', 'dns']);
@@ -68,7 +68,7 @@ describe('the leader of a cluster', () => {
     expect(await known.leader('c')).toBe('b');
   });
 
-  it('is looked for some times, and then not found', async () => {
+  it('is not found after a limited number of attempts', async () => {
     const none = cluster({ a: 'nobody', b: 'nobody', c: 'nothing' });
     await expect(none.discovery.leader()).rejects.toMatchObject({
       kind: 'not-connected',

@@ -42,7 +42,7 @@ describe('a study that is not in the log', () => {
     given([]).when(REGISTER).then([registered()], { type: 'registered' });
   });
 
-  it('takes nothing else', () => {
+  it('accepts no other command', () => {
     for (const command of [randomize('001'), PAUSE, RESUME])
       given([]).when(command).then([], { type: 'not-registered' });
   });
@@ -98,13 +98,13 @@ describe('a new participant', () => {
       .then([randomized('001')], { type: 'randomized', participantId: '001' });
   });
 
-  it('leaves no trace of a request when no idempotency key was given', () => {
+  it('records no request if no idempotency key was given', () => {
     given([registered()])
       .when(randomize('001'))
       .then([enrolled('001')], { type: 'randomized', participantId: '001' });
   });
 
-  it('is allocated from where the participant before left the generator, and counts the earlier ones', () => {
+  it('is allocated from the state in which the previous one left the generator, counting earlier participants', () => {
     const first = randomized('001');
     const state = fold([registered(), first]);
     const { fact } = decide(state, randomize('002'));
@@ -128,20 +128,20 @@ describe('a new participant', () => {
     });
   });
 
-  it('is not taken while the study is paused, and taken again when it is resumed', () => {
+  it('is refused while the study is paused, and accepted after it is resumed', () => {
     given([registered(), paused]).when(randomize('001')).then([], { type: 'refused', because: 'paused' });
     given([registered(), paused, resumed])
       .when(randomize('001'))
       .then([enrolled('001')], { type: 'randomized', participantId: '001' });
   });
 
-  it('is not taken where the study is suspended', () => {
+  it('is refused while the study is suspended', () => {
     given([registered()])
       .when(randomize('001', { suspended: true }))
       .then([], { type: 'refused', because: 'suspended' });
   });
 
-  it('of a level that the study does not have is never allocated', () => {
+  it('with a level that the study does not have is never allocated', () => {
     const state = fold([registered()]);
     expect(() => decide(state, randomize('001', { levels: ['Neither', LEVELS[1] ?? ''] }))).toThrow(
       RangeError,
@@ -151,7 +151,7 @@ describe('a new participant', () => {
 });
 
 describe('a participant id that is taken', () => {
-  it('is a duplicate, by a participant of the same levels', () => {
+  it('is a duplicate if the levels are the same', () => {
     given([registered(), enrolled('001')])
       .when(randomize('001'))
       .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
@@ -167,7 +167,7 @@ describe('a participant id that is taken', () => {
       .then([], { ...duplicate, differingFactors: ['10', '9'] });
   });
 
-  it('is told apart from others by every code point', () => {
+  it('is compared by every code point', () => {
     for (const other of ['1', '0001', '001 ', 'é', 'e\u0301'])
       given([registered(), enrolled('001')])
         .when(randomize(other))
@@ -181,20 +181,20 @@ describe('a participant id that is taken', () => {
 describe('an idempotency key', () => {
   const history = [registered(), enrolled('001', 'k')];
 
-  it('with the same request is a repetition', () => {
+  it('is a repetition with the same request', () => {
     given(history)
       .when(randomize('001', { idempotencyKey: 'k' }))
       .then([], { type: 'repeated', participantId: '001' });
   });
 
-  it('with another id or other levels is refused', () => {
+  it('is refused with another id or other levels', () => {
     for (const other of [randomize('002'), randomize('001', { levels: ['Male', '30-Dupage County'] })])
       given(history)
         .when({ ...other, idempotencyKey: 'k' })
         .then([], { type: 'idempotency-key-reused' });
   });
 
-  it('belongs to one user: the same key of another is another key', () => {
+  it('belongs to one user: the same key from another user is a different key', () => {
     given(history)
       .when(randomize('001', { idempotencyKey: 'k', user: 'doctor' }))
       .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
@@ -203,14 +203,14 @@ describe('an idempotency key', () => {
       .then([], { type: 'repeated', participantId: '001' });
   });
 
-  it('does not meet another user’s by being glued to the name', () => {
+  it('cannot collide with another user’s key by concatenation with the user’s name', () => {
     const glued = { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') };
     given([registered(), glued])
       .when(randomize('001', { user: 'a","b', idempotencyKey: 'c' }))
       .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
   });
 
-  it('is bound by success only: a refused request leaves it free', () => {
+  it('is used up only by success: a refused request leaves it free', () => {
     const refused = decide(fold([registered(), paused]), randomize('001', { idempotencyKey: 'k' }));
     expect(refused.fact).toBeUndefined();
     given([registered(), paused, resumed])
@@ -218,18 +218,18 @@ describe('an idempotency key', () => {
       .then([{ ...enrolled('002', 'k') }], { type: 'randomized', participantId: '002' });
   });
 
-  it('is not bound by a duplicate either', () => {
+  it('is not used up by a duplicate either', () => {
     given([registered(), enrolled('001')])
       .when(randomize('001', { idempotencyKey: 'k' }))
       .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
   });
 });
 
-describe('when several answers would do, the order is', () => {
+describe('if several answers are possible,', () => {
   const everything = [registered(), enrolled('001', 'k'), enrolled('002'), paused];
   const suspended = { suspended: true };
 
-  it('first what the idempotency key says', () => {
+  it('the idempotency key decides first', () => {
     given(everything)
       .when(randomize('001', { ...suspended, idempotencyKey: 'k' }))
       .then([], { type: 'repeated', participantId: '001' });
@@ -238,17 +238,17 @@ describe('when several answers would do, the order is', () => {
       .then([], { type: 'idempotency-key-reused' });
   });
 
-  it('then that the id is taken', () => {
+  it('then whether the id is taken', () => {
     given(everything)
       .when(randomize('002', { ...suspended, idempotencyKey: 'new' }))
       .then([], { type: 'duplicate', participantId: '002', differingFactors: [] });
   });
 
-  it('then that the study is paused', () => {
+  it('then whether the study is paused', () => {
     given(everything).when(randomize('003', suspended)).then([], { type: 'refused', because: 'paused' });
   });
 
-  it('then that it is suspended', () => {
+  it('then whether it is suspended', () => {
     given([registered(), enrolled('001', 'k')])
       .when(randomize('003', suspended))
       .then([], { type: 'refused', because: 'suspended' });
@@ -256,7 +256,7 @@ describe('when several answers would do, the order is', () => {
 });
 
 describe('the fold', () => {
-  it('refuses a study that begins with anything but its registration', () => {
+  it('refuses a study that does not begin with its registration', () => {
     for (const fact of [paused, resumed, randomized()])
       expect(() => fold([fact])).toThrow('comes before StudyRegistered');
   });
@@ -279,7 +279,7 @@ describe('the fold', () => {
 });
 
 describe('a fork', () => {
-  it('can be evolved without changing its original, and dropped', () => {
+  it('can be evolved without changing its original, and discarded', () => {
     check(
       fc.property(
         study.chain((configuration) =>
@@ -314,7 +314,7 @@ describe('a fork', () => {
 
 describe('the histories of the reference implementation', () => {
   it.each(referenceHistories().map((history) => ({ name: history.configuration.name, ...history })))(
-    'are what this decides, command by command: $name',
+    'are reproduced, command by command: $name',
     ({ configuration, seed, participants }) => {
       const register = { ...REGISTER, configuration, seed, seedSource: 'configured' as const };
       const commands = participants.map(({ levelIndexes }, i) =>

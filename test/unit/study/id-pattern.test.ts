@@ -4,14 +4,14 @@ import { IdPattern } from '../../../src/study/id-pattern.ts';
 describe('a pattern that RE2 can run', () => {
   // Ten of these took seconds, and more with each character, as ECMAScript runs them.
   it.each(['(a+)+b', '(a|a|a)*b', '(?:a*)*b', '([ab]*a)*[ab]{60}c', '^(a?){100}a{100}$'])(
-    '%s is through with the longest id there is',
+    '%s is finished quickly with the longest possible id',
     (text) => {
       const pattern = new IdPattern(text);
       expect([pattern.isLinear, pattern.matches('a'.repeat(128))]).toEqual([true, text.endsWith('$')]);
     },
   );
 
-  it('matches whole ids alone', () => {
+  it('matches whole ids only', () => {
     const pattern = new IdPattern('[0-9]{3}|X');
     expect(['123', 'X', '1234', 'aX', 'X\n', ''].map(pattern.matches)).toEqual([
       true,
@@ -36,7 +36,7 @@ describe('a pattern that only ECMAScript has', () => {
   });
 
   it.each(['[', '(?<x>', 'a'.repeat(1001), '('.repeat(100_000)])(
-    'tells nothing when it cannot be used',
+    'says nothing if it cannot be used',
     (text) => {
       expect(new IdPattern(text).matches('a')).toBeUndefined();
     },

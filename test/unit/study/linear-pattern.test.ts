@@ -148,7 +148,7 @@ describe('a pattern of the grammar', () => {
   });
 });
 
-describe('any text at all', () => {
+describe('any text', () => {
   const TOKENS = [
     ...CHARACTERS,
     ...[

@@ -19,7 +19,7 @@ function studiesAt(store = new MemoryStore(), series = 0) {
 const named = (name: string) => ({ ...CONFIGURATION, name });
 
 describe('a study', () => {
-  it('stands in the stream that its name and its log give: a UUID v5', async () => {
+  it('is in the stream that follows from its name and its log: a UUID v5', async () => {
     const { studies } = studiesAt();
     await studies.register(CONFIGURATION, SEED, OPERATOR);
     const stream = studies.streamOf('CHS JCOIN');
@@ -42,7 +42,7 @@ describe('a study', () => {
     expect(studies.find('b')).toBeUndefined();
   });
 
-  it('is registered once: the process that comes second takes the first one’s', async () => {
+  it('is registered once: the second process adopts the first one’s registration', async () => {
     const one = studiesAt(undefined, 1);
     const two = studiesAt(one.store, 2);
     const outcomes = await Promise.all([
@@ -55,7 +55,7 @@ describe('a study', () => {
     );
   });
 
-  it('without a seed gets 128 bits of its own', async () => {
+  it('without a seed gets 128 random bits', async () => {
     const { studies } = studiesAt();
     const names = Array.from({ length: 20 }, (_, i) => `study ${i}`);
     for (const name of names) await studies.register(named(name), undefined, OPERATOR);
@@ -75,7 +75,7 @@ describe('a study', () => {
     expect(runner.streams()).toEqual([]);
   });
 
-  it('may be suspended in this process', async () => {
+  it('can be suspended in this process', async () => {
     const { studies } = studiesAt();
     await studies.register(CONFIGURATION, SEED, OPERATOR);
     const stream = studies.streamOf(CONFIGURATION.name);
@@ -86,7 +86,7 @@ describe('a study', () => {
 });
 
 describe('the studies', () => {
-  it('are written to side by side, and drained together', async () => {
+  it('are written to in parallel, and drained together', async () => {
     const { studies, runner } = studiesAt();
     const streams: string[] = [];
     for (const name of ['a', 'b', 'c']) {

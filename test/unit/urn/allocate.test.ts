@@ -43,7 +43,7 @@ describe('the histories of the reference implementation', () => {
   });
 
   it.each(histories.map((history) => ({ name: history.configuration.name, ...history })))(
-    'are repeated, treatments and states: $name',
+    'are reproduced, treatments and states: $name',
     ({ configuration, seed, participants }) => {
       const steps = allocateAll(
         configuration,
@@ -56,7 +56,7 @@ describe('the histories of the reference implementation', () => {
     },
   );
 
-  it('are repeated from each recorded state, not only from the seed', () => {
+  it('are reproduced from each recorded state, not only from the seed', () => {
     for (const { configuration, seed, participants } of histories) {
       const counts = new Counts(configuration);
       let before = Pcg64.fromSeed(seed).snapshot();
@@ -71,7 +71,7 @@ describe('the histories of the reference implementation', () => {
     }
   });
 
-  it('show the known hazard 14 times: urns as imbalanced as the selected one, but for the last bit', () => {
+  it('show the known hazard 14 times: urns that equal the selected one in imbalance except for the last bit', () => {
     let skippedLots = 0;
     for (const { configuration, seed, participants } of histories) {
       const state = Pcg64.fromSeed(seed).snapshot();
@@ -100,7 +100,7 @@ describe('allocate', () => {
     expectTypeOf<keyof Allocation['draw']>().toEqualTypeOf<keyof Draw>();
   });
 
-  it('returns evidence from which the draw can be made again', () => {
+  it('returns evidence from which the draw can be repeated', () => {
     check(
       fc.property(scenario, ({ configuration, state, participants }) => {
         const names = configuration.factors.map(({ name }) => name);
@@ -120,7 +120,7 @@ describe('allocate', () => {
     );
   });
 
-  it('reads its arguments only, and returns the same for the same', () => {
+  it('only reads its arguments, and returns the same for the same arguments', () => {
     check(
       fc.property(scenario, ({ configuration, state, participants }) => {
         for (const { levelIndexes, counts, allocation } of allocateAll(configuration, state, participants)) {
@@ -173,7 +173,7 @@ describe('allocate', () => {
     );
   });
 
-  it('lists all factors, sorted by code point, while nobody has been assigned', () => {
+  it('lists all factors, sorted by code point, before the first assignment', () => {
     const names = ['\u{10000}', '\uffee', 'b', 'a'];
     const configuration: StudyConfiguration = {
       name: 'study',
@@ -195,7 +195,7 @@ describe('allocate', () => {
     expect(allocation.draw.candidates).toEqual(['a', 'b', '\uffee', '\u{10000}']);
   });
 
-  it('keeps the treatments of every level together over a long study', () => {
+  it('keeps the treatments balanced at every level over a long study', () => {
     // Ten balls for every other treatment against one to start with: arms of a level never drift far apart.
     const configuration: StudyConfiguration = {
       name: 'study',

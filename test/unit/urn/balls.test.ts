@@ -17,7 +17,7 @@ describe('balls', () => {
     expect(balls({ w: 2, alpha: 10, beta: 100 }, [2, 0, 1])).toEqual([122, 302, 212]);
   });
 
-  it('is never below w, so that every treatment can always be drawn', () => {
+  it('never drops below w, so every treatment can always be drawn', () => {
     check(
       fc.property(weights, counts, (given, assigned) => {
         for (const held of balls(given, assigned)) expect(held).toBeGreaterThanOrEqual(given.w);
@@ -36,7 +36,7 @@ describe('balls', () => {
     );
   });
 
-  it('moves with the treatments when they change places', () => {
+  it('commutes with permutations of the treatments', () => {
     check(
       fc.property(weights, counts, (given, assigned) => {
         expect(balls(given, assigned.toReversed())).toEqual(balls(given, assigned).toReversed());
@@ -44,7 +44,7 @@ describe('balls', () => {
     );
   });
 
-  it('refuses an empty urn, fewer than no balls, and more than a double counts', () => {
+  it('refuses an empty urn, a negative number of balls, and more than a double can count', () => {
     expect(() => balls({ w: 0, alpha: 0, beta: 1 }, [0, 0])).toThrow(RangeError);
     expect(() => balls({ w: -1, alpha: 0, beta: 1 }, [0, 5])).toThrow(RangeError);
     expect(() => balls({ w: 2 ** 52, alpha: 0, beta: 1 }, [0, 0])).toThrow(RangeError);

@@ -32,7 +32,7 @@ describe('Counts', () => {
     ]);
   });
 
-  it('counts a participant once for the level of each factor', () => {
+  it('counts a participant once for their level of each factor', () => {
     const counts = new Counts(shape);
     counts.add([1, 2], 0);
     counts.add([1, 0], 0);
@@ -50,14 +50,14 @@ describe('Counts', () => {
     ]);
   });
 
-  it('hands out rows that later participants do not change', () => {
+  it('returns rows that later participants do not change', () => {
     const counts = new Counts(shape);
     const before = counts.of(0, 1);
     counts.add([1, 2], 0);
     expect(before).toEqual([0, 0, 0]);
   });
 
-  it('forgets a fork that is dropped', () => {
+  it('forgets a fork that is discarded', () => {
     const counts = new Counts(shape);
     counts.add([0, 0], 1);
     const before = table(counts, shape);
@@ -67,7 +67,7 @@ describe('Counts', () => {
     expect(table(counts, shape)).toEqual(before);
   });
 
-  it('keeps every fork, and forks of forks, to itself: each is as if it alone had counted', () => {
+  it('isolates every fork, and forks of forks, as if each alone had counted', () => {
     const step = (configuration: StudyConfiguration) =>
       fc.record({
         fork: fc.boolean(),
@@ -137,7 +137,7 @@ describe('Counts', () => {
     ]);
   });
 
-  it('refuses indexes that are out of range or missing, and counts nothing then', () => {
+  it('refuses indexes that are out of range or missing, without counting anything', () => {
     const counts = new Counts(shape);
     for (const levels of [[0], [0, 0, 0], [2, 0], [0, 3], [0, -1], [0, 0.5], []]) {
       expect(() => counts.add(levels, 0)).toThrow(RangeError);

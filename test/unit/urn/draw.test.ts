@@ -10,7 +10,7 @@ const uniform53 = fc.oneof(fc.maxSafeNat(), fc.constantFrom(0, 2 ** 52, 2 ** 53 
 
 describe('draw', () => {
   it.each(numpyVectors.map((vector) => ({ ...vector, bits: vector.seed.toString(2).length })))(
-    'chooses what numpy chooses from a seed of $bits bits',
+    'chooses the same as numpy from a seed of $bits bits',
     ({ seed, choice_p }) => {
       const generator = Pcg64.fromSeed(seed);
       for (const { p, index } of choice_p)
@@ -27,7 +27,7 @@ describe('draw', () => {
     );
   });
 
-  it('has cumulative probabilities that never decrease and end at one exactly', () => {
+  it('has cumulative probabilities that never decrease and end at exactly one', () => {
     check(
       fc.property(urn, (balls) => {
         const cdf = cumulative(probabilities(balls));
@@ -45,7 +45,7 @@ describe('draw', () => {
     );
   });
 
-  it('gives each treatment the uniforms from the bound below, included, to its own, excluded', () => {
+  it('gives each treatment the uniforms from the previous bound (inclusive) to its own (exclusive)', () => {
     const cdf = cumulative(probabilities([1, 0, 1, 2]));
     expect(cdf).toEqual([0.25, 0.25, 0.5, 1]);
     const quarter = 2 ** 51;
@@ -53,7 +53,7 @@ describe('draw', () => {
     expect(at.map((k) => indexAt(cdf, k))).toEqual([0, 0, 2, 2, 3, 3]);
   });
 
-  it('refuses a uniform that is not one', () => {
+  it('refuses an invalid uniform', () => {
     for (const k of [-1, 0.5, 2 ** 53, Number.NaN]) expect(() => indexAt([0.5, 1], k)).toThrow(RangeError);
   });
 

@@ -8,7 +8,7 @@ import { check } from '../../support/property.ts';
 const measures = ['range', 'variance', 'chisquare'] as const;
 
 describe('imbalance', () => {
-  it('is what the formulas say', () => {
+  it('follows the formulas', () => {
     // f = 1/4, 3/4; m = 1/2: all of them exact in binary.
     expect(imbalance('range', [1, 3])).toBe(0.5);
     expect(imbalance('variance', [1, 3])).toBe(0.125);
@@ -27,7 +27,7 @@ describe('imbalance', () => {
     );
   });
 
-  it('range is zero when all treatments have as many balls', () => {
+  it('is zero by range if all treatments have the same number of balls', () => {
     check(
       fc.property(fc.integer({ min: 1, max: 1e9 }), fc.integer({ min: 2, max: 12 }), (held, treatments) => {
         expect(imbalance('range', new Array<number>(treatments).fill(held))).toBe(0);
@@ -35,7 +35,7 @@ describe('imbalance', () => {
     );
   });
 
-  it('depends on the order of the treatments by rounding at most', () => {
+  it('depends on the order of the treatments only by rounding', () => {
     check(
       fc.property(urn, (balls) => {
         const reversed = balls.toReversed();
@@ -46,7 +46,7 @@ describe('imbalance', () => {
     );
   });
 
-  it.each(measures)('%s agrees with the exact value but for the last few bits', (measure) => {
+  it.each(measures)('%s equals the exact value except for the last few bits', (measure) => {
     check(
       fc.property(urn, (balls) => {
         const exact = toNumber(exactImbalance(measure, balls));
@@ -69,7 +69,7 @@ describe('imbalance', () => {
     expect(imbalance('variance', [3, 3, 3, 3, 2, 3, 3, 3, 3, 3, 3, 2])).toBe(0.00013106847016881623);
   });
 
-  it('has no such hazard in the range: equal as rational numbers, equal as doubles', () => {
+  it('has no such hazard by range: equal rational numbers are equal doubles', () => {
     check(
       fc.property(
         fc.nat(1000),

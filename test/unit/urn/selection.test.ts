@@ -12,19 +12,19 @@ const urns = fc.uniqueArray(fc.record({ name, d: fc.constantFrom(0, 0.25, 0.5) }
 });
 
 describe('mostImbalanced', () => {
-  it('takes the one urn with the largest imbalance', () => {
+  it('selects the one urn with the largest imbalance', () => {
     expect(mostImbalanced(['sex', 'site', 'age'], [0.1, 0.3, 0.2])).toEqual([1]);
   });
 
-  it('takes all of those with the largest, sorted by name', () => {
+  it('selects all urns with the largest imbalance, sorted by name', () => {
     expect(mostImbalanced(['sex', 'site', 'age'], [0.3, 0.1, 0.3])).toEqual([2, 0]);
   });
 
-  it('takes all urns when all are balanced', () => {
+  it('selects all urns if all are balanced', () => {
     expect(mostImbalanced(['b', 'a'], [0, 0])).toEqual([1, 0]);
   });
 
-  it('tells apart what differs in the last bit', () => {
+  it('distinguishes values that differ in the last bit', () => {
     expect(mostImbalanced(['a', 'b'], [0.1 + 0.2, 0.3])).toEqual([0]);
   });
 
@@ -38,7 +38,7 @@ describe('mostImbalanced', () => {
     ).toEqual(['Z', 'z', 'é', '\ue000', '\ufffd', '\u{10000}', '\u{1f600}']);
   });
 
-  it('never takes none, and takes exactly the urns with the largest imbalance', () => {
+  it('always selects at least one urn, and exactly those with the largest imbalance', () => {
     check(
       fc.property(urns, (given) => {
         const candidates = mostImbalanced(
@@ -54,7 +54,7 @@ describe('mostImbalanced', () => {
     );
   });
 
-  it('takes the same urns in the same order however the factors are listed', () => {
+  it('selects the same urns in the same order however the factors are listed', () => {
     const shuffled = urns.chain((given) =>
       fc.shuffledSubarray(given, { minLength: given.length }).map((other) => [given, other] as const),
     );
@@ -71,7 +71,7 @@ describe('mostImbalanced', () => {
     );
   });
 
-  it('refuses no urns, lists of different lengths, and what is not a number', () => {
+  it('refuses an empty list, lists of different lengths, and values that are not numbers', () => {
     expect(() => mostImbalanced([], [])).toThrow(RangeError);
     expect(() => mostImbalanced(['a', 'b'], [0])).toThrow(RangeError);
     expect(() => mostImbalanced(['a', 'b'], [0, Number.NaN])).toThrow(RangeError);
@@ -81,7 +81,7 @@ describe('mostImbalanced', () => {
 describe('compareCodePoints', () => {
   const text = fc.oneof(name, fc.string({ unit: 'binary' }));
 
-  it('orders as lists of code points are ordered', () => {
+  it('orders strings as lists of code points', () => {
     check(
       fc.property(text, text, name, (a, b, prefix) => {
         for (const [left, right] of [
@@ -97,7 +97,7 @@ describe('compareCodePoints', () => {
     );
   });
 
-  it('orders as bytes of UTF-8 are ordered', () => {
+  it('orders strings as their UTF-8 bytes', () => {
     check(
       fc.property(text, text, (a, b) => {
         expect(Math.sign(compareCodePoints(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));

@@ -89,7 +89,7 @@ async function verified(changed: SourceRecord[]) {
   return verify(tampered, { checkpoints: covering });
 }
 
-describe('a field that was changed, seals and leaf computed again,', () => {
+describe('a field that was changed, with seals and leaf recomputed,', () => {
   it.each(
     everywhere
       .filter((place) => !isFree(place))
@@ -126,9 +126,9 @@ describe('a field that was changed, seals and leaf computed again,', () => {
   );
 });
 
-describe('a byte that was changed and nothing else', () => {
+describe('a byte that was changed, and nothing else,', () => {
   const parts = ['record', 'sealed', 'leaf'] as const;
-  it('is named, wherever it stands', async () => {
+  it('is named, wherever it is', async () => {
     await check(
       fc.asyncProperty(
         fc.nat(records.length - 1),
@@ -152,8 +152,8 @@ describe('a byte that was changed and nothing else', () => {
   });
 });
 
-describe('records that were taken away, exchanged or put in twice', () => {
-  it('are named, wherever they stood', async () => {
+describe('records that were removed, swapped or duplicated', () => {
+  it('are named, wherever they were', async () => {
     const place = fc.nat(records.length - 1);
     await check(
       fc.asyncProperty(place, place, fc.constantFrom('away', 'exchanged', 'twice'), async (a, b, how) => {

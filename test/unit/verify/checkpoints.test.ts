@@ -14,8 +14,8 @@ function rewrittenFrom(revision: number) {
   );
 }
 
-describe('checkpoints of a history that was written anew, consistently', () => {
-  it('find it, and bracket the change, where one covers it', async () => {
+describe('the checkpoints of a history that was rewritten consistently', () => {
+  it('reveal the change and narrow it down if one covers it', async () => {
     const [before, after] = [logOf(HISTORY), rewrittenFrom(5)];
     expect(await verify(after)).toMatchObject({ ok: true, selfConsistentOnly: true });
     const checkpoints = [9, 3, 4, 7].map((size) => before.checkpoint(STUDY, size));
@@ -39,7 +39,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     );
   });
 
-  it('do not find it where none does, and the report says so', async () => {
+  it('do not reveal the change if none covers it, and the report says so', async () => {
     const [before, after] = [logOf(HISTORY), rewrittenFrom(5)];
     const report = await verify(after, { checkpoints: [before.checkpoint(STUDY, 5)] });
     expect(report.ok).toBe(true);
@@ -48,7 +48,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     expect(reportText(report)).not.toMatch(/^OK: /m);
   });
 
-  it('tell that the tail is gone, and no more than that', async () => {
+  it('show that the tail is missing, and no more', async () => {
     const [before, after] = [logOf(HISTORY), logOf(HISTORY.slice(0, 6))];
     const report = await verify(after, { checkpoints: [6, 9].map((size) => before.checkpoint(STUDY, size)) });
     expect(report.ok).toBe(false);
@@ -63,7 +63,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     expect(reportText(report)).toContain('at least 3 at the end are gone');
   });
 
-  it('are compared with nothing behind a gap', async () => {
+  it('are not compared with anything after a gap', async () => {
     const log = logOf(HISTORY);
     const checkpoints = [2, 5, 9].map((size) => log.checkpoint(STUDY, size));
     log.of(STUDY).splice(4, 1);
@@ -77,7 +77,7 @@ describe('checkpoints of a history that was written anew, consistently', () => {
     expect(evidence).not.toHaveProperty('tailCutOff');
   });
 
-  it('that contradict one another say that the key signed two histories', async () => {
+  it('that contradict each other prove that the key signed two histories', async () => {
     const [one, two] = [logOf(HISTORY), rewrittenFrom(5)];
     const report = await verify(one, {
       checkpoints: [two.checkpoint(STUDY, 7), one.checkpoint(STUDY, 7), one.checkpoint(STUDY, 9)],
@@ -99,22 +99,22 @@ describe('a checkpoint that cannot be compared is reported:', () => {
     return report.unusedCheckpoints.map((unused) => unused.because);
   };
 
-  it('one whose text was changed', async () => {
+  it('a checkpoint whose text was changed', async () => {
     const forged = { ...genuine, note: genuine.note.replace('\n4\n', '\n9\n') };
     expect(await because(forged)).toEqual(['forged']);
   });
 
-  it('one that another key signed, though it names the log', async () => {
+  it('a checkpoint that another key signed, although it names the log', async () => {
     expect(await because(log.checkpoint(STUDY, 4, { key: stranger }))).toEqual(['not-trusted']);
     expect(await because(genuine, { trusted: [trust(stranger)] })).toEqual(['not-trusted']);
   });
 
-  it('one of another log', async () => {
+  it('a checkpoint of another log', async () => {
     expect(await because(log.checkpoint(STUDY, 4, { logName: 'another' }))).toEqual(['other-log']);
     expect(await because(log.checkpoint(STUDY, 4, { logName: `${LOG_NAME}x` }))).toEqual(['other-log']);
   });
 
-  it('one of a stream that is not there', async () => {
+  it('a checkpoint of a stream that does not exist', async () => {
     const other = logOf(HISTORY);
     other.byStream.set('study-gone', log.of(STUDY));
     expect(await because(other.checkpoint('study-gone', 4))).toEqual(['no-such-stream']);
@@ -123,19 +123,19 @@ describe('a checkpoint that cannot be compared is reported:', () => {
     ]);
   });
 
-  it('one of a recovery that did not take place', async () => {
+  it('a checkpoint of a recovery that did not take place', async () => {
     const other = logOf(HISTORY);
     other.byStream.set(`${STUDY}/1`, log.of(STUDY));
     expect(await because(other.checkpoint(`${STUDY}/1`, 4))).toEqual(['other-recovery']);
   });
 
-  describe('one of a study that was not asked for', () => {
+  describe('a checkpoint of a study that was not asked for', () => {
     const TWIN = 'study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c12';
     const two = logOf(HISTORY);
     two.byStream.set(TWIN, [...logOf([REGISTERED]).of(STUDY)]);
     const others = [two.checkpoint(TWIN, 1), two.checkpoint(TWIN, 0)];
 
-    it('is no failure beside one of the study that was', async () => {
+    it('is not a failure beside one of the study that was asked for', async () => {
       const report = await verify(two, {
         checkpoints: [...others, two.checkpoint(STUDY, 4)],
         studies: [CONFIGURATION.name],
@@ -148,7 +148,7 @@ describe('a checkpoint that cannot be compared is reported:', () => {
       );
     });
 
-    it('is a failure where none is of that study, even beside those of log and access', async () => {
+    it('is a failure if none covers that study, even beside those of log and access', async () => {
       const report = await verify(two, {
         checkpoints: [...others, two.checkpoint('log', 1), two.checkpoint('access', 3)],
         studies: [CONFIGURATION.name],
@@ -160,7 +160,7 @@ describe('a checkpoint that cannot be compared is reported:', () => {
       );
     });
 
-    it('is none when only log and access are covered, which claim nothing of a study', async () => {
+    it('is not a failure if only log and access are covered, which say nothing about a study', async () => {
       const checkpoints = [two.checkpoint('log', 1), two.checkpoint('access', 3)];
       expect((await verify(two, { checkpoints, studies: [CONFIGURATION.name] })).ok).toBe(true);
     });
@@ -168,7 +168,7 @@ describe('a checkpoint that cannot be compared is reported:', () => {
 });
 
 describe('the report for people', () => {
-  it('claims nothing that was not seen', async () => {
+  it('claims nothing that was not verified', async () => {
     const log = logOf(HISTORY);
     const untrusted = reportText(await verify(log, { trusted: [], checkpoints: [log.checkpoint(STUDY, 9)] }));
     expect(untrusted).toContain('SELF-CONSISTENT ONLY');
@@ -192,7 +192,7 @@ describe('the report for people', () => {
     expect(reportText(await verify(log, { checkpoints }))).toMatch(/^OK: every event/m);
   });
 
-  it('cannot be made to speak to a terminal', async () => {
+  it('cannot be made to control a terminal', async () => {
     const evil = logOf(HISTORY);
     const report = await verify(evil);
     if (!report.log) throw new Error('no log');

@@ -6,10 +6,10 @@ import { reportText } from '../../../src/verify/report-text.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { enrol, HISTORY, LOG_NAME, logOf, STUDY, STUDY_ID, streamOf, verify } from './support.ts';
 
-describe('a study id that must be found', () => {
+describe('the id of the study to find', () => {
   const log = logOf(HISTORY);
 
-  it('chooses the study, and is met by no other one', async () => {
+  it('selects the study, and matches no other', async () => {
     const found = await verify(log, { studyId: STUDY_ID });
     expect(found.ok).toBe(true);
     expect(found.streams.map(({ stream }) => stream)).toEqual(['log', 'access', STUDY]);
@@ -20,13 +20,13 @@ describe('a study id that must be found', () => {
   });
 });
 
-describe('what the log itself noted', () => {
+describe('the log’s own note of what it last signed', () => {
   const log = logOf(HISTORY);
   const noted = (...checkpoints: KeptCheckpoint[]) => ({
     lastSigned: { file: 'data/last-checkpoints', checkpoints },
   });
 
-  it('proves nothing where it agrees', async () => {
+  it('proves nothing if it agrees', async () => {
     const checkpoints = [log.checkpoint(STUDY, 9), log.checkpoint('log', 1)];
     const report = await verify(log, noted(...checkpoints));
     expect(report).toMatchObject({
@@ -41,7 +41,7 @@ describe('what the log itself noted', () => {
     expect(kept).toMatchObject({ ok: true, selfConsistentOnly: false });
   });
 
-  it('is a failure where the stream is shorter, other, or gone', async () => {
+  it('is a failure if the stream is shorter, different or missing', async () => {
     const shorter = logOf(HISTORY.slice(0, 7));
     const other = logOf([...HISTORY.slice(0, 8), enrol(7)]);
     for (const present of [shorter, other]) {
@@ -58,14 +58,14 @@ describe('what the log itself noted', () => {
     });
   });
 
-  it('is a failure where it is of another log', async () => {
+  it('is a failure if it belongs to another log', async () => {
     for (const more of [{ logName: 'another' }, { key: makeSigningKey(LOG_NAME) }])
       expect(await verify(log, noted(log.checkpoint(STUDY, 9, more)))).toMatchObject({
         ...{ ok: false, lastCheckpoints: { agree: false } },
       });
   });
 
-  it('is not asked of a study that is not verified', async () => {
+  it('is not consulted for a study that is not verified', async () => {
     const two = logOf(HISTORY);
     two.byStream.set('operations', []);
     const report = await verify(two, {

@@ -71,14 +71,14 @@ describe('the stream operations is sound', () => {
     expect((await verify(log)).ok).toBe(true);
   });
 
-  it('and is left out where one study was asked for', async () => {
+  it('and is omitted if one study was asked for', async () => {
     const report = await verify(logWith([shown(), nurse()]), { studies: [CONFIGURATION.name] });
     expect(report.ok).toBe(true);
     expect(report.streams.map(({ stream }) => stream)).not.toContain('operations');
   });
 });
 
-describe('the stream operations cannot hold', () => {
+describe('the stream operations cannot contain', () => {
   it.each([
     [
       'a key that was never issued',

@@ -57,7 +57,7 @@ const divergenceOf = async (source: RecordSource, stream = STUDY) =>
 const cameAlong = (one: GivenCheckpoint): GivenCheckpoint => ({ ...one, from: 'bundle' });
 
 describe('of a sound log', () => {
-  it.each(CONTENTS)('a source of content %s is sound, with the roots of the log', async (content) => {
+  it.each(CONTENTS)('a source with content %s is sound, with the roots of the log', async (content) => {
     const log = logOf(HISTORY);
     const [whole, part] = [await verify(log), await verify(told(log, content))];
     expect(part).toMatchObject({ ok: true, log: whole.log });
@@ -66,7 +66,7 @@ describe('of a sound log', () => {
     expect(streamOf(part)).toMatchObject({ study: CONFIGURATION.name, participants: 6, notReplayed: 0 });
   });
 
-  it('withheld keys count, are in the tree, and are no failure', async () => {
+  it('withheld keys are counted, are in the tree, and are not a failure', async () => {
     const log = logOf(HISTORY);
     const report = await verify(told(log, 'full', [1, 2]), { checkpoints: [log.checkpoint('access', 3)] });
     expect(report.ok).toBe(true);
@@ -91,7 +91,7 @@ describe('of a sound log', () => {
   });
 });
 
-describe('without its draws a study still diverges', () => {
+describe('even without its draws a study diverges', () => {
   const diverges = async (
     how: Parameters<typeof change>[2],
     at: number,
@@ -102,7 +102,7 @@ describe('without its draws a study still diverges', () => {
     expect(divergence).toMatchObject({ revision: at, ...expected });
   };
 
-  it('where an id comes twice, or is none', async () => {
+  it('if an id occurs twice or is invalid', async () => {
     const twice = (record: Json) => Object.assign(record.data, { participantId: '001' });
     await diverges(twice, 5, { field: 'type', why: 'a participant with that id is randomized already' });
     await diverges((record) => Object.assign(record.data, { participantId: ' 9' }), 5, {
@@ -110,14 +110,14 @@ describe('without its draws a study still diverges', () => {
     });
   });
 
-  it('where a level is not configured, or a factor missing', async () => {
+  it('if a level is not configured or a factor is missing', async () => {
     await diverges((record) => Object.assign(record.data.levels[0], { level: 'Other' }), 5, {
       field: 'data.levels[0].level',
     });
     await diverges((record) => record.data.levels.pop(), 5, { field: 'data.levels' });
   });
 
-  it('where it was paused, is registered twice, or not at all', async () => {
+  it('if it was paused, is registered twice, or not at all', async () => {
     const at = HISTORY.length;
     const log = logOf([...HISTORY, PAUSED]);
     const last = log.of(STUDY)[at - 1] as SourceRecord;
@@ -154,14 +154,14 @@ describe('without its draws a study still diverges', () => {
     });
   });
 
-  it('where the study has another name, or a record another log', async () => {
+  it('if the study has another name, or a record belongs to another log', async () => {
     await diverges((record) => Object.assign(record.data.configuration, { name: 'X' }), 0, {
       field: 'data.studyId',
     });
     await diverges((record) => Object.assign(record, { log: record.id }), 3, { field: 'log' });
   });
 
-  it('where a treatment is told, and is none of the study, or not what was sealed', async () => {
+  it('if a disclosed treatment is not one of the study, or not the sealed one', async () => {
     const none = (_: Json, sealed: Json) => Object.assign(sealed.allocation, { treatment: 'Placebo' });
     await diverges(none, 2, { field: 'allocation.treatment' }, 'open');
     const log = logOf(HISTORY);
@@ -171,20 +171,20 @@ describe('without its draws a study still diverges', () => {
     expect((await verify(told(log, 'blinded'))).ok).toBe(true);
   });
 
-  it('where a seal is missing, or seals what no such event has', async () => {
+  it('if a seal is missing, or an event has a seal that it cannot have', async () => {
     await diverges((record) => Reflect.deleteProperty(record.seals, 'draw'), 2, { field: 'seals.draw' });
     await diverges((record) => Object.assign(record.seals, { extra: '0'.repeat(64) }), 2, {
       field: 'seals.extra',
     });
   });
 
-  it('where a section stands that the content does not disclose', async () => {
+  it('if a section is included that the content does not disclose', async () => {
     const log = logOf(HISTORY);
     const source: RecordSource = { ...told(log, 'blinded'), read: told(log, 'full').read };
     expect(await divergenceOf(source)).toMatchObject({ revision: 0, field: 'seals' });
   });
 
-  it('where the key of an allocation could not make it', async () => {
+  it('if the key of an allocation was not allowed to make it', async () => {
     const log = logOf([
       REGISTERED,
       enrol(1),
@@ -206,7 +206,7 @@ describe('without its draws a study still diverges', () => {
     });
   });
 
-  it('but not where a draw was changed, which only the whole tells', async () => {
+  it('but not if a draw was changed, which only the full content shows', async () => {
     const log = change(logOf(HISTORY), 5, (_, sealed) => Object.assign(sealed.draw, { uniform53: 1 }));
     expect((await verify(told(log, 'full'))).ok).toBe(false);
     for (const content of ['open', 'blinded'] as const)
@@ -215,7 +215,7 @@ describe('without its draws a study still diverges', () => {
 });
 
 describe('of access and log, whose sections are always withheld,', () => {
-  it('a key that is issued twice diverges, though no credential is told', async () => {
+  it('a key that is issued twice diverges, although no credential is disclosed', async () => {
     const log = logOf(HISTORY);
     log.of('access').push(
       altered({ ...(log.of('access')[0] as SourceRecord), revision: 3 }, (record) => {
@@ -229,7 +229,7 @@ describe('of access and log, whose sections are always withheld,', () => {
     });
   });
 
-  it('a record outside of access cannot be withheld', async () => {
+  it('a record outside access cannot be withheld', async () => {
     const { record, sealed } = parseLine(Buffer.from(`${'0'.repeat(64)}\t\t`), false);
     expect([record.length, sealed.length]).toEqual([0, 0]);
     const log = logOf(HISTORY);
@@ -272,7 +272,7 @@ describe('of access and log, whose sections are always withheld,', () => {
     });
   });
 
-  it.each(CONTENTS)('and one that stands elsewhere than it says diverges, in %s', async (content) => {
+  it.each(CONTENTS)('and one that claims another position diverges, in %s', async (content) => {
     expect(await divergenceOf(told(recovered(4), content))).toMatchObject({ revision: 4, field: 'type' });
     const log = recovered(5);
     log.of('log').pop();
@@ -283,8 +283,8 @@ describe('of access and log, whose sections are always withheld,', () => {
   });
 });
 
-describe('checkpoints that came along', () => {
-  it('are told apart from those that were kept', async () => {
+describe('checkpoints included in the bundle', () => {
+  it('are distinguished from those that were kept', async () => {
     const log = logOf(HISTORY);
     const [size4, size9] = [log.checkpoint(STUDY, 4), log.checkpoint(STUDY, 9)];
     const alone = await verify(told(log, 'full'), { checkpoints: [cameAlong(size4), cameAlong(size9)] });
@@ -314,7 +314,7 @@ describe('checkpoints that came along', () => {
     expect(reportText(report)).not.toMatch(/proven unchanged|^OK/m);
   });
 
-  it('bracket a change, and do not hide what a kept one shows', async () => {
+  it('narrow down a change, and do not hide what a kept one shows', async () => {
     const before = logOf(HISTORY);
     const log = logOf([
       ...HISTORY.slice(0, 3),

@@ -61,7 +61,7 @@ const change = (log: Log, stream: string, at: number, how: (record: Json, sealed
 const divergenceOf = async (log: Log, stream = STUDY) => streamOf(await verify(log), stream).divergence;
 
 describe('a recovered log', () => {
-  it('is sound, and each report tells of the recovery', async () => {
+  it('is sound, and every report mentions the recovery', async () => {
     const report = await verify(recovered());
     expect(report.ok).toBe(true);
     expect(streamOf(report)).toMatchObject({
@@ -72,7 +72,7 @@ describe('a recovered log', () => {
     expect(reportText(report)).toContain('RECOVERED from a backup (recovery 1');
   });
 
-  it('agrees with checkpoints from before and after, and calls those between a declared loss', async () => {
+  it('agrees with checkpoints from before and after, and reports those in between as a declared loss', async () => {
     const log = recovered();
     const checkpoints = [before.checkpoint(STUDY, 4), log.checkpoint(STUDY, 8, { recovery: 1 })];
     const sound = await verify(log, { checkpoints });
@@ -91,7 +91,7 @@ describe('a recovered log', () => {
     for (const never of ['CHANGED SINCE', 'MISSING']) expect(text).not.toContain(never);
   });
 
-  it('cannot claim the origin of a recovery that it does not record', async () => {
+  it('cannot use the origin of a recovery that it does not record', async () => {
     const log = recovered();
     const { unusedCheckpoints } = await verify(log, {
       checkpoints: [log.checkpoint(STUDY, 8, { recovery: 2 })],
@@ -99,14 +99,14 @@ describe('a recovered log', () => {
     expect(unusedCheckpoints).toMatchObject([{ because: 'other-recovery' }]);
   });
 
-  it('does not hide that what it kept was rewritten', async () => {
+  it('cannot hide that what it kept was rewritten', async () => {
     const log = recovered();
     const other = logOf([...HISTORY.slice(0, 3), enrol(9), enrol(10)]);
     const report = await verify(log, { checkpoints: [other.checkpoint(STUDY, 4)] });
     expect(streamOf(report).evidence).toMatchObject({ failing: 1, rewritten: { upToSize: 4 }, lost: [] });
   });
 
-  it('that lost a study as a whole says so', async () => {
+  it('that lost a whole study says so', async () => {
     const log = recovered();
     log.byStream.delete(STUDY);
     change(log, 'log', 1, (_, sealed) => {
@@ -117,8 +117,8 @@ describe('a recovered log', () => {
   });
 });
 
-describe('a recovery that is not what it should be:', () => {
-  it('the generator goes on as if nothing had been lost', async () => {
+describe('an invalid recovery is reported:', () => {
+  it('the generator continues as if nothing had been lost', async () => {
     const after = HISTORY.slice(KEPT);
     expect(await divergenceOf(recovered(after))).toMatchObject({
       revision: KEPT,
@@ -129,7 +129,7 @@ describe('a recovery that is not what it should be:', () => {
     expect(await divergenceOf(recovered([PAUSED, RECOVER]))).toMatchObject({ revision: KEPT });
   });
 
-  it('a generator begins anew that no recovery of the log names', async () => {
+  it('a generator is restarted although no recovery in the log says so', async () => {
     const log = logOf([...HISTORY.slice(0, KEPT), RECOVER]);
     expect((await divergenceOf(log))?.why).toContain('no recovery of the log says');
     expect(await divergenceOf(recovered(undefined, 4))).toMatchObject({ revision: 4, field: 'type' });
@@ -177,7 +177,7 @@ describe('a recovery that is not what it should be:', () => {
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1 });
   });
 
-  it('the same number twice', async () => {
+  it('the log gives the same number twice', async () => {
     const log = recovered();
     const [, first] = log.of('log');
     if (!first) throw new Error('no recovery');
@@ -191,7 +191,7 @@ describe('a recovery that is not what it should be:', () => {
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 2, field: 'data.recovery' });
   });
 
-  it('a participant in the lost range keeps nobody from being randomized again', async () => {
+  it('but not a lost participant who is randomized again', async () => {
     const again = step(
       randomize('005', { levels: CONFIGURATION.factors.map(({ levels }) => levels[0] ?? '') }),
       nurse(),
@@ -200,7 +200,7 @@ describe('a recovery that is not what it should be:', () => {
   });
 });
 
-describe('another signing key', () => {
+describe('a rotated signing key', () => {
   const NEXT = makeSigningKey(LOG_NAME);
   const rotated = (
     endorsement = endorse({ logName: LOG_NAME, logId: LOG_ID, publicKey: NEXT.publicKey }, KEY),
@@ -212,7 +212,7 @@ describe('another signing key', () => {
     return log;
   };
 
-  it('is followed from the trusted one, and old checkpoints stay good', async () => {
+  it('is followed from the trusted key, and old checkpoints stay valid', async () => {
     const log = rotated();
     const checkpoints = [log.checkpoint(STUDY, 4), log.checkpoint(STUDY, 9, { key: NEXT })];
     const report = await verify(log, { checkpoints });
@@ -222,7 +222,7 @@ describe('another signing key', () => {
     expect(reportText(report)).toContain(`later key   ${NEXT.publicKey}`);
   });
 
-  it('that alone is trusted does not vouch for what the one before has signed', async () => {
+  it('that alone is trusted does not vouch for what its predecessor signed', async () => {
     const log = rotated();
     const report = await verify(log, {
       trusted: [trust(NEXT)],
@@ -233,7 +233,7 @@ describe('another signing key', () => {
     expect(report.unusedCheckpoints).toMatchObject([{ because: 'not-trusted', size: 4 }]);
   });
 
-  it('that the one before did not endorse signs nothing', async () => {
+  it('that its predecessor did not endorse signs nothing', async () => {
     const stranger = makeSigningKey(LOG_NAME);
     const successor = { logName: LOG_NAME, logId: LOG_ID, publicKey: NEXT.publicKey };
     const wrong: [string, Log][] = [
@@ -252,7 +252,7 @@ describe('another signing key', () => {
     }
   });
 
-  it('is a person’s decision', async () => {
+  it('must be the decision of a person', async () => {
     const log = rotated();
     change(log, 'log', 1, (record) => Object.assign(record, { actor: nurse() }));
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1, field: 'actor' });

@@ -50,8 +50,8 @@ const told = (log: Log, content: Content) => ({
   },
 });
 
-describe('one salt for several sections', () => {
-  it('is a failure in a log, at the first that has the salt of another', async () => {
+describe('a salt shared by several sections', () => {
+  it('is a failure in a log, reported at the first section that reuses the salt', async () => {
     // Revision 5 is an allocation without an idempotency key.
     const report = await verify(saltedAlike(5, ['allocation']));
     expect(report.ok).toBe(false);
@@ -76,24 +76,27 @@ describe('one salt for several sections', () => {
     expect(streamOf(await verify(log)).divergence).toMatchObject({ revision: 8, field: 'draw.salt' });
   });
 
-  it.each(CONTENTS)('is a failure in a bundle of content %s, if only by equal seals', async (content) => {
-    const report = await verify(told(saltedAlike(0, ['allocation']), content));
-    expect(report.ok).toBe(false);
-    const { divergence } = streamOf(report);
-    expect(divergence?.field).toBe(content === 'blinded' ? 'seals.allocation' : 'allocation.salt');
-    // Two arms were drawn before one came again, so blinded eyes see it only then.
-    expect(divergence?.revision).toBeGreaterThan(1);
-  });
+  it.each(CONTENTS)(
+    'is a failure in a bundle with content %s, even if only equal seals show it',
+    async (content) => {
+      const report = await verify(told(saltedAlike(0, ['allocation']), content));
+      expect(report.ok).toBe(false);
+      const { divergence } = streamOf(report);
+      expect(divergence?.field).toBe(content === 'blinded' ? 'seals.allocation' : 'allocation.salt');
+      // Two arms were drawn before one came again, so blinded eyes see it only then.
+      expect(divergence?.revision).toBeGreaterThan(1);
+    },
+  );
 
-  it.each(CONTENTS)('is none where each section has its own, in content %s', async (content) => {
+  it.each(CONTENTS)('does not occur if each section has its own, with content %s', async (content) => {
     expect((await verify(told(logOf(HISTORY), content))).ok).toBe(true);
   });
 });
 
-describe('a record that was dated back', () => {
+describe('a backdated record', () => {
   const codes = async (log: Log) => streamOf(await verify(log)).warnings.map(({ code }) => code);
 
-  it('is older than the record of access that it names, which is a warning', async () => {
+  it('is older than the access record that it names, which is a warning', async () => {
     const log = logOf([REGISTERED, step(randomize('1'), nurse(2), '2026-02-28T09:00:00.000Z')]);
     const { warnings, sound } = streamOf(await verify(log));
     expect(sound).toBe(true);
@@ -103,7 +106,7 @@ describe('a record that was dated back', () => {
     ]);
   });
 
-  it('is told from one whose clock differs by a second', async () => {
+  it('is distinguished from one whose clock differs by a second', async () => {
     const log = logOf([], KEYS);
     const at = JSON.parse(Buffer.from((log.of('access')[2] as SourceRecord).record).toString()).at;
     const earlier = (ms: number) => new Date(Date.parse(at) - ms).toISOString();
@@ -113,7 +116,7 @@ describe('a record that was dated back', () => {
     expect(await codes(enrolled(1001))).toContain('older-than-access');
   });
 
-  it('has an id of another time, which is a warning', async () => {
+  it('has an id from another time, which is a warning', async () => {
     const dated = (ms: number) => {
       const log = logOf([REGISTERED, enrol(1)]);
       log.of(STUDY)[1] = altered(log.of(STUDY)[1] as SourceRecord, (record) => {
@@ -125,7 +128,7 @@ describe('a record that was dated back', () => {
     expect(await codes(dated(5001))).toEqual(['id-of-another-time']);
   });
 
-  it('or an id that tells no time at all', async () => {
+  it('may have an id without any time, which is also a warning', async () => {
     const log = logOf([REGISTERED]);
     log.of(STUDY)[0] = altered(log.of(STUDY)[0] as SourceRecord, (record) => {
       record.id = '5a1e0f6c-30f7-4d21-9c3e-6a0f5d2b7c12';

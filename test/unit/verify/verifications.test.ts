@@ -20,8 +20,8 @@ beforeEach(async () => {
 
 const withoutTime = ({ seconds: _, ...report }: Report) => report;
 
-describe('in a store', () => {
-  it('a study is verified as urn verify does it without a trusted key', async () => {
+describe('within a store,', () => {
+  it('a study is verified as urn verify does without a trusted key', async () => {
     const { note } = log.checkpoint(STUDY, 5);
     const report = await verifyInStore(store)({ ...ORDER, checkpoint: note }, forever());
     expect(withoutTime(report)).toEqual(
@@ -37,7 +37,7 @@ describe('in a store', () => {
     expect(streamOf(report).evidence).toMatchObject({ matching: 1, matchingSize: 5 });
   });
 
-  it('what is appended meanwhile is left out', async () => {
+  it('records appended meanwhile are left out', async () => {
     const more = logOf([...HISTORY, enrol(7)]).of(STUDY);
     const verifying = verifyInStore(store)(ORDER, forever());
     await new Promise(setImmediate);
@@ -45,7 +45,7 @@ describe('in a store', () => {
     expect(streamOf(await verifying)).toMatchObject({ sound: true, records: HISTORY.length });
   });
 
-  it('what was changed is found', async () => {
+  it('changes are found', async () => {
     const [first, second, ...others] = log.of(STUDY);
     if (!first || !second) throw new Error('no records');
     const tampered = new MemoryStore();
@@ -61,8 +61,8 @@ describe('in a store', () => {
   });
 });
 
-describe('in the service', () => {
-  it('one is under way at a time, and the next may follow it', async () => {
+describe('within the service,', () => {
+  it('one verification runs at a time, and another may follow it', async () => {
     const verifications = new Verifications(verifyInStore(store));
     const first = verifications.run(ORDER, forever());
     await expect(verifications.run(ORDER, forever())).rejects.toMatchObject({ code: 'overloaded' });
@@ -70,7 +70,7 @@ describe('in the service', () => {
     expect((await verifications.run(ORDER, forever())).ok).toBe(true);
   });
 
-  it('it ends when nobody waits for it any more, and makes room', async () => {
+  it('a verification ends if nobody waits for it any more, and makes room', async () => {
     const verifications = new Verifications(verifyInStore(store));
     const asker = new AbortController();
     const left = verifications.run(ORDER, asker.signal);
@@ -79,7 +79,7 @@ describe('in the service', () => {
     expect((await verifications.run(ORDER, forever())).ok).toBe(true);
   });
 
-  it('it is broken off when the service stops, and no other is begun', async () => {
+  it('a verification is aborted when the service stops, and no other is started', async () => {
     const verifications = new Verifications(verifyInStore(store));
     const under = verifications.run(ORDER, forever());
     const told = expect(under).rejects.toMatchObject({ code: 'unavailable' });
@@ -100,7 +100,7 @@ describe('in the service', () => {
     expect(failure.message).not.toContain('/srv');
   });
 
-  it('a fault of the program stays what it is', async () => {
+  it('a programming error is passed on unchanged', async () => {
     const fault = new TypeError('a fault');
     const verifications = new Verifications(() => Promise.reject(fault));
     await expect(verifications.run(ORDER, forever())).rejects.toBe(fault);

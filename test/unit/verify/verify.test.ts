@@ -34,7 +34,7 @@ async function divergence(steps: readonly Step[], tamper: (log: Log) => void, ke
 }
 
 describe('a sound log', () => {
-  it('is sound, and self-consistent only, without checkpoints', async () => {
+  it('without checkpoints is sound, but only self-consistent', async () => {
     const report = await verify(logOf(HISTORY));
     expect(report).toMatchObject({ ok: true, selfConsistentOnly: true, untrustedKey: false });
     expect(report.streams.map(({ stream, records, sound }) => [stream, records, sound])).toEqual([
@@ -46,7 +46,7 @@ describe('a sound log', () => {
     expect(streamOf(report).evidence.uncovered).toEqual({ from: 0, to: 8 });
   });
 
-  it('is proven as far as its checkpoints reach', async () => {
+  it('is proven up to its checkpoints', async () => {
     const log = logOf(HISTORY);
     const checkpoints = [7, 1, 7, 3].map((size) => log.checkpoint(STUDY, size));
     const report = await verify(log, { checkpoints });
@@ -63,14 +63,14 @@ describe('a sound log', () => {
     expect(streamOf(all).evidence).not.toHaveProperty('uncovered');
   });
 
-  it('is self-consistent only without a trusted key, whatever the checkpoints', async () => {
+  it('without a trusted key is only self-consistent, whatever the checkpoints', async () => {
     const log = logOf(HISTORY);
     const report = await verify(log, { trusted: [], checkpoints: [log.checkpoint(STUDY, 9)] });
     expect(report).toMatchObject({ ok: true, selfConsistentOnly: true, trusted: [] });
     expect(streamOf(report).evidence.matching).toBe(1);
   });
 
-  it('is verified for one study alone', async () => {
+  it('can be verified for a single study', async () => {
     const log = logOf(HISTORY);
     const report = await verify(log, { studies: [CONFIGURATION.name] });
     expect(report.streams.map(({ stream }) => stream)).toEqual(['log', 'access', STUDY]);
@@ -78,14 +78,14 @@ describe('a sound log', () => {
   });
 });
 
-describe('the stream of a study', () => {
+describe('a failure in the stream of a study is found if', () => {
   it('a revision is missing', async () => {
     const found = await divergence(HISTORY, (log) => log.of(STUDY).splice(5, 1));
     expect(found).toMatchObject({ revision: 6, field: 'revision', expected: '5', found: '6' });
     expect(found?.why).toBe('revision 5 is missing');
   });
 
-  it('a record stands twice', async () => {
+  it('a record occurs twice', async () => {
     const found = await divergence(HISTORY, (log) => {
       const records = log.of(STUDY);
       const [, , second] = records;
@@ -94,7 +94,7 @@ describe('the stream of a study', () => {
     expect(found).toMatchObject({ revision: 2, field: 'revision', expected: '3', found: '2' });
   });
 
-  it('a section was changed, and another one written in another order: the changed one is named', async () => {
+  it('a section was changed and another reordered: the changed one is named', async () => {
     const found = await divergence(HISTORY, (log) => {
       const records = log.of(STUDY);
       const [, first] = records;
@@ -118,7 +118,7 @@ describe('the stream of a study', () => {
     expect(found).toMatchObject({ revision: 2, field: 'id' });
   });
 
-  it('a record lies in another stream', async () => {
+  it('a record is in another stream', async () => {
     const found = await divergence(HISTORY, (log) => {
       const records = log.of(STUDY);
       records[2] = altered(records[2] as never, (record) => {
@@ -163,7 +163,7 @@ describe('the stream of a study', () => {
   it.each([
     ['paused twice', [REGISTERED, PAUSED], 'StudyPaused', /paused already/],
     ['resumed though it was not paused', [REGISTERED, PAUSED, RESUMED], 'StudyResumed', /not paused/],
-  ] as const)('%s', async (_, steps, type, why) => {
+  ] as const)('it was %s', async (_, steps, type, why) => {
     const found = await divergence(steps, (log) =>
       log.append(STUDY, { type, data: { reason: 'x' }, sections: {} }, OPERATOR),
     );
@@ -171,7 +171,7 @@ describe('the stream of a study', () => {
     expect(found?.why).toMatch(why);
   });
 
-  it('does not begin with its registration', async () => {
+  it('it does not begin with its registration', async () => {
     const found = await divergence([], (log) =>
       log.append(STUDY, { type: 'StudyPaused', data: { reason: 'x' }, sections: {} }, OPERATOR),
     );
@@ -212,19 +212,16 @@ describe('the stream of a study', () => {
     ['ids do not match', '(?!0)[0-9]+', { code: 'id-not-matching', count: 2, revision: 1 }],
     ['it takes too long', '(?=0)(?:0|\\d|[0-9]|[01]|0|0|0)*x', { code: 'id-not-compared', count: 1 }],
     ['it is none of this engine', '(?<', { code: 'id-not-compared', count: 1, revision: 1 }],
-  ])(
-    'a pattern that RE2 cannot run is remarked on, and no failure, when %s',
-    async (_, idPattern, warning) => {
-      const configuration = { ...CONFIGURATION, idPattern };
-      const registered = step({ ...REGISTER, studyId: STUDY_ID, configuration }, OPERATOR);
-      const ids = ['0'.repeat(100), '0'.repeat(101)];
-      const report = await verify(logOf([registered, ...ids.map((id) => step(randomize(id)))]));
-      expect(report.ok).toBe(true);
-      expect(streamOf(report).warnings).toMatchObject([warning]);
-    },
-  );
+  ])('but a pattern that RE2 cannot run is only a remark, if %s', async (_, idPattern, warning) => {
+    const configuration = { ...CONFIGURATION, idPattern };
+    const registered = step({ ...REGISTER, studyId: STUDY_ID, configuration }, OPERATOR);
+    const ids = ['0'.repeat(100), '0'.repeat(101)];
+    const report = await verify(logOf([registered, ...ids.map((id) => step(randomize(id)))]));
+    expect(report.ok).toBe(true);
+    expect(streamOf(report).warnings).toMatchObject([warning]);
+  });
 
-  it('tells of a clock that stepped back, and of a weak seed, without failing', async () => {
+  it('but a clock that stepped back and a weak seed are only warnings', async () => {
     const weak = { ...REGISTERED, command: { ...REGISTERED.command, seed: 7n } as Step['command'] };
     const early = { ...enrol(1), at: '2026-02-01T00:00:00.000Z' };
     const report = await verify(logOf([weak, early, enrol(2)]));
@@ -237,7 +234,7 @@ describe('the stream of a study', () => {
   });
 });
 
-describe('the acting key', () => {
+describe('a problem with the acting key is found if it', () => {
   const SITE = { keyId: 'k0022', user: 'site', accessRevision: 1 };
   const male = (n: number, actor: Step['actor'], at: string): Step => {
     const { command } = enrol(n, actor);
@@ -279,7 +276,7 @@ describe('the acting key', () => {
     expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'actor.keyId' });
   });
 
-  it('had expired: at once a warning, for the request can have waited; later a failure', async () => {
+  it('had expired: at first a warning, because the request may have waited; later a failure', async () => {
     const keys = KEYS.slice(0, 2);
     const soon = await verify(logOf([REGISTERED, male(1, SITE, '2026-03-01T12:00:14.000Z')], keys));
     expect(soon.ok).toBe(true);
@@ -288,7 +285,7 @@ describe('the acting key', () => {
     expect(streamOf(late).divergence).toMatchObject({ revision: 1, field: 'at' });
   });
 
-  it('was revoked, and used after more than a second: a warning', async () => {
+  it('was revoked and used more than a second later: a warning', async () => {
     const revoked = '2026-03-01T09:00:03.000Z';
     const report = await verify(logOf([REGISTERED, male(1, SITE, '2026-03-01T09:00:04.000Z')]));
     expect(streamOf(report, 'access').records).toBe(3);
@@ -305,7 +302,7 @@ describe('the acting key', () => {
   });
 });
 
-describe('the streams log and access', () => {
+describe('a failure in the streams log and access is found if', () => {
   const accessOf = async (tamper: (log: Log) => void) => {
     const log = logOf(HISTORY);
     tamper(log);
@@ -339,7 +336,7 @@ describe('the streams log and access', () => {
     expect(found).toMatchObject({ revision: 1, field: 'data.keyId' });
   });
 
-  it('LogCreated names another key than the trusted one, or is not the only event', async () => {
+  it('LogCreated names a key other than the trusted one, or is not the only event', async () => {
     const other = makeSigningKey(LOG_NAME);
     const report = await verify(logOf(HISTORY), { trusted: [trust(other)] });
     expect(report).toMatchObject({ ok: false, untrustedKey: true });
@@ -351,7 +348,7 @@ describe('the streams log and access', () => {
     expect(streamOf(await verify(log), 'log').divergence).toMatchObject({ revision: 1, field: 'type' });
   });
 
-  it('a stream of a kind that this build does not know', async () => {
+  it('there is a stream of a kind that this build does not know', async () => {
     const log = logOf(HISTORY);
     log.byStream.set('later', [{ ...log.of('access')[0], stream: 'later' } as never]);
     const report = await verify(log);
@@ -359,7 +356,7 @@ describe('the streams log and access', () => {
     expect(streamOf(report, 'later').divergence).toMatchObject({ revision: 0, field: 'revision' });
   });
 
-  it('a log without its first record', async () => {
+  it('a log lacks its first record', async () => {
     const log = logOf(HISTORY);
     log.byStream.delete('log');
     const report = await verify(log);

@@ -48,7 +48,7 @@ describe('a command', () => {
     expect(written).toEqual({ outcome: { type: 'randomized', participantId: '001' }, revision: 1 });
   });
 
-  it('that changes nothing is answered with the revision it was decided at, and nothing is sent', async () => {
+  it('that changes nothing is answered with the revision at which it was decided, and nothing is sent', async () => {
     const { here, store } = await scene();
     expect(await here.writer.submit(REGISTER, NURSE)).toEqual({
       outcome: { type: 'already-registered' },
@@ -71,7 +71,7 @@ describe('a command', () => {
     expect(visible()).toEqual(['001']);
   });
 
-  it('is written with the actor who asked and the clock as it was read', async () => {
+  it('is written with the actor who requested it and the current time', async () => {
     const all = await scene();
     await all.here.submit(randomize('001'), { ...NURSE, onBehalfOf: 'Dr. Müller' });
     expect((await eventsIn(all.memory)).at(-1)).toMatchObject({
@@ -82,7 +82,7 @@ describe('a command', () => {
   });
 });
 
-describe('commands that come at once', () => {
+describe('commands that arrive together', () => {
   it('share one append, and each has its own answer', async () => {
     const all = await scene();
     const ids = ['001', '002', '003'];
@@ -92,7 +92,7 @@ describe('commands that come at once', () => {
     expect(await enrolled(all)).toEqual(ids);
   });
 
-  it('see one another: a second command for an id is a duplicate', async () => {
+  it('see each other: a second command for an id is a duplicate', async () => {
     const all = await scene();
     const outcomes = await Promise.all(
       ['001', '001', '002', '001'].map((id) => all.here.submit(randomize(id))),
@@ -101,7 +101,7 @@ describe('commands that come at once', () => {
     expect(await enrolled(all)).toEqual(['001', '002']);
   });
 
-  it('see one another: a second command under an idempotency key is a repetition', async () => {
+  it('see each other: a second command with the same idempotency key is a repetition', async () => {
     const all = await scene();
     const again = randomize('001', { idempotencyKey: 'k' });
     expect(
@@ -112,14 +112,14 @@ describe('commands that come at once', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('are cut into appends of so many commands', async () => {
+  it('are split into appends of limited length', async () => {
     const all = await scene({ batchCommands: 3 });
     await Promise.all(Array.from({ length: 8 }, (_, i) => all.here.submit(randomize(`${i}`))));
     expect(all.store.sent.map(({ records }) => records.length)).toEqual([3, 3, 2]);
     expect(await enrolled(all)).toEqual([...'01234567']);
   });
 
-  it('are cut into appends of so many bytes', async () => {
+  it('are split into appends of limited size in bytes', async () => {
     const batchBytes = 5000;
     const all = await scene({ batchBytes });
     const outcomes = await Promise.all(
@@ -135,13 +135,13 @@ describe('commands that come at once', () => {
     expect(await enrolled(all)).toEqual(Array.from({ length: 20 }, (_, i) => `id-${i}`));
   });
 
-  it('that are each larger than a batch go one by one', async () => {
+  it('are sent one by one if each is larger than a batch', async () => {
     const all = await scene({ batchBytes: 1 });
     await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))));
     expect(all.store.sent.map(({ records }) => records.length)).toEqual([1, 1]);
   });
 
-  it('do not fall with one among them that cannot be decided or written down', async () => {
+  it('do not fail with one among them that cannot be decided or encoded', async () => {
     const all = await scene();
     const outcomes = await Promise.all(
       [
@@ -158,8 +158,8 @@ describe('commands that come at once', () => {
   });
 });
 
-describe('limits', () => {
-  it('refuse what comes when too many wait, and forget nobody who waits', async () => {
+describe('the limits of the writer', () => {
+  it('refuse commands when too many wait, and forget none that wait', async () => {
     const { here } = await scene({ queue: 3 });
     const answers = Array.from({ length: 5 }, (_, i) => here.submit(randomize(`${i}`)));
     expect(await Promise.all(answers)).toEqual([
@@ -172,7 +172,7 @@ describe('limits', () => {
     expect(await here.submit(randomize('9'))).toBe('randomized');
   });
 
-  it('end the wait for a store that does not answer, and the next command is taken', async () => {
+  it('end the wait for a store that does not answer, and accept the next command', async () => {
     const all = await scene(SHORT);
     all.store.always = 'lost-before';
     await expect(all.here.writer.submit(randomize('001'), NURSE)).rejects.toMatchObject({
@@ -188,7 +188,7 @@ describe('limits', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('refuse without trying it what waited in the queue for too long', async () => {
+  it('refuse commands that waited in the queue for too long without trying them', async () => {
     const all = await scene({ ...SHORT, batchCommands: 1 });
     all.store.always = 'lands-late';
     const outcomes = await Promise.all(['001', '002', '003'].map((id) => all.here.submit(randomize(id))));
@@ -196,7 +196,7 @@ describe('limits', () => {
     expect(new Set(all.store.sent.map(({ records }) => idIn(records[0]?.record)))).toEqual(new Set(['001']));
   });
 
-  it('end the wait when other processes are always first', async () => {
+  it('end the wait if other processes are always first', async () => {
     const { here, store } = await scene(SHORT);
     store.always = 'conflict';
     expect(await here.submit(randomize('001'))).toBe('unavailable');
@@ -204,7 +204,7 @@ describe('limits', () => {
 });
 
 describe('a conflict', () => {
-  it('is decided again on what the other process wrote', async () => {
+  it('causes a new decision on top of what the other process wrote', async () => {
     const all = await scene();
     await all.there.submit(randomize('001'));
     expect(await all.here.submit(randomize('002'))).toBe('randomized');
@@ -212,7 +212,7 @@ describe('a conflict', () => {
     expect(all.store.sent).toHaveLength(2);
   });
 
-  it('may turn the decision', async () => {
+  it('may change the decision', async () => {
     const all = await scene();
     await all.there.submit(randomize('001'));
     await all.there.submit({ type: 'pause', reason: 'data review' });
@@ -223,7 +223,7 @@ describe('a conflict', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('tells the hooks, and nothing else does', async () => {
+  it('is the only thing that calls the conflict hook', async () => {
     const memory = new MemoryStore();
     const told: string[] = [];
     const here = writingProcess(memory, {
@@ -246,7 +246,7 @@ describe('an append whose fate is unclear', () => {
     ['it was lost after it took effect', ['lost-after']],
     ['both, several times', ['lost-before', 'lost-before', 'lost-after', 'lost-before', 'lost-after']],
     ['no answer came', ['lands-late']],
-  ])('is sent again, the very same, and gives exactly one event: %s', async (_, faults) => {
+  ])('is sent again, identical, and makes exactly one event: %s', async (_, faults) => {
     const all = await scene({ appendTimeoutMs: 20 });
     all.store.next(...faults);
     expect(await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))))).toEqual([
@@ -260,7 +260,7 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001', '002']);
   });
 
-  it('is that command’s success when it took effect and another process wrote behind it', async () => {
+  it('counts as success for its command if it took effect and another process wrote after it', async () => {
     const all = await scene();
     all.store.next(async (send) => {
       await send();
@@ -271,7 +271,7 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001', '002']);
   });
 
-  it('is that command’s success when it lands late, and the store still does not answer', async () => {
+  it('counts as success for its command if it lands late while the store still does not answer', async () => {
     const all = await scene(SHORT);
     all.store.next('lands-late', async () => {
       await all.store.land();
@@ -286,7 +286,7 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('is that command’s success although another process followed, and a new decision would have been another', async () => {
+  it('counts as success for its command even if another process followed and a new decision would differ', async () => {
     const all = await scene(SHORT);
     all.store.next('lands-late', async () => {
       await all.store.land();
@@ -307,7 +307,7 @@ describe('an append whose fate is unclear', () => {
     ]);
   });
 
-  it('is found under the id of the attempt even if the store calls it a conflict', async () => {
+  it('is recognized by its attempt’s id even if the store calls it a conflict', async () => {
     const all = await scene({ appendTimeoutMs: 20 });
     all.store.next('lost-after', 'conflict');
     expect(await all.here.writer.submit(randomize('001'), NURSE)).toEqual({
@@ -317,7 +317,7 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('is found under the id of an earlier attempt, decided before a conflict', async () => {
+  it('is recognized by an earlier attempt’s id, decided before a conflict', async () => {
     const all = await scene({ appendTimeoutMs: 20 });
     // The first attempt is under way for long, and called a conflict. It lands before the second, which is lost.
     all.store.next('lands-late', 'conflict', async () => {
@@ -344,7 +344,7 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('that lands after its command was given up on is no second participant', async () => {
+  it('that lands after its command was given up does not create a second participant', async () => {
     const all = await scene(SHORT);
     all.store.next('lands-late');
     all.store.always = 'lost-before';
@@ -356,14 +356,14 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001', '002']);
   });
 
-  it('is looked for once more when the store then has no room', async () => {
+  it('is looked for once more if the store then has no room', async () => {
     const all = await scene();
     all.store.next('lost-after', 'full');
     expect(await all.here.submit(randomize('001'))).toBe('randomized');
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('that landed is a success even if what comes with it fails', async () => {
+  it('that landed is a success even if commands in its batch fail', async () => {
     // One record fits into a batch: the first command lands, then the second meets a full disk.
     const all = await scene({ batchBytes: 1 });
     all.store.next('lost-after', 'conflict', 'full');
@@ -374,7 +374,7 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001']);
   });
 
-  it('is unavailable, and not lost, when nothing can be read either', async () => {
+  it('is unavailable, and not lost, if nothing can be read either', async () => {
     const all = await scene(SHORT);
     all.store.next('lost-after');
     all.store.always = 'lost-before';
@@ -386,8 +386,8 @@ describe('an append whose fate is unclear', () => {
   });
 });
 
-describe('a full disk', () => {
-  it('refuses all that came together as unavailable, and takes the next command', async () => {
+describe('the writer on a full disk', () => {
+  it('refuses all waiting commands as unavailable, and accepts the next one', async () => {
     const all = await scene();
     all.store.next('full');
     const error = await all.here.writer.submit(randomize('001'), NURSE).catch((reason: unknown) => reason);
@@ -403,7 +403,7 @@ describe('a full disk', () => {
 });
 
 describe('a stream that cannot be understood', () => {
-  it('takes no more commands', async () => {
+  it('accepts no more commands', async () => {
     const all = await scene();
     const { record, sealed, leaf } = stored(paused, 1);
     await all.memory.append(STREAM, 0, [{ record, sealed, leaf: Uint8Array.from(leaf, (byte) => byte ^ 1) }]);
@@ -414,8 +414,8 @@ describe('a stream that cannot be understood', () => {
   });
 });
 
-describe('drain', () => {
-  it('waits until all that was submitted has been answered', async () => {
+describe('draining', () => {
+  it('waits until every submitted command has been answered', async () => {
     const all = await scene({ batchCommands: 2 });
     let answered = 0;
     for (let i = 0; i < 7; i++) void all.here.submit(randomize(`${i}`)).then(() => answered++);
@@ -447,7 +447,7 @@ const commands = fc.array(someCommand, { maxLength: 30 }).map((list) => [REGISTE
 const submitAs = (process: WritingProcess, command: StudyCommand) =>
   process.submit(command, { ...NURSE, user: command.type === 'randomize' ? command.user : 'nurse' });
 
-describe('whatever is asked,', () => {
+describe('whatever commands are given,', () => {
   it('batches of one and of thousands give the same facts and the same answers', async () => {
     await check(
       fc.asyncProperty(
@@ -471,7 +471,7 @@ describe('whatever is asked,', () => {
     );
   });
 
-  it('a store that breaks now and then changes neither facts nor answers', async () => {
+  it('a store that fails now and then changes neither facts nor answers', async () => {
     const some = (...faults: Fault[]) =>
       fc.array(fc.constantFrom<Fault>('none', ...faults), { maxLength: 20 });
     // Not both: commands whose facts landed would keep them, and those without a fact be decided behind them.
@@ -495,7 +495,7 @@ describe('whatever is asked,', () => {
     );
   });
 
-  it('two processes at one store stay serial: each fact follows from those before it', async () => {
+  it('two processes with one store stay serial: each fact follows from the ones before it', async () => {
     await check(
       fc.asyncProperty(
         commands,

@@ -8,7 +8,7 @@ describe('a set of digests', () => {
     ['short texts', 'text', (i: number) => `${i}`],
     ['texts in many letters', 'text', (i: number) => `Größe ${i} 尺寸`],
     ['UUIDs', 'uuid', () => randomUUID()],
-  ] as const)('holds the %s that were added, and no others, however many there are', (_, of, make) => {
+  ] as const)('contains the %s that were added, and no others, however many there are', (_, of, make) => {
     const set = new DigestSet(of);
     const all = Array.from({ length: 20_000 }, (_, i) => make(i));
     const [added, others] = [all.slice(0, 10_000), all.slice(10_000)];
@@ -22,7 +22,7 @@ describe('a set of digests', () => {
     expect(others.some((text) => set.has(text))).toBe(false);
   });
 
-  it('tells UUIDs apart that differ in one digit, wherever it is', () => {
+  it('distinguishes UUIDs that differ in one digit, wherever it is', () => {
     const set = new DigestSet('uuid');
     const one = '019c7f44-d7f8-719a-9b31-f09043b87245';
     set.add(one);
@@ -33,7 +33,7 @@ describe('a set of digests', () => {
     expect(set.has(one)).toBe(true);
   });
 
-  it('tells short texts apart by their length, and by letters that have one byte in common', () => {
+  it('distinguishes short texts by their length, and letters that share a byte', () => {
     const set = new DigestSet();
     const texts = ['a', '\0a', 'a\0', '\0', '\u0001', '\0\0', 'ÿ', 'ſ', '', 'aaaabbbbcccc', 'aaaabbbbccccd'];
     for (const text of texts) {
@@ -43,7 +43,7 @@ describe('a set of digests', () => {
     expect(texts.every((text) => set.has(text))).toBe(true);
   });
 
-  it('holds a UUID that begins with zeros', () => {
+  it('stores a UUID that begins with zeros', () => {
     const set = new DigestSet('uuid');
     set.add('00000000-0000-7000-8000-000000000000');
     expect(set.has('00000000-0000-7000-8000-000000000000')).toBe(true);
