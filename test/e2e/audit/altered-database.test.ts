@@ -33,8 +33,8 @@ beforeEach(() => {
   data = old.copyTo(newFolder());
 });
 
-describe('the schema of the database', () => {
-  it('is the same in a log of 0.1.0', async () => {
+describe('the database schema', () => {
+  it('is the same in a log written by 0.1.0', async () => {
     const { code, report } = await verify();
     expect(code).toBe(0);
     expect(report.store).toEqual({ problems: [], warnings: [] });
@@ -49,7 +49,7 @@ describe('the schema of the database', () => {
     );
   });
 
-  it('has triggers, without which nothing refuses changes: that they are missing is a warning', async () => {
+  it('has triggers that refuse changes: missing ones cause a warning', async () => {
     change(
       'DROP TRIGGER records_are_not_changed',
       'DROP TRIGGER records_are_not_deleted',
@@ -98,7 +98,7 @@ describe('the schema of the database', () => {
       'the view "readable" was changed',
       ['DROP VIEW readable', 'CREATE VIEW readable AS SELECT position, stream FROM records LIMIT 3'],
     ],
-  ])('is not that of this program with %s', async (_, problem, statements) => {
+  ])('is not this program’s schema with %s', async (_, problem, statements) => {
     change(...statements);
     const { code, report } = await verify(...withReceipts());
     expect([code, report.ok]).toEqual([1, false]);
@@ -107,13 +107,13 @@ describe('the schema of the database', () => {
     expect(report.streams.every(({ sound }) => sound)).toBe(true);
   });
 
-  it('is that of this program after its planner has gathered statistics', async () => {
+  it('is still this program’s schema after the query planner has gathered statistics', async () => {
     change('ANALYZE');
     expect((await verify()).report.store).toEqual({ problems: [], warnings: [] });
   });
 });
 
-describe('what the data folder says was signed last', () => {
+describe('the note in the data folder of what was last signed', () => {
   const lastCheckpoints = () => join(data, 'last-checkpoints');
   /** Without the newest records of a stream. */
   const rolledBack = () =>
@@ -149,7 +149,7 @@ describe('what the data folder says was signed last', () => {
     expect((await verify(forgetLastCheckpoints)).code).toBe(0);
   });
 
-  it('is not asked of a study that is not verified', async () => {
+  it('is not consulted for a study that is not verified', async () => {
     data = everyEvent.copyTo(newFolder());
     const other = (await verify()).report.streams.find(
       ({ study }) => study !== undefined && study !== everyEvent.study,
@@ -163,14 +163,14 @@ describe('what the data folder says was signed last', () => {
     expect((await verify('--study', other?.study ?? '')).code).toBe(1);
   });
 
-  it('contradicts the log of another one in its place', async () => {
+  it('contradicts another log in its place', async () => {
     copyFileSync(everyEvent.file('urn.sqlite'), join(data, 'urn.sqlite'));
     const { code, report } = await verify();
     expect([code, report.lastCheckpoints?.agree]).toEqual([1, false]);
     expect((await verify(forgetLastCheckpoints)).code).toBe(0);
   });
 
-  it('agrees with a log that declared what it lost', async () => {
+  it('agrees with a log that declared its losses', async () => {
     data = everyEvent.copyTo(newFolder());
     // As the file was before the log was restored from its backup.
     const lost = readFileSync(everyEvent.file('lost-receipts.txt'), 'utf8').trim().split('\n').at(-1) ?? '';
@@ -179,7 +179,7 @@ describe('what the data folder says was signed last', () => {
     expect([code, report.lastCheckpoints?.agree]).toEqual([0, true]);
   });
 
-  it('is refused when it cannot be read, with a hint', async () => {
+  it('is refused with a hint if it cannot be read', async () => {
     writeFileSync(lastCheckpoints(), readFileSync(lastCheckpoints()).subarray(0, 100));
     const { code, stderr } = await verify();
     expect(code).toBe(2);
@@ -187,7 +187,7 @@ describe('what the data folder says was signed last', () => {
     expect((await verify(forgetLastCheckpoints)).code).toBe(0);
   });
 
-  it('stays as it is', async () => {
+  it('is not changed by verification', async () => {
     const before = readFileSync(lastCheckpoints());
     rolledBack();
     await verify();
@@ -196,8 +196,8 @@ describe('what the data folder says was signed last', () => {
   });
 });
 
-describe('the id of the study that must be found', () => {
-  it('chooses it, and is a failure where it is not there', async () => {
+describe('the id of the study to find', () => {
+  it('selects the study, and is a failure if the study is missing', async () => {
     const { report } = await verify();
     const id = report.streams.find(({ study }) => study === old.study)?.stream.slice('study-'.length) ?? '';
     const met = await verify('--study-id', id, ...withReceipts());

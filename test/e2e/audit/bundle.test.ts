@@ -86,8 +86,8 @@ describe.skipIf(found === undefined)('urn bundle', () => {
   /** Without the checkpoints that came along, which only the log's key can make. */
   const unsigned = (bundle: BundleFiles) => bundle.set('checkpoints.txt', '');
 
-  describe('makes a file', () => {
-    it('for its owner alone, which names the verifier and takes no other file’s place', async () => {
+  describe('writes a file', () => {
+    it('that only its owner can read, that names the verifier, and that overwrites no other file', async () => {
       for (const out of Object.values(bundles)) expect(statSync(out).mode & 0o777).toBe(0o600);
       expect(said['full']).toContain('UNBLINDING MATERIAL');
       expect(said['blinded']).not.toContain('UNBLINDING');
@@ -108,7 +108,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(hash('sha256', readFileSync(out))).toBe(hash('sha256', readFileSync(bundles.full)));
     });
 
-    it('of no study that is not there', async () => {
+    it('but not of a study that does not exist', async () => {
       const { code, stderr } = await urn([
         'bundle',
         '--study',
@@ -121,7 +121,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('no study "Slep"') });
     });
 
-    it('and not of a record that was changed', async () => {
+    it('but not if a record was changed', async () => {
       const copy = join(newFolder(), 'data');
       cpSync(data, copy, { recursive: true });
       const row = rowsOf(copy, stream)[4] as Row;
@@ -135,7 +135,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
   });
 
   describe('of a sound study', () => {
-    it('is proven as far as checkpoints reach that were kept elsewhere', () => {
+    it('is proven up to checkpoints that were kept elsewhere', () => {
       const { code, stdout } = verify(bundles.full, '--trust', trusted, '--checkpoint', receipts);
       expect(code, stdout).toBe(0);
       expect(stdout).toContain('12 allocations, drawn again with numpy');
@@ -145,7 +145,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(stdout).not.toContain('SELF-CONSISTENT ONLY');
     });
 
-    it('is self-consistent only without a trusted key', () => {
+    it('is only self-consistent without a trusted key', () => {
       const { code, stdout } = verify(bundles.full);
       expect(code).toBe(0);
       expect(stdout).toContain('SELF-CONSISTENT ONLY');
@@ -153,7 +153,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     });
 
     it.each(['open', 'blinded'] as const)(
-      'proves the same records when it is %s, without a replay',
+      'proves the same records if it is %s, without a replay',
       (content) => {
         const { code, stdout } = verify(bundles[content], '--trust', trusted, '--checkpoint', receipts);
         expect(code, stdout).toBe(0);
@@ -167,7 +167,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       },
     );
 
-    it('says NOT CHECKED, and exits with 3, where no library checks signatures', () => {
+    it('says NOT CHECKED, and exits with 3, if no library can check signatures', () => {
       const broken = newFolder();
       writeFileSync(join(broken, 'cryptography.py'), 'raise ImportError("not here")\n');
       const { code, stdout } = runVerifier(python, [bundles.full, '--trust', trusted], {
@@ -178,7 +178,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(stdout).toContain(`revisions 0 to ${RECORDS - 1}: covered by no checkpoint`);
     });
 
-    it('reads a witness’s file, and knows another log’s checkpoint', async () => {
+    it('reads a witness’s file, and recognizes another log’s checkpoint', async () => {
       const witness = join(newFolder(), 'witness.txt');
       const ward = streamOfStudy(data, 'Ward');
       writeFileSync(witness, [checkpoint(data, ward, 1), checkpoint(data, stream, 9)].join('\n'));
@@ -190,7 +190,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(stdout).toContain('NOT OF THIS LOG');
     });
 
-    it('is refused as a bundle when it is none', () => {
+    it('is refused as a bundle if it is not one', () => {
       expect(verify(receipts).code).toBe(2);
       expect(verify(bundles.full, '--checkpoint', bundles.full).code).toBe(2);
       const broken = newFolder();
@@ -203,7 +203,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     const trusting = () => ['--trust', trusted, '--checkpoint', receipts];
     const verifyBundle = (file: string, ...args: string[]) => urn(['verify', '--bundle', file, ...args]);
 
-    it('as a log is, when the content is full', async () => {
+    it('like a log if the content is full', async () => {
       const { code, stdout } = await verifyBundle(bundles.full, ...trusting());
       expect([code, stdout]).toEqual([
         0,
@@ -217,7 +217,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(stdout).toMatch(/^OK as far as the given checkpoints reach; beyond them the history/m);
     });
 
-    it('with what came along told apart from what was kept', async () => {
+    it('with the checkpoints in the bundle distinguished from kept ones', async () => {
       const { code, stdout } = await verifyBundle(bundles.full, '--trust', trusted, '--json');
       expect(code).toBe(0);
       const report: Report = JSON.parse(stdout);
@@ -237,7 +237,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(own.text).not.toMatch(/proven unchanged|^OK/m);
     });
 
-    it('as far as it goes, when draws are withheld', async () => {
+    it('as far as possible if draws are withheld', async () => {
       const { code, stdout } = await verifyBundle(bundles.blinded, ...trusting());
       expect(code).toBe(0);
       expect(stdout).toContain('the draws were NOT REPLAYED: the content is blinded');
@@ -250,7 +250,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       }
     });
 
-    it('and refused with what is of a log, or is no bundle', async () => {
+    it('and refused with options for a log, or if it is not a bundle', async () => {
       const both = await verifyBundle(bundles.full, '--study', NAME);
       expect([both.code, both.stderr]).toEqual([
         2,
@@ -260,7 +260,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('is not a complete zip archive')]);
     });
 
-    it('and failed, with the file and the event that are not what they should be', async () => {
+    it('and fails, naming the file and the event that are wrong', async () => {
       const bundle = BundleFiles.unpack(python, bundles.full);
       replaced(6, (row) => altered(row, (_, sealed) => Object.assign(sealed.draw, { uniform53: 1 })))(bundle);
       bundle.set('extra.txt', 'more');
@@ -277,8 +277,8 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     });
   });
 
-  describe('tells nothing in a blinded file', () => {
-    it('from which an arm follows', () => {
+  describe('reveals nothing in a blinded file', () => {
+    it('from which an arm could be inferred', () => {
       const { files } = BundleFiles.unpack(python, bundles.blinded);
       const secrets = new Set<string>();
       for (const row of [...rowsOf(data, stream), ...rowsOf(data, 'access')])
@@ -293,7 +293,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
         }
     });
 
-    it('and names the treatments only in the configuration that was registered', () => {
+    it('but the treatments, once, in the registered configuration', () => {
       const { files } = BundleFiles.unpack(python, bundles.blinded);
       for (const [path, bytes] of files) {
         const times = TREATMENTS.map((treatment) => bytes.toString().split(treatment).length - 1);
@@ -302,14 +302,14 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       }
     });
 
-    it('and treatments alone in an open one', () => {
+    it('but treatments, and only those, in an open one', () => {
       const rows = BundleFiles.unpack(python, bundles.open).rows(stream);
       for (const { sealed } of rows)
         expect(['{}', '{"allocation":']).toContain(/^({}|{"allocation":)/.exec(`${sealed}`)?.[0]);
       expect(rows.filter(({ sealed }) => `${sealed}` !== '{}')).toHaveLength(12);
     });
 
-    it('withholds keys that this study does not know, and every credential', () => {
+    it('nor, in any file, keys that this study does not know, or credentials', () => {
       const access = BundleFiles.unpack(python, bundles.full).rows('access');
       expect(access.map(({ record, sealed }) => [record.length > 0, `${sealed}`])).toContainEqual([
         false,
@@ -322,7 +322,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     });
   });
 
-  describe('that was tampered with is told exactly:', () => {
+  describe('that was tampered with is reported exactly:', () => {
     const at = (revision: number) => `${stream}, revision ${revision}:`;
 
     it('a byte of a record', async () => {
@@ -348,7 +348,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       }
     });
 
-    it('an event deleted, two swapped, one put in', async () => {
+    it('an event deleted, two swapped, one inserted', async () => {
       const changes: [number, (rows: Row[]) => Row[]][] = [
         [5, (rows) => rows.toSpliced(5, 1)],
         [6, (rows) => rows.with(6, rows[7] as Row).with(7, rows[6] as Row)],
@@ -364,7 +364,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       }
     });
 
-    it('a wrong treatment, though its seal and its leaf are right', async () => {
+    it('a wrong treatment with a matching seal and leaf', async () => {
       const { treatment } = randomizedAt(rowsOf(data, stream), 6).sections.allocation;
       const other = TREATMENTS.find((name) => name !== treatment);
       const change = replaced(6, (row) =>
@@ -381,7 +381,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(stdout).toContain('5 allocations, drawn again');
     });
 
-    it('every field of the draw, though seal and leaf are right', async () => {
+    it('every field of the draw with a matching seal and leaf', async () => {
       // biome-ignore lint/suspicious/noExplicitAny: a section before anything is known of it
       const spoil: Record<string, (draw: any) => unknown> = {
         bgStateBefore: (draw) => Object.assign(draw.bgStateBefore, { uinteger: 7, has_uint32: 1 }),
@@ -401,7 +401,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       }
     });
 
-    it('the seed, the first state, and an actor that could not', async () => {
+    it('the seed, the first state, and an actor who was not allowed to act', async () => {
       const changes: [number, string, Parameters<typeof altered>[1]][] = [
         [0, 'generator.bgState', (_, sealed) => Object.assign(sealed.generator, { seed: '1' })],
         [
@@ -428,7 +428,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       }
     });
 
-    it('a study without a record, and a name that speaks to a terminal', async () => {
+    it('a study without a record, and a name that would control a terminal', async () => {
       const empty = await tampered((bundle) => {
         bundle.setRows(stream, []);
         bundle.set('configuration.json', 'null');
@@ -446,7 +446,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       for (const control of ['\u001b', '\u009b']) expect(speaking.stdout).not.toContain(control);
     });
 
-    it('the tail cut off', async () => {
+    it('the tail removed', async () => {
       const cut = (bundle: BundleFiles) => bundle.setRows(stream, bundle.rows(stream).slice(0, 9));
       expect((await tampered(cut)).stdout).toContain('15 records were signed, but here are only 9 records');
       const without = (bundle: BundleFiles) => {
@@ -480,7 +480,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(shown.stdout).toContain('configuration.json does not say');
     });
 
-    it('in a blinded or an open bundle by its leaf, its seal or its checkpoints', async () => {
+    it('in a blinded or an open bundle, by its leaf, its seal or its checkpoints', async () => {
       const levels = replaced(4, (row) => {
         const record = Buffer.from(`${row.record}`.replace('"Female"', '"Male"'));
         return { ...row, record, leaf: leafHash(record) };
@@ -503,7 +503,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       );
     });
 
-    it('a file that the manifest does not know, or that is another one', async () => {
+    it('a file that is not in the manifest, or differs from it', async () => {
       const bundle = BundleFiles.unpack(python, bundles.full);
       bundle.set('extra.txt', 'more');
       const { code, stdout } = verify(await bundle.pack(join(newFolder(), 'extra.zip')));
@@ -512,7 +512,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     });
   });
 
-  describe('of a history that was rewritten consistently', () => {
+  describe('whose history was rewritten consistently', () => {
     /** Participant 3 has other levels, and everything after follows from that: new seals, new leaves, new draws. */
     const rewrite = (bundle: BundleFiles) => {
       const rows = rewritten(bundle.rows(stream), (event) =>
@@ -529,7 +529,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       bundle.setRows(stream, rows);
     };
 
-    it('is found by the checkpoint that the log’s key signed, and by nothing else', async () => {
+    it('is exposed by the checkpoint that the log’s key signed, and by nothing else', async () => {
       const found = await tampered(rewrite, ['--trust', trusted]);
       expect(found.code).toBe(1);
       expect(found.stdout).toContain('12 allocations, drawn again');
@@ -542,7 +542,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(alone.stdout).toContain('SELF-CONSISTENT ONLY');
     });
 
-    it('is found by kept checkpoints alone when the operator signs it anew', async () => {
+    it('is exposed only by kept checkpoints if the operator signs it again', async () => {
       const copy = join(newFolder(), 'data');
       cpSync(data, copy, { recursive: true });
       const bundle = BundleFiles.unpack(python, bundles.full);
@@ -570,7 +570,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(kept.stdout).toContain('revisions 0 to 2: as signed: by checkpoints that were kept elsewhere');
     });
 
-    it('is found by the trusted key when the whole log has another one', async () => {
+    it('is exposed by the trusted key if the whole log has another one', async () => {
       const { newSalt } = systemTools();
       const key = makeSigningKey('urn');
       const change = (bundle: BundleFiles) => {
@@ -594,7 +594,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(stdout).toContain(`the log's key is not trusted: ${key.publicKey}`);
     });
 
-    it('is not covered up by a forged checkpoint', async () => {
+    it('cannot be concealed by a forged checkpoint', async () => {
       const forged = await tampered(
         (bundle) => {
           rewrite(bundle);

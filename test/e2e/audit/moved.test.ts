@@ -76,7 +76,7 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
     return { ...row, record, leaf: leafHash(record) };
   };
 
-  it.each(['full', 'blinded'] as const)('is sound when it is %s', async (content) => {
+  it.each(['full', 'blinded'] as const)('is sound if it is %s', async (content) => {
     expect(await divergence(content, () => undefined)).toBeUndefined();
   });
 
@@ -124,11 +124,11 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
     ['the same move again', 5, (rows) => rows.toSpliced(5, 0, rows[MOVED] as Row, rows[ARRIVED] as Row)],
     ['the move before the registration', 0, (rows) => [rows[MOVED] as Row, rows[ARRIVED] as Row, ...rows]],
   ];
-  it.each(CASES)('is not with %s', async (_, revision, change) => {
+  it.each(CASES)('is not sound with %s', async (_, revision, change) => {
     expect(await divergence('full', changed(study, change))).toMatchObject({ stream: study, revision });
   });
 
-  it('is not when the stream log says otherwise, or goes on behind it', async () => {
+  it('is not sound if the stream log disagrees, or continues after the move', async () => {
     const rotation: Fact = {
       type: 'SigningKeyRotated',
       data: { publicKey: 'x', endorsement: 'x', reason: 'x' },

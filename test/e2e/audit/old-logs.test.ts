@@ -72,7 +72,7 @@ async function goOn(old: OldLog, enrol: (url: string) => Promise<readonly Answer
 }
 
 describe.each(LOGS)('a log of 0.1.0, %s,', (_, old) => {
-  it('verifies, with the receipts and with what was signed last', async () => {
+  it('verifies, with its receipts and with what it last signed', async () => {
     const data = copyOf(old);
     const kept = checkpoints(old.file('receipts.txt'), old.file('last-checkpoints'));
     const { code, report, reportOf } = await verify('--data', data, ...trustingFirst(old), ...kept);
@@ -95,13 +95,13 @@ describe.each(LOGS)('a log of 0.1.0, %s,', (_, old) => {
     expect(service.output.stderr).not.toMatch(/"level":(?:50|60)/);
   });
 
-  it('is explained as it was', async () => {
+  it('is explained as it was then', async () => {
     const { study, explanation } = old;
     const args = ['--study', study, '--id', explanation.participantId, '--json'];
     expect(JSON.parse(await urnOk(['explain', '--data', copyOf(old), ...args]))).toMatchObject(explanation);
   });
 
-  it.each(CONTENTS)('is bundled with the records that its bundle had, content %s', async (content) => {
+  it.each(CONTENTS)('is bundled with the same records as its own bundle, content %s', async (content) => {
     const data = copyOf(old);
     const stream = streamOfStudy(data, old.study);
     const made = await bundleOf(old, data, content);
@@ -112,7 +112,7 @@ describe.each(LOGS)('a log of 0.1.0, %s,', (_, old) => {
     expect(now).toEqual(before);
   });
 
-  it.each(CONTENTS)('has a bundle that is accepted, content %s', async (content) => {
+  it.each(CONTENTS)('has a bundle that is still accepted, content %s', async (content) => {
     const bundle = old.file(`${content}.zip`);
     const kept = checkpoints(old.file('receipts.txt'));
     const { code, report, reportOf } = await verify('--bundle', bundle, ...trustingFirst(old), ...kept);
@@ -131,7 +131,7 @@ describe.each(LOGS)('a log of 0.1.0, %s,', (_, old) => {
     expect(verified.stdout).not.toMatch(/FAILED|LOSS|SELF-CONSISTENT ONLY/);
   });
 
-  it('has bundles that need no checkpoint to agree with themselves', async () => {
+  it('has bundles that are self-consistent without a checkpoint', async () => {
     for (const content of CONTENTS) {
       const bundle = old.file(`${content}.zip`);
       expect((await verify('--bundle', bundle)).code).toBe(0);
@@ -140,7 +140,7 @@ describe.each(LOGS)('a log of 0.1.0, %s,', (_, old) => {
   });
 });
 
-it('goes on as the reference implementation does, bit for bit', async () => {
+it('a log of 0.1.0 continues as the reference implementation does, bit for bit', async () => {
   const history = referenceHistories().find(({ configuration }) => configuration.name === ordinary.study);
   if (!history) throw new Error('the reference has no such study');
   const { factors } = history.configuration;
@@ -166,7 +166,7 @@ it('goes on as the reference implementation does, bit for bit', async () => {
 });
 
 describe('the log of 0.1.0 with every event', () => {
-  it('holds every type that 0.1.0 wrote', () => {
+  it('contains every type that 0.1.0 wrote', () => {
     const types = ['urn.sqlite', 'given-up.sqlite'].flatMap((database) =>
       storedLog(copyOf(everyEvent, database)).map(({ record }) => record.type),
     );
@@ -192,7 +192,7 @@ describe('the log of 0.1.0 with every event', () => {
     ]);
   });
 
-  it('goes on behind a recovery, a rotation and a move, for the keys that it issued', async () => {
+  it('continues after a recovery, a rotation and a move, for the keys that it issued', async () => {
     await goOn(everyEvent, async (url) => {
       const of = (name: string) => clientOf(url, everyEvent.apiKey(name));
       const { study } = everyEvent;
@@ -219,7 +219,7 @@ describe('the log of 0.1.0 with every event', () => {
     });
   });
 
-  it('calls receipts of what the recovery declares lost a declared loss, in the log and in its bundles', async () => {
+  it('reports receipts for declared losses as such, in the log and in its bundles', async () => {
     const kept = checkpoints(everyEvent.file('receipts.txt'), everyEvent.file('lost-receipts.txt'));
     const bundle = everyEvent.file('full.zip');
     for (const what of [
@@ -239,7 +239,7 @@ describe('the log of 0.1.0 with every event', () => {
   });
 
   it.each(['moved-away.sqlite', 'given-up.sqlite'])(
-    'left %s behind, which is sound and takes no participants',
+    'left %s behind, which is sound and accepts no participants',
     async (database) => {
       const data = copyOf(everyEvent, database);
       expect((await verify('--data', data, ...trustingFirst(everyEvent))).code).toBe(0);

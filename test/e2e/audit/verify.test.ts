@@ -72,7 +72,7 @@ async function verified(data: string, ...args: string[]) {
 }
 
 describe('a sound history', () => {
-  it('is self-consistent, and with receipts under the trusted key proven as far as they reach', async () => {
+  it('is self-consistent, and proven up to its receipts with the trusted key', async () => {
     const { report, study } = await verified(original);
     expect(report).toMatchObject({ ok: true, selfConsistentOnly: true, trusted: [] });
     expect(study).toMatchObject({ records: RECORDS, participants: 12, sound: true });
@@ -86,7 +86,7 @@ describe('a sound history', () => {
     });
   });
 
-  it('is told of to people', async () => {
+  it('is reported in words', async () => {
     const key = join(newFolder(), 'urn.vkey');
     writeFileSync(key, `${trusted}\n`);
     const args = ['--data', original, '--study', NAME, '--trust', key, '--checkpoint', receipts(15)];
@@ -99,7 +99,7 @@ describe('a sound history', () => {
     expect((await urn(['verify', '--data', original])).stdout).toContain('SELF-CONSISTENT ONLY');
   });
 
-  it('is verified without the signing key, and without a trace', async () => {
+  it('is verified without the signing key, and without leaving a trace', async () => {
     const data = copy();
     rmSync(join(data, 'signing-key'));
     const before = snapshot(data);
@@ -107,7 +107,7 @@ describe('a sound history', () => {
     expect(snapshot(data)).toEqual(before);
   });
 
-  it('is verified while the service runs and takes participants', async () => {
+  it('is verified while the service runs and accepts participants', async () => {
     const data = copy();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
     const service = await serve({ data });
@@ -128,7 +128,7 @@ describe('a sound history', () => {
     expect(study.records).toBeGreaterThan(RECORDS);
   });
 
-  it('is verified as a crash left it, and nothing is folded into the database', async () => {
+  it('is verified as a crash left it, and nothing is merged into the database', async () => {
     const data = copy();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
     const service = await serve({ data });
@@ -146,7 +146,7 @@ describe('a sound history', () => {
     expect(snapshot(data)).toEqual(before);
   });
 
-  it('is verified in a folder that cannot be written', async () => {
+  it('is verified in a read-only folder', async () => {
     const folder = newFolder();
     const file = join(folder, 'copy.sqlite');
     cpSync(join(original, 'urn.sqlite'), file);
@@ -235,7 +235,7 @@ function otherArm(row: Row): string {
   return treatment === 'ZZTREATA' ? 'ZZTREATB' : 'ZZTREATA';
 }
 
-describe.concurrent('a careless edit of one record is named exactly:', () => {
+describe.concurrent('a careless change to one record is reported exactly:', () => {
   it.each(Object.entries(EDITS))('%s', async (_, { edit, field }) => {
     const data = copy();
     const rows = rowsOf(data, stream);
@@ -253,7 +253,7 @@ describe.concurrent('a careless edit of one record is named exactly:', () => {
   });
 });
 
-describe.concurrent('records moved about are named:', () => {
+describe.concurrent('records that were moved are reported:', () => {
   it('one deleted in the middle', async () => {
     const data = copy();
     atTables(data, (db) => db.prepare('DELETE FROM records WHERE stream = ? AND revision = 6').run(stream));
@@ -262,7 +262,7 @@ describe.concurrent('records moved about are named:', () => {
     expect(study.evidence).toMatchObject({ matchingSize: 5, failed: [{ size: 15, because: 'gap' }] });
   });
 
-  it('one deleted in the middle, and the others moved up, numbered and hashed again', async () => {
+  it('one deleted in the middle, and the others moved up, renumbered and rehashed', async () => {
     const data = copy();
     const rows = rowsOf(data, stream);
     const moved = rows.slice(7).map((row) => ({
@@ -278,7 +278,7 @@ describe.concurrent('records moved about are named:', () => {
     expect(study.divergence?.field).toMatch(/^draw\.bgStateBefore/);
   });
 
-  it('two exchanged', async () => {
+  it('from which an arm could be inferred', async () => {
     const data = copy();
     const [, , , a, b] = rowsOf(data, stream) as [Row, Row, Row, Row, Row];
     replaceRows(data, [
@@ -293,7 +293,7 @@ describe.concurrent('records moved about are named:', () => {
     });
   });
 
-  it('one inserted, and those behind it moved down', async () => {
+  it('but the treatments, once, in the registered configuration', async () => {
     const data = copy();
     const rows = rowsOf(data, stream);
     const down = rows.slice(6).map((row) => ({
@@ -320,7 +320,7 @@ describe.concurrent('records moved about are named:', () => {
     expect(divergence?.field).toMatch(/^draw\.bgStateBefore/);
   });
 
-  it('one that stands twice, in a table that was made anew without its constraints', async () => {
+  it('one duplicated, in a table recreated without its constraints', async () => {
     const data = copy();
     atTables(data, (db) => {
       db.exec('CREATE TABLE other AS SELECT * FROM records; DROP VIEW readable; DROP TABLE records');
@@ -339,7 +339,7 @@ describe.concurrent('records moved about are named:', () => {
   });
 });
 
-describe.concurrent('what agrees with itself is found by a kept checkpoint, and by nothing else:', () => {
+describe.concurrent('a self-consistent change is exposed by a kept checkpoint, and by nothing else:', () => {
   /** Verified three times: without a checkpoint, with one that does not cover the change, with one that does. */
   async function onlyBy(data: string, before: number, covering: number) {
     const without = await verified(data, '--trust', trusted);
@@ -356,7 +356,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
     return found.study.evidence;
   }
 
-  it('the tail cut off', async () => {
+  it('the tail removed', async () => {
     const data = copy();
     atTables(data, (db) => db.prepare('DELETE FROM records WHERE stream = ? AND revision >= 13').run(stream));
     expect(await onlyBy(data, 12, 15)).toMatchObject({
@@ -421,7 +421,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
     });
   });
 
-  it('the whole history rewritten and signed anew under the same key', async () => {
+  it('the whole history rewritten and signed again with the same key', async () => {
     const data = copy();
     const changed = rewritten(rowsOf(data, stream), (event) =>
       event.type === 'StudyRegistered'
@@ -445,7 +445,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
     expect(study.warnings).toMatchObject([{ code: 'weak-seed' }, { code: 'two-histories-signed' }].slice(1));
   });
 
-  it('the whole log replaced by another, under another key', async () => {
+  it('the whole log replaced by another with another key', async () => {
     const data = await copyOfOther();
     expect((await verified(data)).report).toMatchObject({ ok: true, selfConsistentOnly: true });
     const { report } = await verified(data, '--trust', trusted, '--checkpoint', receipts(15));
@@ -459,7 +459,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
     expect(untrusting.report.unusedCheckpoints).toMatchObject([{ because: 'not-trusted' }]);
   });
 
-  it('the whole log replaced, with the key that is trusted copied into it', async () => {
+  it('the whole log replaced, with the trusted key copied into it', async () => {
     const data = await copyOfOther();
     const [created] = rowsOf(data, 'log') as [Row];
     replaceRows(data, [altered(created, (record) => Object.assign(record.data, { publicKey: trusted }))]);
@@ -485,7 +485,7 @@ describe.concurrent('what agrees with itself is found by a kept checkpoint, and 
   });
 });
 
-describe.concurrent('wrong usage exits with 2, and speaks on stderr alone:', () => {
+describe.concurrent('wrong usage exits with 2, with output only on stderr:', () => {
   const file = (text: string) => {
     const path = join(newFolder(), 'given.txt');
     writeFileSync(path, text);
@@ -526,7 +526,7 @@ describe.concurrent('wrong usage exits with 2, and speaks on stderr alone:', () 
   it.each([
     ['a revision', 'UPDATE records SET revision = 9007199254740993 WHERE stream = ? AND revision = 14'],
     ['all positions', 'UPDATE records SET position = position + 9007199254740993 WHERE stream = ?'],
-  ])('but %s beyond 2^53 is a failure, and the end of it', async (_, update) => {
+  ])('but %s beyond 2^53 is a failure, and verification ends there', async (_, update) => {
     const data = copy();
     atTables(data, (db) => db.prepare(update).run(stream));
     const { code, stderr } = await urn(['verify', '--data', data]);
@@ -548,7 +548,7 @@ describe.concurrent('wrong usage exits with 2, and speaks on stderr alone:', () 
     expect(stderr).not.toContain('unexpected');
   });
 
-  it('but a database that is damaged is a failure', async () => {
+  it('but a damaged database is a failure', async () => {
     const data = copy();
     const path = join(data, 'urn.sqlite');
     const bytes = readFileSync(path);

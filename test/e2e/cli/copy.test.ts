@@ -83,8 +83,8 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.kill();
 });
 
-describe('a move that has begun', () => {
-  it('closes the log for services and commands, in the source and in the target', async () => {
+describe('a log whose move has begun', () => {
+  it('is closed to services and commands, in the source and in the target', async () => {
     const [source] = running as [Service];
     await beginTo('away');
     const forWriting = { parameters: { 'urn.for': 'writing' } };
@@ -136,7 +136,7 @@ describe('a move that has begun', () => {
     expect([...new LogCheck(place('away')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
   });
 
-  it('lets a service of the target wait for what is still to arrive, although it knows what was signed', async () => {
+  it('lets a service of the target wait for the rest, even though it knows what was signed', async () => {
     const [source] = running as [Service];
     await beginTo('away', WHEN_LOG_IS_CLOSED);
     const asked = () => clientOf(source.url, key).randomize('Sleep', 'c', COOK);
@@ -153,7 +153,7 @@ describe('a move that has begun', () => {
     await urnOk(['verify', '--data', place('away')]);
   });
 
-  it('is given up, and the log goes on where it was, and can be moved to a fresh store', async () => {
+  it('is usable where it was after the move is given up, and can move to a new store', async () => {
     const [source] = running as [Service];
     await beginTo('away');
     await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 503);
@@ -198,7 +198,7 @@ describe('a move that has begun', () => {
   });
 });
 
-it('finds a record of the target that is not the source’s, and copies nothing more to it', async () => {
+it('a move detects a record in the target that is not the source’s, and copies nothing more to it', async () => {
   const [source] = running as [Service];
   await source.stop();
   mkdirSync(place('away'));
@@ -228,7 +228,7 @@ it('finds a record of the target that is not the source’s, and copies nothing 
   expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('the target cannot be read')]);
 });
 
-it('is not opened again by a backup from before the move', async () => {
+it('a moved log is not reopened by a backup from before the move', async () => {
   const [source] = running as [Service];
   const before = new Database(database('home'));
   before.exec(`VACUUM INTO '${place('backup')}'`);
@@ -250,7 +250,7 @@ it('is not opened again by a backup from before the move', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining('that the log was moved to another store')]);
 });
 
-it('goes to EventStoreDB, of whose credentials nothing is recorded', async () => {
+it('a log moves to EventStoreDB, and none of the credentials are recorded', async () => {
   const server = await new EventStoreDbServer().start();
   try {
     const [source] = running as [Service];
@@ -299,7 +299,7 @@ it('goes to EventStoreDB, of whose credentials nothing is recorded', async () =>
   }
 });
 
-it('tells beforehand what would be copied, and makes nothing', async () => {
+it('a move can be previewed without creating anything', async () => {
   const { code, stdout } = await copy('none', '--dry-run');
   expect(code).toBe(0);
   const [, copied, all] = /^(\d+) of (\d+) records would be copied/.exec(stdout) ?? [];
@@ -309,7 +309,7 @@ it('tells beforehand what would be copied, and makes nothing', async () => {
   expect(existsSync(place('none'))).toBe(false);
 });
 
-it('says what is wrong with what it is asked for', async () => {
+it('urn copy says what is wrong with its arguments', async () => {
   const [source] = running as [Service];
   await source.stop();
   await issueKey(place('other'), 'edc');

@@ -44,7 +44,7 @@ const explain = (study: string, id: string, ...args: string[]) =>
   urn(['explain', '--study', study, '--id', id, '--data', data, ...args]);
 
 describe('urn explain', () => {
-  it('tells the steps in the words of the method', async () => {
+  it('describes the steps in the terms of the method', async () => {
     const { code, stdout, stderr } = await explain('Sleep', '003');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Why participant 003 was assigned to ZZTREAT[AB]\nStudy Sleep\. Randomized 20/);
@@ -56,7 +56,7 @@ describe('urn explain', () => {
     expect(stdout).toContain('The record says the same');
   });
 
-  it('--json gives the same for machines, and the same as over HTTP', async () => {
+  it('--json gives the same for machines, identical to HTTP', async () => {
     for (const id of IDS) {
       const shown = JSON.parse((await explain('Sleep', id, '--json')).stdout);
       const http = overHttp.get(id);
@@ -88,7 +88,7 @@ describe('urn explain', () => {
     expect(stderr).toMatch(says);
   });
 
-  it('without study or id exits with 2', async () => {
+  it('without a study or id exits with 2', async () => {
     expect((await urn(['explain', '--study', 'Sleep', '--data', data])).code).toBe(2);
     expect((await urn(['explain', '--id', '001', '--data', data])).code).toBe(2);
   });
@@ -100,8 +100,8 @@ describe('urn explain', () => {
   });
 });
 
-describe('urn explain of a log that was altered', () => {
-  it('says what a resealed record says otherwise: exit code 1', async () => {
+describe('urn explain, on a log that was altered,', () => {
+  it('reports a resealed record that contradicts its history: exit code 1', async () => {
     resealRecord(data, sleep, 3, ({ allocation }) => {
       allocation.treatment = allocation.treatment === 'ZZTREATA' ? 'ZZTREATB' : 'ZZTREATA';
     });
@@ -116,11 +116,11 @@ describe('urn explain of a log that was altered', () => {
     ]);
   });
 
-  it('still explains the participants before it', async () => {
+  it('still explains the participants before that record', async () => {
     expect((await explain('Sleep', '002')).code).toBe(0);
   });
 
-  it('names a record that cannot be taken for what it claims to be: exit code 1', async () => {
+  it('names a record that cannot be trusted: exit code 1', async () => {
     damageLastRecord(data, ward);
     expect((await explain('Ward', '003')).code).toBe(0);
     const { code, stdout, stderr } = await explain('Ward', '004');

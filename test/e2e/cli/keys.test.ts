@@ -15,7 +15,7 @@ const keys = (data: string, ...args: string[]): Promise<Finished> => urn(['keys'
 const listed = async (data: string) => JSON.parse((await keys(data, 'list', '--json')).stdout);
 
 describe('urn keys add', () => {
-  it('begins the log on an empty data folder, and prints the key, alone, on stdout', async () => {
+  it('begins the log in an empty data folder, and prints only the key on stdout', async () => {
     const data = join(newFolder(), 'made', 'too');
     const { code, stdout, stderr } = await keys(data, 'add', 'edc');
     expect(code).toBe(0);
@@ -33,7 +33,7 @@ describe('urn keys add', () => {
     for (const file of readdirSync(data)) expect(statSync(join(data, file)).mode & 0o077, file).toBe(0);
   });
 
-  it('stores of the key its SHA-256 alone', async () => {
+  it('stores only the SHA-256 of the key', async () => {
     const data = newFolder();
     const key = (await keys(data, 'add', 'edc')).stdout.trim();
     for (const file of readdirSync(data))
@@ -44,7 +44,7 @@ describe('urn keys add', () => {
     expect(JSON.stringify(record)).not.toContain(sha256);
   });
 
-  it('--json gives the key with its id and limits', async () => {
+  it('--json prints the key with its id and limits', async () => {
     const args = ['add', 'site', '--json', '--scope', 'blinded, randomize', '--study', 'A', '--study', 'B'];
     const { stdout } = await keys(
       newFolder(),
@@ -69,7 +69,7 @@ describe('urn keys add', () => {
     });
   });
 
-  it('--expires with a day means its end, with an instant that instant', async () => {
+  it('--expires with a day means the end of that day; with an instant, that instant', async () => {
     const data = newFolder();
     await keys(data, 'add', 'one', '--expires', '2096-02-29');
     await keys(data, 'add', 'two', '--expires', '2096-02-29T12:30:00Z');
@@ -79,7 +79,7 @@ describe('urn keys add', () => {
     ]);
   });
 
-  it('--allow-prediction permits randomize with audit, and is recorded', async () => {
+  it('--allow-prediction permits randomize together with audit, and is recorded', async () => {
     const data = newFolder();
     const { code, stdout } = await keys(
       data,
@@ -102,7 +102,7 @@ describe('urn keys add', () => {
     expect(stderr).toContain('warning: no study "Misspelt" is registered yet');
   });
 
-  it('refuses --where for what no study has, with the nearest name, unless it is insisted on', async () => {
+  it('refuses --where with a value that no study has, suggesting the nearest name, unless forced', async () => {
     const data = newFolder();
     await (await serve({ data, studies: TRIALS })).stop();
     const add = (...args: string[]) => keys(data, 'add', 'site', '--study', 'Sleep', ...args);
@@ -121,12 +121,12 @@ describe('urn keys add', () => {
     expect(right).toMatchObject({ code: 0, stderr: expect.not.stringContaining('warning') });
   });
 
-  it('warns where no study is registered that --where could be compared with', async () => {
+  it('warns if no study is registered that --where could be compared with', async () => {
     const { code, stderr } = await keys(newFolder(), 'add', 'site', '--where', 'site=a');
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('--where was not checked') });
   });
 
-  it('refuses a new user who cannot be told from another, and gives one who is recorded further keys', async () => {
+  it('refuses a new user with a look-alike name, but gives an existing one further keys', async () => {
     const data = newFolder();
     const unfit = 'e\u200bdc';
     for (const args of [
@@ -194,7 +194,7 @@ describe('urn keys list', () => {
     expect(await listed(data)).toEqual([]);
   });
 
-  it('shows one line a key, its id first, and nothing by which a key could be used', async () => {
+  it('prints one line per key, starting with its id, and nothing that would let anyone use a key', async () => {
     const data = newFolder();
     const issued = [
       await urnOk(['keys', 'add', 'edc', '--data', data]),
@@ -232,7 +232,7 @@ describe('urn keys list', () => {
 });
 
 describe('urn keys revoke', () => {
-  it('revokes, for a reason that is recorded, and says so when it was done before', async () => {
+  it('revokes a key, records the reason, and says if it was already revoked', async () => {
     const data = newFolder();
     await keys(data, 'add', 'leaver');
     const [{ keyId }] = await listed(data);
@@ -243,7 +243,7 @@ describe('urn keys revoke', () => {
     expect((await listed(data))[0].revoked).toMatchObject({ reason: 'left the trial' });
   });
 
-  it('takes a reason of several lines, shown in one, but no empty one', async () => {
+  it('accepts a reason of several lines, printed on one line, but not an empty one', async () => {
     const data = newFolder();
     await keys(data, 'add', 'leaver');
     const [{ keyId }] = await listed(data);
@@ -252,7 +252,7 @@ describe('urn keys revoke', () => {
     expect((await keys(data, 'list')).stdout).toMatch(/^k.*\(left {2}\[2Jthe trial\).*\n$/);
   });
 
-  it('of an id that does not exist exits with 2, without repeating it: it might be the key', async () => {
+  it('with an id that does not exist exits with 2, without repeating it: it might be the key', async () => {
     const data = newFolder();
     const key = (await keys(data, 'add', 'edc')).stdout.trim();
     const { code, stdout, stderr } = await keys(data, 'revoke', key);
@@ -282,7 +282,7 @@ describe('every option has an environment variable', () => {
     });
   });
 
-  it('and the option wins', async () => {
+  it('and options take precedence', async () => {
     const [data, other] = [newFolder(), newFolder()];
     const env = { URN_DATA: other, URN_SCOPE: 'read', URN_STUDY: 'S' };
     await urnOk(['keys', 'add', 'edc', '--scope', 'blinded', '--study', 'T', '--data', data], { env });
@@ -290,7 +290,7 @@ describe('every option has an environment variable', () => {
     expect(readdirSync(other)).toEqual([]);
   });
 
-  it('an empty one is none, and 0, false or no turns a switch off', async () => {
+  it('an empty variable is ignored, and 0, false or no turns a switch off', async () => {
     const env = {
       URN_STORE: '',
       URN_LOG_NAME: '',

@@ -53,7 +53,7 @@ function expectNoLog({ code, stdout, stderr }: Finished): void {
   expect(stderr).toMatch(/^urn: there is no (log in|store) .*\(hint: /);
 }
 
-describe.concurrent('where there is no log, nothing is made or written by', () => {
+describe.concurrent('where there is no log, nothing is created or written by', () => {
   it.each(named)('urn %s, in a folder that does not exist or is empty', async (_, args) => {
     const folder = newFolder();
     const missing = join(folder, 'wrong', 'place');
@@ -64,7 +64,7 @@ describe.concurrent('where there is no log, nothing is made or written by', () =
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it.each(named)('urn %s, in a database that holds no record', async (_, args) => {
+  it.each(named)('urn %s, in a database without records', async (_, args) => {
     // What a first start leaves that is killed at the wrong moment.
     const folder = newFolder();
     createDatabase(join(folder, 'urn.sqlite'));
@@ -78,7 +78,7 @@ describe.concurrent('where there is no log, nothing is made or written by', () =
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it('urn studies check, which takes every study for new', async () => {
+  it('urn studies check, which treats every study as new', async () => {
     const folder = newFolder();
     const file = join(newFolder(), 'studies.yaml');
     writeFileSync(file, TRIALS);
@@ -90,7 +90,7 @@ describe.concurrent('where there is no log, nothing is made or written by', () =
   });
 });
 
-describe('on an EventStoreDB where there is no log of that prefix, nothing is written by', () => {
+describe('on an EventStoreDB without a log of that prefix, nothing is written by', () => {
   let server: EventStoreDbServer;
   beforeAll(async () => {
     server = await new EventStoreDbServer().start();
@@ -108,7 +108,7 @@ describe('on an EventStoreDB where there is no log of that prefix, nothing is wr
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it('urn init begins it there, and says where', async () => {
+  it('urn init begins one there, and says where', async () => {
     const data = join(newFolder(), 'data');
     const store = ['--store', server.connectionString(), '--stream-prefix', 'mine', '--data', data];
     const { code, stderr } = await urn(['init', ...store]);
@@ -119,10 +119,10 @@ describe('on an EventStoreDB where there is no log of that prefix, nothing is wr
   });
 });
 
-describe('a log is begun, which is said on stderr, by', () => {
+describe('a log is begun, which is reported on stderr, by', () => {
   const BEGUN = (data: string) => `there was no log in ${data}: a new one named "urn" has been begun`;
 
-  it('urn init, which prints the verifier key; it leaves a log that is there as it is', async () => {
+  it('urn init, which prints the verifier key and leaves an existing log as it is', async () => {
     const data = join(newFolder(), 'data');
     const first = await urn(['init', '--data', data]);
     expect(first).toMatchObject({ code: 0, stderr: `${BEGUN(data)}\n` });
@@ -144,7 +144,7 @@ describe('a log is begun, which is said on stderr, by', () => {
     expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated']);
   });
 
-  it('urn init, but under no name that people cannot tell from another', async () => {
+  it('urn init, but not with a name that people could confuse with another', async () => {
     const data = join(newFolder(), 'data');
     for (const command of [['init'], ['keys', 'add', 'edc'], ['serve', '--port', '0']]) {
       const { code, stdout, stderr } = await urn([...command, '--data', data, '--log-name', 'ur\u200bn']);
@@ -157,7 +157,7 @@ describe('a log is begun, which is said on stderr, by', () => {
     expect(existsSync(data)).toBe(false);
   });
 
-  it('urn init, but not in memory, nor in the place of a database that is lost', async () => {
+  it('urn init, but not in memory, or in place of a lost database', async () => {
     expect(await urn(['init', '--store', 'memory:'])).toMatchObject({ code: 2, stdout: '' });
     const data = newFolder();
     await urn(['init', '--data', data]);
@@ -176,7 +176,7 @@ describe('a log is begun, which is said on stderr, by', () => {
     expect(await urn(['keys', 'add', 'edc', '--store', 'memory:'])).toMatchObject({ code: 2, stdout: '' });
   });
 
-  it('urn serve, also where few lines are logged', async () => {
+  it('urn serve, even if it logs little', async () => {
     const data = join(newFolder(), 'data');
     const service = await serve({ data, studies: TRIALS });
     expect(service.output.stderr).toContain(JSON.stringify(BEGUN(data)).slice(1, -1));
@@ -194,7 +194,7 @@ describe('a log is begun, which is said on stderr, by', () => {
   });
 });
 
-it('a log whose store is copied by hand is found, and none is begun', async () => {
+it('a log whose store was copied by hand is found, and none is begun', async () => {
   const [data, copied] = [newFolder(), newFolder()];
   await urn(['keys', 'add', 'edc', '--data', data]);
   cpSync(data, copied, { recursive: true });

@@ -18,7 +18,7 @@ async function newLog(): Promise<string> {
 
 const list = (data: string, ...args: string[]) => urn(['keys', 'list', '--data', data, ...args]);
 
-describe('a signing key that everybody on the machine may use', () => {
+describe('a signing key that everybody on the machine can use', () => {
   it.each([0o604, 0o602, 0o601, 0o666, 0o644])(
     'is refused with mode %o, by every command that needs it',
     (mode) => {
@@ -33,7 +33,7 @@ describe('a signing key that everybody on the machine may use', () => {
     },
   );
 
-  it('stops commands and the service, which say what mends it', async () => {
+  it('stops commands and the service, which say how to fix it', async () => {
     const data = await newLog();
     const key = join(data, 'signing-key');
     chmodSync(key, 0o666);
@@ -53,7 +53,7 @@ describe('a signing key that everybody on the machine may use', () => {
   });
 });
 
-describe('what more than its owner may use is warned about, with the command that mends it', () => {
+describe('permissions wider than the owner cause a warning with the command that fixes them', () => {
   let data: string;
   beforeAll(async () => {
     data = await newLog();
@@ -83,7 +83,7 @@ describe('what more than its owner may use is warned about, with the command tha
     expect(stderr.match(/warning/g)).toHaveLength(1);
   });
 
-  it('--allow-group-key silences the one of a mounted secret, and no other', async () => {
+  it('--allow-group-key silences only the warning about a mounted secret', async () => {
     chmodSync(join(data, 'signing-key'), 0o440);
     chmodSync(data, 0o770);
     const { stderr } = await list(data, '--allow-group-key');
@@ -96,7 +96,7 @@ describe('what more than its owner may use is warned about, with the command tha
     expect(byVariable).toBe(stderr);
   });
 
-  it('by the service too, as a line of its log', async () => {
+  it('the service warns too, as a line of its log', async () => {
     chmodSync(data, 0o777);
     const service = await serve({ data });
     await service.stop();
@@ -105,7 +105,7 @@ describe('what more than its owner may use is warned about, with the command tha
     expect(JSON.parse(line ?? '')).toMatchObject({ level: 40, msg: expect.stringContaining('mode 0777') });
   });
 
-  it('a folder of a database elsewhere, where everybody may put another in its place', () => {
+  it('a folder of a database elsewhere, where anyone can replace it', () => {
     const place = newFolder();
     const settings = { data: newFolder(), store: `sqlite:${join(place, 'trial.sqlite')}` };
     expect(permissionWarnings(filesOf(settings))).toEqual([]);
@@ -122,7 +122,7 @@ describe('what more than its owner may use is warned about, with the command tha
   });
 });
 
-it('what the program makes is for its owner alone, whatever the umask of who starts it', async () => {
+it('the program creates everything for its owner alone, whatever the umask', async () => {
   const before = process.umask(0o000);
   const data = join(newFolder(), 'data');
   const { exited } = start(['init', '--data', data]);

@@ -31,7 +31,7 @@ const report = (...args: string[]) => urn(['report', '--study', 'Sleep', '--data
 
 describe('urn report', () => {
   it.each(['full', 'open', 'blinded'] as const)(
-    'writes what a bundle of content %s has, as a file of its own',
+    'writes what a bundle with content %s contains, as a separate file',
     async (content) => {
       const folder = newFolder();
       const [out, zip] = [join(folder, 'report.html'), join(folder, 'bundle.zip')];
@@ -47,7 +47,7 @@ describe('urn report', () => {
     },
   );
 
-  it('tells who did it, and on whose behalf', async () => {
+  it('shows who made it, and on whose behalf', async () => {
     const out = join(newFolder(), 'report.html');
     await report('--content', 'blinded', '--out', out);
     const rows = readFileSync(out, 'utf8').match(/<tr>.*<\/tr>/g) ?? [];
@@ -60,7 +60,7 @@ describe('urn report', () => {
     expect(last('paused: DSMB')).toMatch(/^<td>.* \(command line\)<\/td><\/tr>$/);
   });
 
-  it('with arms is recorded as a balance that was shown, without them not', async () => {
+  it('is recorded as a balance disclosure with arms, and not recorded without them', async () => {
     const folder = newFolder();
     const disclosed = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
     const before = disclosed().length;
@@ -80,7 +80,7 @@ describe('urn report', () => {
     ).toMatchObject([{ what: 'balance', study: 'Sleep', toRevision: 3 }]);
   });
 
-  it('takes no other file’s place, and wants a study that there is', async () => {
+  it('overwrites no file, and requires a study that exists', async () => {
     const out = join(newFolder(), 'report.html');
     writeFileSync(out, 'mine');
     expect(await report('--out', out)).toMatchObject({
@@ -94,8 +94,8 @@ describe('urn report', () => {
   });
 });
 
-describe('the person behind a shared key', () => {
-  it('is told by an explanation, on the command line and over HTTP', async () => {
+describe('the person who uses a shared key', () => {
+  it('is named in an explanation, on the command line and over HTTP', async () => {
     const explain = (...args: string[]) => urnOk(['explain', '--study', 'Sleep', '--data', data, ...args]);
     expect(await explain('--id', '1')).toContain(' by edc, on behalf of Dr. <b>Müller</b>, as revision 1 ');
     expect(JSON.parse(await explain('--id', '1', '--json')).onBehalfOf).toBe('Dr. <b>Müller</b>');
@@ -108,7 +108,7 @@ describe('the person behind a shared key', () => {
   });
 });
 
-it('a verification of a sound log ends with the sentence that nothing is wrong', async () => {
+it('a verification of a sound log ends by saying that nothing is wrong', async () => {
   const { code, stdout } = await urn(['verify', '--data', data]);
   expect(code).toBe(0);
   expect(stdout.trimEnd().split('\n').at(-1)).toMatch(

@@ -58,7 +58,7 @@ describe('the first key', () => {
     expect(storedLog(data).filter(({ record }) => record.type === 'ApiKeyIssued')).toHaveLength(1);
   });
 
-  it('has a curl line that works whatever the study is called', async () => {
+  it('has a curl line that works whatever the name of the study', async () => {
     const studies = `
 "Patterned first":
   id_pattern: "[0-9]+"
@@ -81,7 +81,7 @@ describe('the first key', () => {
     });
   });
 
-  it('is not issued unasked where nobody sees it, nor when there is a key', async () => {
+  it('is not issued automatically if nobody would see it, or if a key exists', async () => {
     const data = newFolder();
     await withService({ data, studies: TRIALS }, async ({ output }) => {
       expect(output.stdout).toBe('');
@@ -94,33 +94,36 @@ describe('the first key', () => {
     });
   });
 
-  it.skipIf(spawnSync('script', ['--version']).status !== 0)('is issued unasked on a terminal', async () => {
-    const line = `exec "${process.execPath}" "${PROGRAM}" serve --port 0 --data "${newFolder()}"`;
-    const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
-      cwd: PROJECT,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    let shown = '';
-    terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
-      shown += text;
-    });
-    try {
-      await within(60_000, async () => /shown only now[\s\S]*urn_[\w-]{43}[\s\S]*curl -X POST/.test(shown));
-    } finally {
-      // The terminal goes away, and the program with it.
-      terminal.kill();
-    }
-  });
+  it.skipIf(spawnSync('script', ['--version']).status !== 0)(
+    'is issued automatically on a terminal',
+    async () => {
+      const line = `exec "${process.execPath}" "${PROGRAM}" serve --port 0 --data "${newFolder()}"`;
+      const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
+        cwd: PROJECT,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      let shown = '';
+      terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+        shown += text;
+      });
+      try {
+        await within(60_000, async () => /shown only now[\s\S]*urn_[\w-]{43}[\s\S]*curl -X POST/.test(shown));
+      } finally {
+        // The terminal goes away, and the program with it.
+        terminal.kill();
+      }
+    },
+  );
 });
 
 describe('the studies file', () => {
-  it('that is named and missing is refused', async () => {
+  it('is refused if it is named but missing', async () => {
     const { code, stdout, stderr } = await refused('--studies', 'nowhere.yaml');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toBe('urn: there is no studies file nowhere.yaml (hint: name one with --studies)\n');
   });
 
-  it('that is wrong is refused with every reason, its line, and no treatment', async () => {
+  it('is refused if it is invalid, with every reason, its line, and no treatment', async () => {
     const file = join(newFolder(), 'wrong.yaml');
     writeFileSync(file, 'A:\n  treatments: [ZZTREATA]\n  factors: {}\nB: 1\n');
     const { code, stderr } = await refused('--studies', file);
@@ -131,7 +134,7 @@ describe('the studies file', () => {
     expect(stderr).not.toContain('ZZTREATA');
   });
 
-  it('that is no UTF-8, or no file, is refused', async () => {
+  it('is refused if it is not UTF-8 or not a file', async () => {
     const folder = newFolder();
     const file = join(folder, 'latin1.yaml');
     writeFileSync(file, Buffer.from('Gr\u00f6\u00dfe:\n', 'latin1'));
@@ -145,7 +148,7 @@ describe('the studies file', () => {
     });
   });
 
-  it('is warned about at every start', async () => {
+  it('causes its warnings at every start', async () => {
     const data = newFolder();
     const studies = 'A:\n  starting_seed: 1\n  treatments: [a, b]\n  factors: {x: [y]}\n';
     for (let start = 0; start < 2; start++)
@@ -156,7 +159,7 @@ describe('the studies file', () => {
       });
   });
 
-  it('need not be there: the log alone is served', async () => {
+  it('is optional: without it only the log is served', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc');
     await withService({ data, studies: TRIALS }, async () => undefined);
@@ -167,7 +170,7 @@ describe('the studies file', () => {
 });
 
 describe('options', () => {
-  it('each has an environment variable, and the option wins', async () => {
+  it('each have an environment variable, and options take precedence', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'trials.yaml'), TRIALS);
     const env = {
@@ -185,7 +188,7 @@ describe('options', () => {
     });
   });
 
-  it('a port that is in use is refused, plainly', async () => {
+  it('a port that is in use is refused with a plain message', async () => {
     const taken = await new Promise<Server>((resolve) => {
       const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
     });
@@ -199,7 +202,7 @@ describe('options', () => {
     });
   });
 
-  it('an address that is not of this machine is refused', async () => {
+  it('an address that does not belong to this machine is refused', async () => {
     expect(await refused('--host', '192.0.2.1')).toMatchObject({ code: 2, stdout: '' });
   });
 
@@ -208,14 +211,14 @@ describe('options', () => {
     ['--trust-proxy', '10.0.0.0/0', 'is neither a number of proxies nor their addresses (hint: '],
     ['--connections-per-address', '0', 'must be a number from 1 to 999999'],
     ['--connections-per-address', 'many', 'must be a number from 1 to 999999'],
-  ])('%s %s is refused, in a sentence', async (option, value, why) => {
+  ])('%s %s is refused with a sentence', async (option, value, why) => {
     const { code, stdout, stderr } = await refused(option, value);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^urn: .*\n$/);
     expect(stderr).toContain(why);
   });
 
-  it('--store sqlite:<file> keeps the log there', async () => {
+  it('--store sqlite:<file> stores the log there', async () => {
     const data = newFolder();
     const file = join(newFolder(), 'deep', 'trial.sqlite');
     const store = ['--store', `sqlite:${file}`];
@@ -227,7 +230,7 @@ describe('options', () => {
     expect(readdirSync(data)).not.toContain('urn.sqlite');
   });
 
-  it('--store memory: keeps nothing', async () => {
+  it('--store memory: stores nothing on disk', async () => {
     const data = newFolder();
     await withService(
       { data, cwd: PROJECT, args: ['--store', 'memory:', '--first-key'] },
@@ -246,7 +249,7 @@ describe('options', () => {
     expect(stderr).toContain(`"${store}" (hint: --store sqlite:<file>`);
   });
 
-  it('--log-name names a new log, and must be the name of an existing one', async () => {
+  it('--log-name names a new log, and must match the name of an existing one', async () => {
     const data = newFolder();
     await issueKey(data, 'edc', '--log-name', 'trials.example.org');
     expect(storedLog(data)[0]?.record.data.logName).toBe('trials.example.org');
@@ -269,7 +272,7 @@ describe('options', () => {
 });
 
 describe('the data folder', () => {
-  it('whose database is missing while its signing key is there is refused', async () => {
+  it('is refused if its database is missing while its signing key is there', async () => {
     const data = newFolder();
     await issueKey(data, 'edc');
     rmSync(join(data, 'urn.sqlite'));
@@ -281,7 +284,7 @@ describe('the data folder', () => {
     expect(readdirSync(data)).toEqual(['signing-key']);
   });
 
-  it('whose signing key is missing, damaged or another is refused, and no new one is made', async () => {
+  it('is refused if its signing key is missing, damaged or different, and no new key is made', async () => {
     const [data, other] = [newFolder(), newFolder()];
     await issueKey(data, 'edc');
     await issueKey(other, 'edc');
@@ -312,7 +315,7 @@ describe('SIGTERM', () => {
     });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'or rather %s: what was accepted is answered, then it exits with 0',
+    '(or rather %s) lets accepted requests finish, and the service exits with 0',
     async (signal) => {
       const data = newFolder();
       const key = await issueKey(data, 'edc');
@@ -338,7 +341,7 @@ describe('SIGTERM', () => {
     },
   );
 
-  it('does not wait for those who have asked nothing', async () => {
+  it('does not wait for clients that have sent no request', async () => {
     const service = await serve({ data: newFolder(), studies: TRIALS });
     const silent = await connected(service.url);
     const slow = await connected(service.url);
@@ -352,7 +355,7 @@ describe('SIGTERM', () => {
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
-  it('nor for those who have gone, with requests that waited behind another', async () => {
+  it('does not wait for clients that disconnected with requests still queued', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc');
     const service = await serve({ data, studies: TRIALS });
@@ -374,18 +377,18 @@ describe('SIGTERM', () => {
     expect(lastOfStudies(data)?.participantId).toBe('gone');
   });
 
-  it('at the moment that it says it is ready is honoured, too', async () => {
+  it('is also handled at the moment that the service says it is ready', async () => {
     const service = await serve({ data: newFolder(), studies: TRIALS, args: ['--first-key'] });
     await service.stop();
   });
 });
 
-describe('beyond this machine', () => {
+describe('a service reachable from other machines', () => {
   const WARNING = 'listening beyond this machine without TLS';
   const folder = newFolder();
   const { cert, key: certKey } = certificate(folder);
 
-  it('it warns, once, that anyone can read along', async () => {
+  it('warns, once, that anyone can eavesdrop', async () => {
     await withService(
       { data: newFolder(), studies: TRIALS, args: ['--host', '0.0.0.0'] },
       async ({ output }) => {
@@ -397,13 +400,13 @@ describe('beyond this machine', () => {
   it.each([
     ['on loopback', ['--host', '127.0.0.1']],
     ['behind a proxy', ['--host', '0.0.0.0', '--trust-proxy', '10.0.0.0/8, loopback']],
-  ])('but not %s', async (_, args) => {
+  ])('does not warn %s', async (_, args) => {
     await withService({ data: newFolder(), studies: TRIALS, args }, async ({ output }) => {
       expect(output.stderr).not.toContain(WARNING);
     });
   });
 
-  it('--tls-cert and --tls-key serve HTTPS directly, without the warning', async () => {
+  it('with --tls-cert and --tls-key serves HTTPS directly, without the warning', async () => {
     const args = ['--host', '0.0.0.0', '--tls-cert', cert, '--tls-key', certKey];
     await withService({ data: newFolder(), studies: TRIALS, args }, async ({ url, output }) => {
       expect(url).toMatch(/^https:/);
@@ -419,7 +422,7 @@ describe('beyond this machine', () => {
     });
   });
 
-  it('a certificate that cannot be read is refused', async () => {
+  it('refuses a certificate that cannot be read', async () => {
     const { code, stdout, stderr } = await refused('--tls-cert', 'nowhere.pem', '--tls-key', 'nowhere.pem');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('nowhere.pem');
@@ -431,7 +434,7 @@ describe('beyond this machine', () => {
   });
 });
 
-it('it is ready when it says so, and studies and keys of other processes appear while it runs', async () => {
+it('the service is ready when it says so, and sees studies and keys from other processes while it runs', async () => {
   const data = newFolder();
   await withService({ data, studies: TRIALS }, async ({ url }) => {
     expect((await ask(url, '/readyz')).status).toBe(200);

@@ -42,7 +42,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.kill());
 
-it('another key signs from now on, also in a service that runs, and both verify', async () => {
+it('a new key signs from now on, also in a running service, and both keys verify', async () => {
   const [first] = await shown();
   expect(signer(await randomize('a'))).toBe(keyId(first));
   const second = await rotate();
@@ -100,7 +100,7 @@ it('another key signs from now on, also in a service that runs, and both verify'
   ]);
 });
 
-it('a rotation that broke off between log and file is finished by the next start', async () => {
+it('a rotation interrupted between log and file is completed by the next start', async () => {
   await service.stop();
   const before = readFileSync(file('signing-key'));
   const second = await rotate();
@@ -112,7 +112,7 @@ it('a rotation that broke off between log and file is finished by the next start
   expect(existsSync(file('signing-key.next'))).toBe(false);
 });
 
-it('what was signed last is known under each of the keys', async () => {
+it('what was last signed is recognized under each of the keys', async () => {
   await randomize('a');
   await service.stop();
   await rotate();
@@ -122,7 +122,7 @@ it('what was signed last is known under each of the keys', async () => {
   expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
-it('two rotations in a row are followed by a service that hears of both at once', async () => {
+it('two rotations in a row are followed by a service that learns of both at once', async () => {
   service.child.kill('SIGSTOP');
   await rotate();
   const third = await rotate();
@@ -135,7 +135,7 @@ it('two rotations in a row are followed by a service that hears of both at once'
   expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
-it('an instance with a file of its own takes participants again when the new key is brought', async () => {
+it('an instance with its own key file accepts participants again once it has the new key', async () => {
   const own = join(newFolder(), 'signing-key');
   copyFileSync(file('signing-key'), own);
   const other = await serve({ data, args: ['--signing-key', own] });
@@ -152,7 +152,7 @@ it('an instance with a file of its own takes participants again when the new key
   expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
-it('needs a reason, and a log', async () => {
+it('a rotation requires a reason, and a log', async () => {
   const none = await urn(['signing-key', 'rotate', '--data', data]);
   expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('--reason')]);
   const empty = await urn(['signing-key', 'rotate', '--reason', ' ', '--data', data]);

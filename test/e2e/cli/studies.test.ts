@@ -41,7 +41,7 @@ describe('urn studies check', () => {
     expect(existsSync(empty)).toBe(false);
   });
 
-  it('or as registered, or new', async () => {
+  it('says if a study is as registered or new', async () => {
     const more = `${TRIALS}\nMore:\n  treatments: [a, b]\n  factors: {x: [y]}\n`;
     const { code, stdout } = await studies('check', '--studies', file(more));
     expect(code).toBe(0);
@@ -49,7 +49,7 @@ describe('urn studies check', () => {
     expect(stdout).toContain('More: new\n');
   });
 
-  it('or that it differs, in what and how: exit code 1', async () => {
+  it('says how a study differs, with exit code 1', async () => {
     const changed = TRIALS.replace('[Left, Right]', '[Right, Left]').replace(
       '[Male, Female]',
       '[Male, Female, X]',
@@ -63,7 +63,7 @@ describe('urn studies check', () => {
     expect(stdout).toContain('Exact: as registered');
   });
 
-  it('--json gives the same for machines', async () => {
+  it('--json prints the same for machines', async () => {
     const changed = file(TRIALS.replace('[Left, Right]', '[Right, Left]'));
     const { code, stdout } = await studies('check', '--json', '--studies', changed);
     expect(code).toBe(1);
@@ -87,7 +87,7 @@ describe('urn studies check', () => {
     });
   });
 
-  it('prints what would be registered, and says of a mode that is left out that it means live', async () => {
+  it('prints what would be registered, and says that a missing mode means live', async () => {
     const text = [
       'Left out:',
       '  alpha: 1',
@@ -130,7 +130,7 @@ Rehearsal: new
     ]);
   });
 
-  it('refuses to register a name that cannot be told from another, or is too long; so does urn serve', async () => {
+  it('refuses to register a name that is too long or looks like another, as urn serve does', async () => {
     const alike = file('"Sleep\u200b":\n  treatments: [a, b]\n  factors: {x: [y, z]}\n', 'alike.yaml');
     const long = file(
       `Long:\n  treatments: [${'a'.repeat(201)}, b]\n  factors: {x: [y, ${'z'.repeat(201)}]}\n`,
@@ -152,7 +152,7 @@ Rehearsal: new
       }
   });
 
-  it('warns on stderr, with file and line, of what should not be', async () => {
+  it('warns on stderr, with file and line, about questionable settings', async () => {
     const weak = file(
       'A:\n  starting_seed: 100\n  alpha: 2\n  treatments: [a, b]\n  factors: {x: [y]}\n',
       'weak.yaml',
@@ -163,7 +163,7 @@ Rehearsal: new
     expect(stderr).toContain(`warning: ${weak}:3: study "A": alpha (2) is greater than beta (1)`);
   });
 
-  it('refuses a wrong file with exit code 2 and every reason, with file and line', async () => {
+  it('refuses an invalid file with exit code 2 and every reason, with file and line', async () => {
     const wrong = file('A:\n  treatments: [a]\n  D: median\n  factors: {x: [y], id: [z]}\n', 'wrong.yaml');
     const { code, stdout, stderr } = await studies('check', '--studies', wrong);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -172,7 +172,7 @@ Rehearsal: new
     expect(stderr).toContain(`${wrong}:4: study "A": factor "id" is called like a parameter`);
   });
 
-  it('reads studies.yaml where it is run, and refuses when there is none', async () => {
+  it('reads studies.yaml in the current directory, and refuses if there is none', async () => {
     const folder = newFolder();
     const check = () => urn(['studies', 'check'], { cwd: folder });
     expect(await check()).toMatchObject({
@@ -192,14 +192,14 @@ Rehearsal: new
 });
 
 describe('urn studies list', () => {
-  it('shows the studies in the log, one a line', async () => {
+  it('prints the studies in the log, one per line', async () => {
     const { code, stdout, stderr } = await studies('list');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.split('\n')[0]).toMatch(/^Sleep +test +open +2 participants$/);
     expect(stdout.trimEnd().split('\n')).toHaveLength(5);
   });
 
-  it('--json gives the same for machines', async () => {
+  it('--json prints the same for machines', async () => {
     expect(JSON.parse((await studies('list', '--json')).stdout)[0]).toEqual({
       name: 'Sleep',
       mode: 'test',
@@ -219,7 +219,7 @@ describe('urn studies list', () => {
 });
 
 describe('urn studies show', () => {
-  it('shows configuration, state and balance, and neither seed nor single assignments', async () => {
+  it('prints configuration, state and balance, but neither seed nor individual assignments', async () => {
     const { code, stdout } = await studies('show', 'Sleep');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^participants +2 participants$/m);
@@ -230,7 +230,7 @@ describe('urn studies show', () => {
     expect(stdout).not.toContain('340282366920938463463374607431768211457');
   });
 
-  it('--json gives the same for machines', async () => {
+  it('--json prints the same for machines', async () => {
     const shown = JSON.parse((await studies('show', 'Ward', '--json')).stdout);
     expect(shown).toMatchObject({
       name: 'Ward',
@@ -242,7 +242,7 @@ describe('urn studies show', () => {
     expect(shown).not.toHaveProperty('seed');
   });
 
-  it('of a study that does not exist exits with 2', async () => {
+  it('with a study that does not exist exits with 2', async () => {
     expect(await studies('show', 'Dream')).toMatchObject({
       code: 2,
       stdout: '',
@@ -252,7 +252,7 @@ describe('urn studies show', () => {
 });
 
 describe('urn studies pause and resume', () => {
-  it('say what they did, on stderr, and what was so before', async () => {
+  it('say on stderr what they did, or that it was already so', async () => {
     const said = [];
     for (const verb of ['resume', 'pause', 'pause', 'resume'])
       said.push(await studies(verb, 'Exact', '--reason', 'for the test'));
@@ -270,7 +270,7 @@ describe('urn studies pause and resume', () => {
     ]);
   });
 
-  it('show in list and show', async () => {
+  it('are visible in list and show', async () => {
     await studies('pause', 'Exact', '--reason', 'a question');
     expect((await studies('list')).stdout).toMatch(/^Exact +test +paused/m);
     expect((await studies('show', 'Exact')).stdout).toMatch(/^state +paused since \S+: a question$/m);
@@ -287,8 +287,8 @@ describe('urn studies pause and resume', () => {
   });
 });
 
-describe('a log that is not there', () => {
-  it('is told from one that is lost: the signing key is there, its database is not', async () => {
+describe('a log that does not exist', () => {
+  it('is distinguished from one that is lost: its signing key exists but its database does not', async () => {
     const lost = newFolder();
     await issueKey(lost, 'edc');
     rmSync(join(lost, 'urn.sqlite'));
@@ -307,7 +307,7 @@ describe('a log that is not there', () => {
     expect(readdirSync(lost)).toEqual(['signing-key']);
   });
 
-  it('nor is a store that this program does not have taken for an empty one', async () => {
+  it('is not assumed for a kind of store that this program does not have', async () => {
     for (const args of [
       ['studies', 'list'],
       ['keys', 'list'],
@@ -319,7 +319,7 @@ describe('a log that is not there', () => {
     }
   });
 
-  it('may lie in a file of its own', async () => {
+  it('can be in a file elsewhere', async () => {
     const folder = newFolder();
     mkdirSync(join(folder, 'data'));
     const store = ['--store', `sqlite:${join(folder, 'trial.sqlite')}`, '--data', join(folder, 'data')];

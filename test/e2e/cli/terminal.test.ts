@@ -46,7 +46,7 @@ function onTerminal(args: readonly string[]): Running {
 }
 
 describe('urn serve on a terminal', () => {
-  it('logs lines for people, before and after what it says to them', async () => {
+  it('logs lines for people, before and after its own messages', async () => {
     const { output, has, interrupt, ended } = onTerminal(['serve', '--data', newFolder(), '--port', '0']);
     await has('More keys:');
     const [, url = ''] = /The service is ready at (\S+);/.exec(output()) ?? [];
@@ -65,7 +65,7 @@ describe('urn serve on a terminal', () => {
     expect(output()).not.toMatch(OBEYED);
   });
 
-  it('logs JSON, line by line, where stderr is none', async () => {
+  it('logs JSON lines if stderr is not a terminal', async () => {
     const service = await serve({ data: newFolder() });
     await service.stop();
     const lines = service.output.stderr.trimEnd().split('\n');
@@ -73,7 +73,7 @@ describe('urn serve on a terminal', () => {
   });
 });
 
-describe('a log, and files, full of what a terminal obeys', () => {
+describe('a log, and files, full of terminal control characters', () => {
   const data = newFolder();
   const files = newFolder();
 
@@ -175,14 +175,14 @@ describe('a log, and files, full of what a terminal obeys', () => {
     expect(`${stdout}${stderr}`).not.toContain('unexpected error');
   });
 
-  it('shows what nobody sees', async () => {
+  it('are printed with invisible characters escaped', async () => {
     const { stdout } = await urn(['keys', 'list', '--data', data]);
     expect(stdout).toContain('\\u202ey\\u200b');
     const json = await urn(['keys', 'list', '--json', '--data', data]);
     expect(JSON.parse(json.stdout)[0].user).toBe(EVIL);
   });
 
-  it('on a terminal, a service that cannot read its streams', async () => {
+  it('are printed safely by a service on a terminal that cannot read its streams', async () => {
     const { output, has, interrupt, ended } = onTerminal(['serve', '--data', data, '--port', '0']);
     await has('serving at');
     interrupt();

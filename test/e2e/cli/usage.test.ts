@@ -25,7 +25,7 @@ const COMMANDS = [
 
 describe.concurrent('urn', () => {
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
-    '%s --help helps, on stdout',
+    '%s --help prints help on stdout',
     async (_, words) => {
       const { code, stdout, stderr } = await urn([...words, '--help']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -55,7 +55,7 @@ describe.concurrent('urn', () => {
       expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`env: URN_${name})`);
   });
 
-  it('--version says which it is', async () => {
+  it('--version prints its version', async () => {
     expect(await urn(['--version'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/),
@@ -92,14 +92,14 @@ describe.concurrent('urn', () => {
       ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-password-file', 'p'],
     ],
     ['a port of metrics that is none', ['relay', '--kafka-brokers', 'localhost:9092', '--metrics-port', 'x']],
-  ])('wrong usage exits with 2, and speaks on stderr alone: %s', async (_, args) => {
+  ])('wrong usage exits with 2, with output only on stderr: %s', async (_, args) => {
     const { code, stdout, stderr } = await urn(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).not.toBe('');
     expect(stderr).not.toContain('unexpected');
   });
 
-  it('hints at what was meant', async () => {
+  it('suggests what was probably meant', async () => {
     expect((await urn(['serve', '--prot', '1'])).stderr).toMatch(
       /Did you mean --port\?[\s\S]*hint: add --help/,
     );

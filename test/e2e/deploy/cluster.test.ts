@@ -57,7 +57,7 @@ describe.skipIf(!isComplete)('the cluster of the compose file', () => {
     await target.stop();
   });
 
-  it('takes participants while an instance is killed, and feeds each record once', async () => {
+  it('accepts participants while an instance is killed, and publishes each record once', async () => {
     const account = new Account(seededChoices());
     let told = 0;
     const enrol = async (study: string) => {

@@ -29,13 +29,13 @@ const services = Object.entries(compose.services);
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
 
 describe('docker-compose.yml', () => {
-  it('starts the embedded default without a profile, and all else with one', () => {
+  it('starts the embedded default without a profile, and everything else with one', () => {
     const without = services.filter(([, { profiles }]) => profiles === undefined).map(([name]) => name);
     expect(without).toEqual(['urn']);
     for (const [name, { profiles }] of services) if (name !== 'urn') expect(profiles).toEqual(['cluster']);
   });
 
-  it('brings up all of the cluster for its proxy and the relay', () => {
+  it('starts the whole cluster for its proxy and the relay', () => {
     const needed = new Set<string>();
     const need = (name: string) => {
       if (needed.has(name)) return;
@@ -62,13 +62,13 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('has no volume that nobody uses', () => {
+  it('has no unused volume', () => {
     const used = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
     for (const name of Object.keys(compose.volumes)) expect(used).toContain(name);
   });
 
   it.each(services.filter(([, { build }]) => build !== undefined))(
-    '%s is given options that the program has',
+    '%s uses options that the program has',
     async (_, { command = ['serve'], environment = {} }) => {
       const [name = '', ...args] = command;
       const help = await urnOk([name, '--help']);
@@ -79,7 +79,7 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  it('gives every instance one log and one key, and a folder of its own', () => {
+  it('gives every instance the same log and key, and its own folder', () => {
     const cluster = ['urn-1', 'urn-2', 'relay'].map((name) => compose.services[name]);
     const settings = cluster.map((one) => [
       one?.environment?.['URN_STORE'],
@@ -92,7 +92,7 @@ describe('docker-compose.yml', () => {
     expect(folders).not.toContain(undefined);
   });
 
-  it('does not restart a relay that was fenced, and gives it the key to read', () => {
+  it('does not restart a relay that was fenced, and lets it read the key', () => {
     const { restart, command, volumes } = compose.services['relay'] ?? {};
     // Docker restarts by every code but 0.
     expect(restart).toBe('on-failure');
@@ -101,13 +101,13 @@ describe('docker-compose.yml', () => {
   });
 
   it.each(services.filter(([, { build }]) => build !== undefined))(
-    '%s leaves no core dumps',
+    '%s disables core dumps',
     (_, { ulimits }) => {
       expect(ulimits).toEqual({ core: 0 });
     },
   );
 
-  it('gives the proxy all that its file asks for', () => {
+  it('gives the proxy everything that its configuration needs', () => {
     const file = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8');
     const asked = [...file.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name);
     expect(Object.keys(compose.services['proxy']?.environment ?? {}).toSorted()).toEqual(

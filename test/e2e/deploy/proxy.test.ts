@@ -45,13 +45,13 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     return Number(/^urn_allocations_total (\d+)$/m.exec(metrics)?.[1]);
   };
 
-  it('answers over TLS, and each study is one instance’s as long as it is ready', async () => {
+  it('answer over TLS, and each study stays with one instance as long as that is ready', async () => {
     for (let id = 1; id <= 10; id++) expect((await randomize('One', String(id))).status).toBe(200);
     expect((await Promise.all(instances.map(allocations))).toSorted((a, b) => a - b)).toEqual([0, 10]);
     expect((await list('One')).results).toHaveLength(10);
   });
 
-  it('goes on with the other instance when one is killed, and loses nothing', async () => {
+  it('continue with the other instance if one is killed, and lose nothing', async () => {
     const counts = await Promise.all(instances.map(allocations));
     await instances[counts.indexOf(10)]?.kill();
     for (let id = 11; id <= 20; id++)
@@ -65,7 +65,7 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     );
   });
 
-  it('holds 256 connections of an address, so that others are served', async () => {
+  it('limit each address to 256 connections, so that others are served', async () => {
     const from = (localAddress: string) => openMany(`http://127.0.0.1:${proxy.port}`, 300, localAddress);
     const sockets = await from('127.0.0.9');
     let closed = 0;
@@ -80,14 +80,14 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('gives a request ten seconds', async () => {
+  it('give a request ten seconds', async () => {
     const socket = connect({ host: '127.0.0.1', port: proxy.port, rejectUnauthorized: false });
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
     expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 408 /);
     socket.destroy();
   });
 
-  it('keeps the metrics for the operator, and speaks no plain HTTP', async () => {
+  it('keep the metrics for the operator, and do not answer plain HTTP', async () => {
     const { status, text } = await proxy.get('/metrics');
     expect(status).toBe(404);
     expect(text).not.toContain('urn_');
@@ -135,7 +135,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
       expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);
   });
 
-  it('lets reads through while a log is moved, and to a POST the service itself says why', async () => {
+  it('lets reads through while a log is being moved, and the service itself answers a POST', async () => {
     const [data, target] = [temporaryFolder(), temporaryFolder()];
     const { edc } = await issueKeys(data, { edc: ['edc'] });
     const one = await start({ data, studies: STUDIES });
@@ -162,7 +162,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     }
   });
 
-  it('finds an instance that was made anew at another address, and answers in the envelope while there is none', async () => {
+  it('finds a recreated instance at another address, and answers in the envelope while there is none', async () => {
     const data = temporaryFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
     const [port = 0] = await freePorts(1);

@@ -156,7 +156,7 @@ describe('altered records', () => {
     expect((await clientOf(service.url, keys.audit).list(WHOLE)).results).toHaveLength(4);
   });
 
-  it('takes nothing away, adds nothing to what it cannot read, and starts again', async () => {
+  it('are neither removed nor added to, and do not prevent a restart', async () => {
     await service.stop();
     expect(rows().slice(0, before.length)).toEqual(before);
     expect(rows()).toHaveLength(before.length + 1);
@@ -172,7 +172,7 @@ describe('altered records', () => {
     ['access', /access\/0: the record does not match the leaf hash/],
     ['log', /log\/0: the record does not match the leaf hash/],
   ])(
-    'refuses to start when the stream %s was changed: it could not tell whom to trust',
+    'prevent a start if the stream %s was changed, because the service could not tell whom to trust',
     async (stream, says) => {
       withDatabase((db) => replace(db, stream, 0, (row) => ({ ...row, record: flipUser(row.record) })));
       for (const args of [

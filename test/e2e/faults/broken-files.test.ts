@@ -51,7 +51,7 @@ beforeAll(async () => {
   await urnOk(['init', '--data', other]);
 });
 
-describe('a folder that cannot be what it should be', () => {
+describe('a data folder that cannot be used is refused:', () => {
   const cases: Record<string, { from?: () => string; damage: (data: string) => void; says: RegExp }> = {
     'a database of random bytes': {
       damage: (data) => writeFileSync(database(data), randomBytes(20_000)),
@@ -134,7 +134,7 @@ describe('a folder that cannot be what it should be', () => {
   });
 });
 
-describe('a folder that may not be written to', () => {
+describe('a folder without write permission is refused:', () => {
   const protect = (data: string, folderMode: number, fileMode: number) => {
     for (const name of readdirSync(data)) chmodSync(join(data, name), fileMode);
     chmodSync(data, folderMode);
@@ -163,8 +163,8 @@ describe('a folder that may not be written to', () => {
   });
 });
 
-describe('a database without all of its write-ahead log', () => {
-  it('is what its last whole transaction left, wherever the log was cut', async () => {
+describe('a database without part of its write-ahead log', () => {
+  it('contains what its last complete transaction left, wherever the log was truncated', async () => {
     const log = `${database(killed)}-wal`;
     const { size } = statSync(log);
     for (let cut = 0; cut < 4; cut++) {
@@ -182,7 +182,7 @@ describe('a database without all of its write-ahead log', () => {
     }
   });
 
-  it('never passes for an empty one, in which a new log may begin', async () => {
+  it('is never mistaken for an empty one, in which a new log could begin', async () => {
     const data = join(temporaryFolder(), 'data');
     const first = await serve({ data });
     await first.kill();

@@ -44,7 +44,7 @@ function warnings({ output }: Service): { stream: string; before: string; now: s
     .filter(({ msg, stream }) => msg.includes('clock was set back') && stream !== 'operations');
 }
 
-it('goes on allocating in the right order, says so once, and expires keys by the clock as it is', async () => {
+it('a service whose clock steps allocates in the right order, reports it once, and expires keys by the current clock', async () => {
   setClock(0);
   writeFileSync(studies, STUDIES);
   const inHalfAnHour = new Date(Date.now() + HOUR_MS / 2).toISOString().replace(/\.\d+Z$/, 'Z');

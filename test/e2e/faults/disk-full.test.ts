@@ -24,7 +24,7 @@ afterAll(async () => {
   for (const service of running) await service.kill();
 });
 
-it('refuses allocations while there is no room, and goes on when there is', async (test) => {
+it('a service on a full disk refuses allocations until there is room, and then continues', async (test) => {
   if (why !== undefined) {
     // biome-ignore lint/suspicious/noConsole: a fault that was not tried must not look as if it had been survived
     console.warn(`NOT TESTED: what happens when the disk is full. No small disk could be mounted: ${why}`);

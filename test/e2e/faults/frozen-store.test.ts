@@ -24,7 +24,7 @@ afterAll(async () => {
   await service?.kill();
 });
 
-it('makes requests wait, refuses them when it takes too long, and counts none of them twice', async () => {
+it('a service with a frozen store makes requests wait, refuses them after too long, and counts none twice', async () => {
   const choices = seededChoices();
   const folder = temporaryFolder();
   const data = join(folder, 'data');

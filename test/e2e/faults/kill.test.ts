@@ -20,7 +20,7 @@ function newFolder(): { data: string; args: string[] } {
   return { data: join(folder, 'data'), args: ['--studies', studies] };
 }
 
-it('loses nothing that was acknowledged when it is killed under load', {
+it('a service killed under load loses nothing that was acknowledged', {
   timeout: 30_000 + ROUNDS * 10_000,
 }, async () => {
   const choices = seededChoices();
@@ -75,7 +75,7 @@ it('loses nothing that was acknowledged when it is killed under load', {
   expect(account.acknowledged).toBeGreaterThan(ROUNDS);
 });
 
-it('begins a log once, however often it is killed while it begins it', async () => {
+it('a service begins a log only once, however often it is killed while beginning it', async () => {
   const choices = seededChoices();
   for (let round = 0; round < 3; round++) {
     const { data, args } = newFolder();

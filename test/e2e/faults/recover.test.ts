@@ -79,7 +79,7 @@ describe('a log that lost its newest allocations', () => {
     restore();
   });
 
-  it('takes participants again once the loss is declared, with another generator', async () => {
+  it('accepts participants again once the loss is declared, with another generator', async () => {
     const { code, stdout, stderr } = await recover();
     expect(stderr).toContain('Restart the service');
     expect(code).toBe(0);
@@ -104,7 +104,7 @@ describe('a log that lost its newest allocations', () => {
     expect((await randomize('e')).status).toBe(200);
   });
 
-  it('verifies, and a receipt of what is lost is a declared loss, never a rewrite', async () => {
+  it('verifies, and a receipt of a lost record is a declared loss, never a rewrite', async () => {
     await recover();
     await run('c2', 'd2', 'e2');
     const { report, study } = await verify('--checkpoint', keep('a', 'b', 'd2', 'e2'));
@@ -127,7 +127,7 @@ describe('a log that lost its newest allocations', () => {
     expect(stdout).toContain('RECOVERED from a backup (recovery 1');
   });
 
-  it('is recovered a second time, under another origin', async () => {
+  it('can be recovered a second time, with another origin', async () => {
     await recover();
     await run('c2');
     backUp('second');
@@ -157,7 +157,7 @@ describe('a log that lost its newest allocations', () => {
     expect(last.study.evidence.lost.map(({ because }) => because)).toEqual(Array(3).fill('declared-loss'));
   });
 
-  it('declares what the receipts show beyond what the log noted itself', async () => {
+  it('declares losses that the receipts show beyond its own notes', async () => {
     // As if the service had been killed before it noted what it signed last.
     const noted = readFileSync(file('last-checkpoints'), 'utf8');
     rmSync(file('last-checkpoints'));
@@ -176,7 +176,7 @@ describe('a log that lost its newest allocations', () => {
     expect(stdout).toContain('LOST AND NOT DECLARED: 1 checkpoint up to size 5');
   });
 
-  it('is recovered although nothing shows the loss, if somebody insists', async () => {
+  it('can be recovered although nothing shows the loss, if forced', async () => {
     rmSync(file('last-checkpoints'));
     expect((await recover('--unproven')).code).toBe(0);
     await run('c');
@@ -185,48 +185,53 @@ describe('a log that lost its newest allocations', () => {
     ]);
   });
 
-  it.skipIf(python === undefined)('is bundled, and told by the verifier in Python', async () => {
-    await recover();
-    await run('c2');
-    const trust = ['--trust', readFileSync(file('verifier-key'), 'utf8')];
-    expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
-      /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
-    );
-    for (const content of ['full', 'blinded']) {
-      const out = file(`${content}.zip`);
-      await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
-      const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
-      expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
-      expect(sound.stdout).toMatch(
-        /^ {2}study-\S+: 5 records, .*RECOVERED from a backup behind the first 3$/m,
+  it.skipIf(python === undefined)(
+    'can be bundled, and the Python verifier reports its recovery',
+    async () => {
+      await recover();
+      await run('c2');
+      const trust = ['--trust', readFileSync(file('verifier-key'), 'utf8')];
+      expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
+        /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
       );
-      expect(sound.stdout).toContain('revisions 0 to 4: as signed: by checkpoints that were kept elsewhere');
-      const lost = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('d')]);
-      expect(lost.code).toBe(1);
-      expect(lost.stdout).toMatch(/^FAILED .* size 5: DECLARED LOSS: recovery 1 kept 3 records$/m);
-      expect(lost.stdout).not.toMatch(/other records|Divergence/);
-      const own = await verifyOurselves(out, [...trust, '--checkpoint', keep('a', 'c2')]);
-      expect(own.code, own.text).toBe(0);
-      const told = own.report?.streams.find((one) => one.study === 'Sleep');
-      expect(told).toMatchObject({
-        evidence: { matchingSize: 5 },
-        warnings: [{ code: 'recovered', revision: 3 }],
-      });
-      expect(own.report?.bundle?.notKnown).toContainEqual(
-        expect.stringContaining('the recoveries of the log'),
-      );
-      const missing = await verifyOurselves(out, [...trust, '--checkpoint', keep('d')]);
-      expect(missing).toMatchObject({
-        code: 1,
-        text: expect.stringContaining('DECLARED LOSS: 1 checkpoint'),
-      });
-      expect(missing.text).not.toMatch(/DIVERGENCE|CHANGED SINCE/);
-    }
-  });
+      for (const content of ['full', 'blinded']) {
+        const out = file(`${content}.zip`);
+        await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
+        const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
+        expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
+        expect(sound.stdout).toMatch(
+          /^ {2}study-\S+: 5 records, .*RECOVERED from a backup behind the first 3$/m,
+        );
+        expect(sound.stdout).toContain(
+          'revisions 0 to 4: as signed: by checkpoints that were kept elsewhere',
+        );
+        const lost = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('d')]);
+        expect(lost.code).toBe(1);
+        expect(lost.stdout).toMatch(/^FAILED .* size 5: DECLARED LOSS: recovery 1 kept 3 records$/m);
+        expect(lost.stdout).not.toMatch(/other records|Divergence/);
+        const own = await verifyOurselves(out, [...trust, '--checkpoint', keep('a', 'c2')]);
+        expect(own.code, own.text).toBe(0);
+        const told = own.report?.streams.find((one) => one.study === 'Sleep');
+        expect(told).toMatchObject({
+          evidence: { matchingSize: 5 },
+          warnings: [{ code: 'recovered', revision: 3 }],
+        });
+        expect(own.report?.bundle?.notKnown).toContainEqual(
+          expect.stringContaining('the recoveries of the log'),
+        );
+        const missing = await verifyOurselves(out, [...trust, '--checkpoint', keep('d')]);
+        expect(missing).toMatchObject({
+          code: 1,
+          text: expect.stringContaining('DECLARED LOSS: 1 checkpoint'),
+        });
+        expect(missing.text).not.toMatch(/DIVERGENCE|CHANGED SINCE/);
+      }
+    },
+  );
 });
 
 describe('urn recover', () => {
-  it('finishes what broke off after the loss was declared', async () => {
+  it('completes a recovery that was interrupted after the loss was declared', async () => {
     await run('a');
     backUp();
     await run('b');
@@ -245,7 +250,7 @@ describe('urn recover', () => {
     expect((await recover()).stderr).toContain('nothing is missing');
   });
 
-  it('registers a study anew that was lost as a whole, and does not draw its participants again', async () => {
+  it('registers a study again that was lost completely, and does not repeat its draws', async () => {
     service = await serve({ data });
     await service.stop();
     backUp();
@@ -263,7 +268,7 @@ describe('urn recover', () => {
     expect(report.ok).toBe(true);
   });
 
-  it('waits for nobody: while a service has the log open, it declares nothing', async () => {
+  it('refuses at once while a service has the log open, and declares nothing', async () => {
     await start();
     expect((await randomize('a')).status).toBe(200);
     const refused = await recover('--unproven');
@@ -280,7 +285,7 @@ describe('urn recover', () => {
     expect((await verify()).study).toMatchObject({ sound: true, participants: 3 });
   });
 
-  it('declares nothing of records that were changed, of a log that is whole, or without a reason', async () => {
+  it('declares nothing for changed records, for a log that is complete, or without a reason', async () => {
     await run('a');
     expect((await recover()).code).toBe(2);
     expect((await recover('--reason', ' ')).stderr).toContain('--reason must not be empty');
@@ -308,7 +313,7 @@ describe('urn recover', () => {
   });
 });
 
-it('a recovery that was invented to hide allocations is told by the receipts', async () => {
+it('a recovery invented to hide allocations is exposed by the receipts', async () => {
   await run('a', 'b');
   backUp();
   await run('c');

@@ -58,7 +58,7 @@ const ways: Record<string, { take: () => unknown; says: string; startsAgain: boo
 };
 
 describe.each(Object.entries(ways))('when %s', (_, { take, says, startsAgain }) => {
-  it('nothing is written or signed any more, and the reason is given', async () => {
+  it('nothing more is written or signed, and the reason is given', async () => {
     await take();
     await expect.poll(() => service.output.stderr, { timeout: 20_000 }).toContain('the log has lost records');
     const refused = await randomize('c');

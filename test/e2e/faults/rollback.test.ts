@@ -49,7 +49,7 @@ describe('a restored backup that is older than what was signed', () => {
     await start();
   });
 
-  it('is read, and takes no participants', async () => {
+  it('can be read, but accepts no participants', async () => {
     const refused = await randomize('c');
     expect(refused.status).toBe(503);
     expect(refused.message).toMatch(
@@ -80,7 +80,7 @@ describe('a restored backup that is older than what was signed', () => {
     expect((await randomize('c')).status).toBe(503);
   });
 
-  it('takes no record of any kind from a command, whatever part of the log that command reads', async () => {
+  it('accepts no record of any kind from a command, whatever part of the log the command reads', async () => {
     await service.stop();
     const before = new LogCheck(data).check().records;
     const explained = await urn(['explain', '--study', 'Sleep', '--id', 'a', '--data', data]);
@@ -103,7 +103,7 @@ describe('a restored backup that is older than what was signed', () => {
     expect((await randomize('c')).status).toBe(503);
   });
 
-  it('takes them once the newest copy is back', async () => {
+  it('accepts participants once the newest copy is back', async () => {
     await service.stop();
     copyFileSync(file('newest'), file('backup'));
     restore();
@@ -113,7 +113,7 @@ describe('a restored backup that is older than what was signed', () => {
   });
 });
 
-it('a database that lost a whole study does not register it anew', async () => {
+it('a database that lost a whole study does not register it again', async () => {
   service = await serve({ data });
   await service.stop();
   backUp();
@@ -132,7 +132,7 @@ describe('a store that was emptied', () => {
       rmSync(file(name), { force: true });
   });
 
-  it('gets no other log in its place, with a signing key that lies elsewhere', async () => {
+  it('is not replaced by another log, even if its signing key is elsewhere', async () => {
     const key = join(newFolder(), 'signing-key');
     copyFileSync(file('signing-key'), key);
     rmSync(file('signing-key'));
@@ -151,7 +151,7 @@ describe('a store that was emptied', () => {
   });
 });
 
-it('a data folder that does not exist is made for what the log signs last, which then shows a rollback', async () => {
+it('a missing data folder is created for the note of what was last signed, which later shows a rollback', async () => {
   const store = file('elsewhere.sqlite');
   const key = file('key');
   const folder = join(newFolder(), 'not', 'there');
@@ -163,7 +163,7 @@ it('a data folder that does not exist is made for what the log signs last, which
   await service.stop();
 });
 
-it('another history of the same length is told from what was signed', async () => {
+it('a different history of the same length is distinguished from what was signed', async () => {
   await run('a');
   backUp();
   const before = readFileSync(file('last-checkpoints'));
@@ -179,8 +179,8 @@ it('another history of the same length is told from what was signed', async () =
   expect([refused.status, refused.message]).toEqual([503, expect.stringContaining('which now holds others')]);
 });
 
-describe('what the log signed last', () => {
-  it('is kept for its owner alone, within a second, and also after a kill', async () => {
+describe('the note of what was last signed', () => {
+  it('is written for its owner alone, within a second, and survives a kill', async () => {
     await start();
     expect((await randomize('a')).status).toBe(200);
     const sizes = () =>
@@ -195,7 +195,7 @@ describe('what the log signed last', () => {
     expect((await randomize('b')).status).toBe(200);
   });
 
-  it('does not hold up a log that goes on in two processes', async () => {
+  it('does not block a log that continues in two processes', async () => {
     await start();
     const other = await serve({ data });
     for (let i = 0; i < 20; i++) {
@@ -208,7 +208,7 @@ describe('what the log signed last', () => {
     expect((await randomize('after')).status).toBe(200);
   });
 
-  it('is made anew when it is missing, and named when it is damaged', async () => {
+  it('is recreated if it is missing, and named if it is damaged', async () => {
     await run('a');
     rmSync(file('last-checkpoints'));
     await run('b');

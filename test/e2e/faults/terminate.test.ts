@@ -12,7 +12,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 const ROUNDS = 5;
 const temporaryFolder = temporaryFolders();
 
-it('answers what it was sent, and exits with 0', async () => {
+it('a service that is terminated answers what it was sent, and exits with 0', async () => {
   const choices = seededChoices();
   const folder = temporaryFolder();
   const data = join(folder, 'data');

@@ -42,7 +42,7 @@ function newFolder(): { data: string; start(): Promise<Service> } {
 const KEYS = { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] } as const;
 
 describe('two services on one file', () => {
-  it('begin one log, whichever is first', async () => {
+  it('begin a single log, whichever is first', async () => {
     for (let round = 0; round < 3; round++) {
       const { data, start } = newFolder();
       // Both exit with 2 if their signing key were not the log's.
@@ -59,7 +59,7 @@ describe('two services on one file', () => {
     }
   });
 
-  it('allocate serially over both, and one that is killed does not harm the other', async () => {
+  it('allocate serially, and killing one does not harm the other', async () => {
     const choices = seededChoices();
     const { data, start } = newFolder();
     const keys = await issueKeys(data, KEYS);
@@ -112,7 +112,7 @@ describe('two services on one file', () => {
     });
   });
 
-  it('follow each other: participants, keys, pauses', async () => {
+  it('follow each other’s participants, keys and pauses', async () => {
     const { data, start } = newFolder();
     const keys = await issueKeys(data, KEYS);
     const [a, b] = await Promise.all([start(), start()]);
@@ -153,7 +153,7 @@ describe('two services on one file', () => {
     expect([...log.participants('One').keys()]).toEqual(['1', '2', '3']);
   });
 
-  it('lose nothing to another program that looks into the file', async () => {
+  it('lose nothing if another program looks into the file', async () => {
     const { data, start } = newFolder();
     const keys = await issueKeys(data, KEYS);
     const service = await start();
