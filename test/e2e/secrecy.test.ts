@@ -203,7 +203,7 @@ const textsOf = (shown: typeof answers) =>
   shown.flatMap(({ answer }) => [answer.text, JSON.stringify([...answer.headers])]);
 
 describe('the scenario', () => {
-  it('was what it should be, and the search finds what is there', () => {
+  it('went as planned, and the search finds what is there', () => {
     const statuses = new Set(answers.map(({ answer }) => answer.status));
     expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 422, 503]));
     expect(logs.join('').match(/"msg":"request"/g)?.length).toBeGreaterThan(300);
@@ -217,7 +217,7 @@ describe('the scenario', () => {
   });
 });
 
-describe('no key, treatment, generator state, seed, uniform, salt, hash of a key or Idempotency-Key stands in', () => {
+describe('no key, treatment, generator state, seed, uniform, salt, hash of a key or Idempotency-Key is in', () => {
   it('any line of the log', () => {
     expect(found(logs, secrets())).toEqual([]);
   });
@@ -236,7 +236,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
   });
 
   it.each(['reader', 'writer', 'blinded', 'leaver'] as const)(
-    'what the key %s is told, but for the arms that its scopes show',
+    'what the key %s can read, except for the arms that its scopes show',
     (name) => {
       const told = textsOf(answers.filter((shown) => shown.name === name));
       expect(
@@ -248,13 +248,13 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     },
   );
 
-  it.each(['writer', 'blinded'] as const)('and no participant of the key %s has an arm', (name) => {
+  it.each(['writer', 'blinded'] as const)('no participant shown to the key %s has an arm', (name) => {
     const told = answers.filter((shown) => shown.name === name && shown.path === '/study_participants');
     expect(found(textsOf(told), secrets())).toEqual([]);
     expect(told.some(({ answer }) => answer.status === 200 && answer.results.length > 0)).toBe(true);
   });
 
-  it('and no error message of any key names an arm', () => {
+  it('no error message for any key names an arm', () => {
     const messages = answers.map(({ answer }) => answer.message);
     expect(found(messages, secrets())).toEqual([]);
   });

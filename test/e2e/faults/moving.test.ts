@@ -37,7 +37,7 @@ async function closed(data: string): Promise<void> {
   while (!isClosed(data)) await delay(1);
 }
 
-it('loses nothing and gives nobody two arms, however often the mover is killed', {
+it('a move loses nothing and gives nobody two arms, however often the mover is killed', {
   timeout: 120_000,
 }, async () => {
   const choices = seededChoices();

@@ -102,7 +102,7 @@ describe('a key limited to studies', () => {
   });
 
   it.each(['config', 'list', 'randomize'] as const)(
-    'cannot tell others from ones that do not exist: %s',
+    'cannot distinguish others from ones that do not exist: %s',
     async (what) => {
       const { config, list, randomize } = as(limited.wardOnly);
       const operation = { config, list, randomize: (study: string) => randomize(study, 'x', COOK) }[what];
@@ -113,7 +113,7 @@ describe('a key limited to studies', () => {
     },
   );
 
-  it('nor can one that is limited to a level of a factor that the study does not have', async () => {
+  it('cannot either if it is limited to a level of a factor that the study does not have', async () => {
     const hidden = await as(limited.cook).list('Ward');
     expect(faceOf(hidden, 'Ward')).toEqual(faceOf(await as(limited.cook).list('Dream'), 'Dream'));
     expect((await as(limited.cook).randomize('Ward', 'x', { ward: 'a' })).status).toBe(404);
@@ -170,7 +170,7 @@ describe('a key limited to levels', () => {
   });
 });
 
-describe('a running service honours within a second', () => {
+describe('a running service notices within a second', () => {
   const status = async (key: string) => (await as(key).config('Sleep')).status;
 
   it('a new key, and its revocation', async () => {
@@ -186,7 +186,7 @@ describe('a running service honours within a second', () => {
     expect((await as(key).config('Sleep')).message).toMatch(/unknown, revoked or expired/);
   });
 
-  it('the end of a key', async () => {
+  it('the expiry of a key', async () => {
     // How long a command takes is for the machine to say.
     const started = Date.now();
     await issueKey(data, 'colleague');
@@ -205,7 +205,7 @@ describe('failed attempts', () => {
   });
   afterAll(() => guarded.stop());
 
-  it('are limited per address, and a valid key from there is never refused', async () => {
+  it('are limited per address, but a valid key from there is never refused', async () => {
     const from = (address: string, key: string) =>
       ask(guarded.url, '/study_config', {
         parameters: { study: 'Ward' },

@@ -57,7 +57,7 @@ describe('disclosures of a key', () => {
     );
   const disclosed = (user: string) => operations(user).filter(({ type }) => type === 'EvidenceDisclosed');
 
-  it('that differ are 600 an hour, however many are asked for, and then refused and not recorded', async () => {
+  it('are limited to 600 different ones an hour, and then refused and not recorded', async () => {
     const statuses = await inParallel(1000, async (n) => {
       const answer = await list(keys.spender, { id: String(n) });
       if (answer.status === 200) return answer.status;
@@ -75,7 +75,7 @@ describe('disclosures of a key', () => {
     expect(JSON.stringify(operations('spender')).length).toBeLessThan(1_000_000);
   });
 
-  it('beyond that leave what discloses nothing, and refusals', async () => {
+  it('beyond that still leave room for requests that disclose nothing, and for refusals', async () => {
     const before = disclosed('spender').length;
     const omitted = await list(keys.spender, { id: '7', 'urn.bg_state': 'omit' });
     expect(omitted.status).toBe(200);
@@ -93,7 +93,7 @@ describe('disclosures of a key', () => {
     expect((await list(keys.auditor, { id: '7' })).results[0]).toHaveProperty('bg_state');
   });
 
-  it('never keep an allocation from who made it; what is shown of it again is counted', async () => {
+  it('never withhold an allocation from the key that made it; showing it again is counted', async () => {
     const { randomize } = clientOf(service.url, keys.seer);
     await inParallel(620, async (n) => {
       const answer = await randomize('Sleep', `seen-${n}`, COOK, { 'Idempotency-Key': `visit-${n}` });
@@ -112,7 +112,7 @@ describe('disclosures of a key', () => {
     expect((await randomize('Sleep', 'seen-620', COOK)).results[0]).toHaveProperty('bg_state');
   }, 120_000);
 
-  it('are described, as are the other limits, in the OpenAPI document', async () => {
+  it('and the other limits are described in the OpenAPI document', async () => {
     // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the test to say.
     const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
     const { get: listing, post } = document.paths['/study_participants'];
@@ -172,7 +172,7 @@ describe('allocations of a key that the log does not take', () => {
   }
 });
 
-it('the command line stands outside of the budgets, and the log is sound', async () => {
+it('the command line is outside the budgets, and the log is sound', async () => {
   const before = storedLog(data).length;
   for (const id of ['1', '2'])
     expect((await urn(['explain', '--study', LONG, '--id', id, '--data', data])).code).toBe(0);

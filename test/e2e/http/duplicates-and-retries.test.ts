@@ -43,7 +43,7 @@ const WITH_ARM = ['id', 'f_sex', 'f_local_site', 'trt', 'datetime', 'user'];
 const WITHOUT_ARM = WITH_ARM.filter((name) => name !== 'trt');
 const membersOf = ({ results }: Answer) => Object.keys(results[0]);
 
-describe('an id that is assigned already is 400, and the study does not move', () => {
+describe('an id that is already assigned is 400, and the study does not change', () => {
   let first: Answer;
   beforeAll(async () => {
     first = await as('edc').randomize('Sleep', 'taken', COOK);
@@ -133,7 +133,7 @@ describe('an id that is assigned already is 400, and the study does not move', (
 describe('Idempotency-Key', () => {
   const used = () => ({ 'Idempotency-Key': randomUUID() });
 
-  it('the same request again is 200 with the same record, and the study does not move', async () => {
+  it('repeats the same request as 200 with the same record, and the study does not change', async () => {
     const retry = used();
     const first = await as('edc').randomize('Sleep', 'retried', COOK, retry);
     const again = await as('edc').randomize('Sleep', 'retried', COOK, retry);
@@ -142,7 +142,7 @@ describe('Idempotency-Key', () => {
     expect(again.headers.get('urn-revision')).toBe(first.headers.get('urn-revision'));
   });
 
-  it('and is rendered for the scopes of the key now used', async () => {
+  it('repeats the record with the fields that the current key’s scopes allow', async () => {
     const retry = used();
     const first = await as('edc').randomize('Sleep', 'rendered', COOK, retry);
     const again = await as('sameUser').randomize('Sleep', 'rendered', COOK, retry);
@@ -155,7 +155,7 @@ describe('Idempotency-Key', () => {
     ['another id', 'elsewhere', COOK],
     ['other levels', 'bound', DUPAGE],
     ['both', 'elsewhere', DUPAGE],
-  ])('%s under the same key is 422, and nothing is written', async (_, id, levels) => {
+  ])('with %s is 422, and nothing is written', async (_, id, levels) => {
     const retry = used();
     const original = `bound ${id} ${levels.sex}`;
     const { headers } = await as('edc').randomize('Sleep', original, COOK, retry);
@@ -165,20 +165,20 @@ describe('Idempotency-Key', () => {
     expect((await as('edc').list('Sleep', { id: 'elsewhere' })).results).toEqual([]);
   });
 
-  it('is scoped to the user', async () => {
+  it('belongs to the user', async () => {
     const retry = used();
     expect((await as('edc').randomize('Sleep', 'mine', COOK, retry)).status).toBe(200);
     expect((await as('otherUser').randomize('Sleep', 'theirs', DUPAGE, retry)).status).toBe(200);
     expect((await as('otherUser').randomize('Sleep', 'mine', COOK, retry)).status).toBe(422);
   });
 
-  it('and to the study', async () => {
+  it('belongs to the study', async () => {
     const retry = used();
     expect((await as('edc').randomize('Sleep', 'one of two', COOK, retry)).status).toBe(200);
     expect((await as('edc').randomize('Ward', 'two of two', { ward: 'a' }, retry)).status).toBe(200);
   });
 
-  it('is bound only by success', async () => {
+  it('is used up only by success', async () => {
     const retry = used();
     expect((await as('edc').randomize('Sleep', 'later', { sex: 'Male' }, retry)).status).toBe(400);
     await as('edc').randomize('Sleep', 'earlier', COOK);
@@ -186,7 +186,7 @@ describe('Idempotency-Key', () => {
     expect((await as('edc').randomize('Sleep', 'later', KANE, retry)).status).toBe(200);
   });
 
-  it('a request without it, or with another, is no retry', async () => {
+  it('that is missing or different makes a request no retry', async () => {
     const retry = used();
     await as('edc').randomize('Sleep', 'plain', COOK, retry);
     expect((await as('edc').randomize('Sleep', 'plain', COOK)).status).toBe(400);

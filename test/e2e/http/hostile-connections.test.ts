@@ -54,7 +54,7 @@ describe('requests sent one behind the other on a connection', () => {
     for (let i = 0; i < 20; i++) await ask(service.url, '/healthz');
   };
 
-  it('begin when the answer before them has left, and not before', async () => {
+  it('begin only after the previous answer has been sent', async () => {
     const socket = kept(await unread(service.url, [...Array(20).fill(BUNDLE), enrol('behind', LAST)]));
     await turns();
     expect(await enrolled()).not.toContain('behind');
@@ -64,7 +64,7 @@ describe('requests sent one behind the other on a connection', () => {
     expect(await enrolled()).toContain('behind');
   });
 
-  it('never begin once the client has gone', async () => {
+  it('never begin after the client has disconnected', async () => {
     for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
       const socket = kept(await unread(service.url, [...Array(20).fill(BUNDLE), enrol(leave)]));
       await turns();
@@ -102,7 +102,7 @@ describe('requests sent one behind the other on a connection', () => {
     expect((await enrolled()).filter((id: string) => id.startsWith('mixed'))).toHaveLength(30);
   });
 
-  it('are answered up to what is no HTTP, and then the connection is closed', async () => {
+  it('are answered up to the first one that is not HTTP, and then the connection is closed', async () => {
     const socket = kept(await open(service.url));
     socket.write([enrol('sound-1'), enrol('sound-2'), 'GARBAGE\u0000\r\n\r\n', enrol('after')].join(''));
     const answers = await readAll(socket);
@@ -121,7 +121,7 @@ describe('requests sent one behind the other on a connection', () => {
     expect((await readAll(socket)).match(/HTTP\/1\.1 200/g)).toHaveLength(300);
   });
 
-  it('of many connections at once are not all taken: what a process keeps waiting has a limit', async () => {
+  it('of many connections at once are not all accepted: a process limits how much it keeps waiting', async () => {
     const smallest = 'GET / HTTP/1.1\r\n\r\n';
     const before = peakMemory(service.child.pid);
     const answered = await counted(service, 'unknown');
@@ -136,7 +136,7 @@ describe('requests sent one behind the other on a connection', () => {
     expect(peakMemory(service.child.pid) - before).toBeLessThan(150);
   });
 
-  it('take no descriptors for the files of /docs', async () => {
+  it('use no file descriptors for the files of /docs', async () => {
     kept(await unread(service.url, Array(800).fill(BUNDLE)));
     await turns();
     expect(descriptors(service.child.pid).all).toBeLessThan(100);
@@ -154,7 +154,7 @@ async function counted({ output }: Service, route: string): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-describe('a connection that is held and not used', () => {
+describe('a connection that is held but not used', () => {
   const tls = certificate(newFolder());
   const TLS = ['--tls-cert', tls.cert, '--tls-key', tls.key];
   const held = ({ child }: Service) => descriptors(child.pid).sockets;
@@ -201,7 +201,7 @@ describe('a connection that is held and not used', () => {
     });
   });
 
-  it('does not hold up a shutdown in the middle of its handshake', async () => {
+  it('does not delay a shutdown in the middle of its handshake', async () => {
     const service = await serve({ data: newFolder(), studies: TRIALS, args: TLS });
     kept(await openMany(service.url, 5));
     await service.stop();

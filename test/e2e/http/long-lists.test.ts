@@ -63,7 +63,7 @@ describe('300 lists of 20,000 participants that nobody reads', () => {
     for (const socket of idle) socket.destroy();
   });
 
-  it('fill no memory, hold up no POST of another key, and most are refused', async () => {
+  it('do not fill memory or delay another key’s POST, and most are refused', async () => {
     const { randomize } = clientOf(service.url, keys.edc);
     expect((await randomize(LONG, 'before', LEVELS)).status).toBe(200);
     const before = residentMiB();
@@ -88,13 +88,13 @@ describe('300 lists of 20,000 participants that nobody reads', () => {
     for (const head of refused) expect(head).toMatch(/^Retry-After: 1\r$/m);
   }, 120_000);
 
-  it('and another key reads its list meanwhile', async () => {
+  it('do not prevent another key from reading its list', async () => {
     expect((await list(keys.reader)).results.length).toBeGreaterThan(PARTICIPANTS);
   });
 });
 
 describe('lists of one key', () => {
-  it('wait for each other, and those beyond that are refused', async () => {
+  it('wait for each other, and those beyond the limit are refused', async () => {
     const agent = new Agent();
     const answers = await Promise.all(Array.from({ length: 60 }, () => get(agent, keys.reader)));
     const statuses = new Set(answers.map(({ status }) => status));
@@ -212,7 +212,7 @@ describe('a list in pages', () => {
     expect((await of({ id: 'c', 'urn.from': next, 'urn.limit': '1' })).results).toHaveLength(1);
   });
 
-  it('without urn.limit goes to the end', async () => {
+  it('goes to the end without urn.limit', async () => {
     const answer = await list(keys.reader, { 'urn.from': '5' });
     expect(answer.headers.get('urn-next')).toBeNull();
     expect(answer.results).toEqual((await list(keys.reader)).results.slice(4));
@@ -244,7 +244,7 @@ describe('a list in pages', () => {
     expect(await list(keys.reader, parameters)).toMatchObject({ status: 400, message, results: [] });
   });
 
-  it('is of participants alone: other routes do not have these parameters', async () => {
+  it('exists for participants only: other routes do not have these parameters', async () => {
     const answer = await ask(service.url, '/study_config', {
       key: keys.reader,
       parameters: { study: LONG, 'urn.limit': '1' },

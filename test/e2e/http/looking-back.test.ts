@@ -61,7 +61,7 @@ afterAll(() => service.stop());
 const revisionOf = ({ headers }: Answer) => headers.get('urn-revision');
 
 describe('GET /explanation', () => {
-  it('tells why a participant got this arm, and shows the revision of its record', async () => {
+  it('explains why a participant got this arm, and shows the revision of its record', async () => {
     for (const [i, id] of IDS.entries()) {
       const answer = await auditor.explain('Sleep', id);
       const [record] = (await auditor.list('Sleep', { id })).results;
@@ -80,12 +80,12 @@ describe('GET /explanation', () => {
     }
   });
 
-  it('writes 128-bit integers bare, as the contract does in bg_state', async () => {
+  it('writes 128-bit integers as bare numbers, as the contract does in bg_state', async () => {
     const { text } = await auditor.explain('Sleep', 'p1');
     expect(text).toMatch(/"bg_state_before":\{[^}]*"state":\{"inc":\d{20,39},"state":\d{20,39}\}/);
   });
 
-  it('is for audit keys, read or not', async () => {
+  it('is for audit keys, with or without read', async () => {
     expect((await clientOf(service.url, keys.auditOnly).explain('Sleep', 'p0')).status).toBe(200);
     for (const key of [keys.edc, keys.blinded, keys.writer])
       expect(await clientOf(service.url, key).explain('Sleep', 'p0')).toMatchObject({
@@ -113,7 +113,7 @@ describe('GET /explanation', () => {
     });
   });
 
-  it('tells a key that is limited to levels nothing of the others', async () => {
+  it('reveals nothing about other levels to a key that is limited to levels', async () => {
     const cook = clientOf(service.url, cookAudit);
     expect((await cook.explain('Sleep', 'p0')).status).toBe(200);
     const outside = await cook.explain('Sleep', 'p1');
@@ -167,7 +167,7 @@ describe('urn.revision and urn.at', () => {
     }
   });
 
-  it('go with filters, and with the limits of a key', async () => {
+  it('can be combined with filters, and with the limits of a key', async () => {
     const parameters = { 'urn.revision': '3' };
     const ids = ({ results }: Answer) => results.map(({ id }: { id: string }) => id);
     expect(ids(await auditor.list('Sleep', { ...parameters, sex: 'Male' }))).toEqual(['p0', 'p2']);
@@ -232,7 +232,7 @@ describe('urn.revision and urn.at', () => {
     },
   );
 
-  it('mean nothing to POST, as other unknown parameters', async () => {
+  it('are ignored by POST, like other unknown parameters', async () => {
     const client = clientOf(service.url, keys.edc);
     const answer = await client.randomize('Ward', 'w', { ward: 'a', 'urn.revision': '0', 'urn.at': 'x' });
     expect(answer.status).toBe(200);
@@ -258,7 +258,7 @@ describe('urn.min_revision', () => {
     },
   );
 
-  it('is waited for, but not for ever: 503 says which revision is shown', async () => {
+  it('is waited for, but not forever: 503 says which revision is shown', async () => {
     const answer = await get('/study_participants', '7');
     expect(answer).toMatchObject({
       status: 503,
@@ -285,7 +285,7 @@ describe('urn.min_revision', () => {
     expect(performance.now() - started).toBeLessThan(5000);
   });
 
-  it('comes behind scope and study, and means nothing to POST', async () => {
+  it('is checked after scope and study, and ignored by POST', async () => {
     const parameters = { study: 'Sleep', 'urn.min_revision': '99' };
     expect((await ask(service.url, '/study_participants', { key: keys.writer, parameters })).status).toBe(
       403,
@@ -338,7 +338,7 @@ describe('urn studies show', () => {
   });
 });
 
-it('/openapi.json describes all of it', async () => {
+it('/openapi.json describes all parameters for looking back', async () => {
   // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the test to say.
   const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
   const { paths, components } = document;

@@ -76,7 +76,7 @@ it('64 clients with ids of their own are all served', async () => {
   expect((await Promise.all(answers)).flat()).toEqual(Array(CLIENTS * ROUNDS).fill(200));
 });
 
-it('and each allocation was made with the state that the one before it left', async () => {
+it('each allocation was made with the state that the previous one left', async () => {
   const auditor = clientOf(services[0]?.url ?? '', keys.auditor);
   const listed = async () => exactResults(await auditor.list('Rush')) as Listed[];
   await expect.poll(async () => (await listed()).length).toBe(2 + CLIENTS * ROUNDS);

@@ -187,7 +187,7 @@ describe('in one run', () => {
     ]);
   });
 
-  it('and those while the study is paused', async () => {
+  it('refusals while the study is paused are recorded, too', async () => {
     await urnOk(['studies', 'pause', 'Ward', '--reason', 'a question', '--data', data]);
     const { randomize } = clientOf(service.url, keys.edc);
     await within(
@@ -225,7 +225,7 @@ describe('in one run', () => {
     expect(beyond.status).toBe(400);
   });
 
-  it('and to a key of one study what concerns it, and to other keys nothing', async () => {
+  it('GET /operations shows a key of one study only what concerns it, and other keys nothing', async () => {
     const shown = await listed(keys.ward);
     expect(shown.length).toBeGreaterThan(0);
     expect(new Set(shown.map((one) => one.data.study))).toEqual(new Set(['Ward']));
@@ -238,7 +238,7 @@ describe('in one run', () => {
     expect((await ask(service.url, '/operations')).status).toBe(401);
   });
 
-  it('the command line records what it shows, also while the service runs', async () => {
+  it('the command line records what it shows, even while the service runs', async () => {
     await urnOk(['explain', '--study', 'Sleep', '--id', '001', '--data', data]);
     await urnOk(['studies', 'show', 'Sleep', '--data', data, '--revision', '1']);
     const file = join(newFolder(), 'b.zip');
@@ -268,7 +268,7 @@ describe('in one run', () => {
     ]);
   });
 
-  it('urn operations tells them in words, and as JSON, a line each', async () => {
+  it('urn operations describes them in words, and as JSON, one per line', async () => {
     const before = operations(data).length;
     const lines = (await urnOk(['operations', '--data', data])).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThanOrEqual(before);
@@ -296,7 +296,7 @@ describe('in one run', () => {
     expect((await urn(['operations', '--data', data, '--since', 'yesterday'])).code).toBe(2);
   });
 
-  it('nothing of it is secret: no key, treatment or level', () => {
+  it('nothing in the stream is secret: no key, treatment or level', () => {
     const text = JSON.stringify(operations(data));
     for (const secret of [...Object.values(keys), 'ZZTREAT', 'Cook', 'Dupage', 'Female', 'visit', 'Left'])
       expect(text).not.toContain(secret);
@@ -304,7 +304,7 @@ describe('in one run', () => {
     expect(new Set(sealed.map((one) => one.sealed))).toEqual(new Set(['{}']));
   });
 
-  it('and all of it is verified', async () => {
+  it('the whole stream is verified', async () => {
     const { code, stdout } = await urn(['verify', '--data', data]);
     expect(code).toBe(0);
     expect(stdout).toContain('operations: sound');
@@ -328,7 +328,7 @@ describe('in one run', () => {
   }
 });
 
-it('an expired key is a known user', async () => {
+it('an expired key belongs to a known user', async () => {
   const data = newFolder();
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const key = await issueKey(data, 'late', '--expires', tomorrow);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('POST answers with the record of the new participant alone', () => {
-  it('its id, its levels, the treatment, the time and the user that owns the key', async () => {
+  it('with its id, its levels, the treatment, the time and the user that owns the key', async () => {
     const before = Math.floor(Date.now() / 1000) * 1000;
     await edc.randomize('Sleep', 'p-0', COOK);
     const { status, message, results } = await edc.randomize('Sleep', 'p-1', DUPAGE);
@@ -86,7 +86,7 @@ describe('an id is 1 to 128 code points:', () => {
     ['a trailing ideographic space', 'a\u3000', 'id begins or ends with white space'],
     ['a leading line separator', '\u2028a', 'id begins or ends with white space'],
     ['white space alone', ' ', 'id begins or ends with white space'],
-  ])('but not %s', async (_, id, message) => {
+  ])('and %s is refused', async (_, id, message) => {
     expect(await post(id)).toMatchObject({ status: 400, message, results: [] });
     expect(await edc.list('Ward', { id })).toMatchObject({ status: 400, message, results: [] });
   });
@@ -116,7 +116,7 @@ describe('an id is 1 to 128 code points:', () => {
     },
   );
 
-  it('with every fault named', async () => {
+  it('is refused with every fault named', async () => {
     const { message } = await post(` ${'x'.repeat(128)}\u0000`);
     expect(message).toBe(
       'id has more than 128 characters; id contains a control character; id begins or ends with white space',
@@ -144,7 +144,7 @@ describe('levels are matched exactly, as code points', () => {
   });
 
   it.each(['yes', 'YES', ' Yes', 'Yes ', 'Yes\u00a0', 'no', 'cafe', 'CAF\u00c9', '\uff39es', ''])(
-    '%j is none',
+    '%j is not a level',
     async (answer) => {
       const message = `answer has no level ${JSON.stringify(answer)} (allowed: "Yes", "caf\u00e9", "cafe\u0301", "no ")`;
       expect(await edc.randomize('Exact', 'refused', { answer })).toMatchObject({ status: 400, message });

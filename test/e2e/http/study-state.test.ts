@@ -72,7 +72,7 @@ describe('a paused study', () => {
     });
   });
 
-  it('does all else', async () => {
+  it('does everything else', async () => {
     await expectAllButNewParticipants(service.url, key);
   });
 
@@ -90,7 +90,7 @@ describe('a paused study', () => {
     );
   });
 
-  it('does not affect another', async () => {
+  it('does not affect other studies', async () => {
     expect((await clientOf(service.url, key).randomize('Ward', 'meanwhile', { ward: 'b' })).status).toBe(200);
   });
 
@@ -198,7 +198,7 @@ describe('a study whose file changed', () => {
     await service.stop();
   });
 
-  it('goes on when the file is as it was, whatever it says of the target', async () => {
+  it('continues if the file is as it was, whatever its target enrollment', async () => {
     service = await serve({
       data,
       studies: TRIALS.replace('mode: test', 'mode: test\n  target_enrollment: 9'),
@@ -207,7 +207,7 @@ describe('a study whose file changed', () => {
     await service.stop();
   });
 
-  it('goes on when the file does not name it any more', async () => {
+  it('continues if the file does not name it any more', async () => {
     service = await serve({ data, studies: 'New:\n  treatments: [a, b]\n  factors: {x: [y]}\n' });
     const { randomize, config } = clientOf(service.url, key);
     expect((await randomize('Sleep', 'unnamed', COOK)).status).toBe(200);
@@ -251,7 +251,7 @@ describe('a study whose stream is damaged', () => {
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
   });
 
-  it('does not affect another', async () => {
+  it('does not affect other studies', async () => {
     expect((await clientOf(service.url, key).randomize('Ward', 'meanwhile', { ward: 'b' })).status).toBe(200);
   });
 });

@@ -105,7 +105,7 @@ describe('a sound study', () => {
     });
   });
 
-  it('a receipt that another key signed fails', async () => {
+  it('fails with a receipt that another key signed', async () => {
     const [text = '', signature = ''] = Buffer.from(receipts[1] ?? '', 'base64')
       .toString()
       .split('\n\n');
@@ -148,8 +148,8 @@ describe('a sound study', () => {
   });
 });
 
-describe('who may ask', () => {
-  it('keys with the scope audit, of their studies', async () => {
+describe('verification is permitted to', () => {
+  it('keys with the scope audit, for their studies', async () => {
     for (const name of ['edc', 'reader', 'blind'] as const) {
       const { status, results } = await verify(name);
       expect([status, results]).toEqual([403, []]);
@@ -235,7 +235,7 @@ describe('while a long study is verified', () => {
     expect((await verify('auditor')).status).toBe(200);
   });
 
-  it('its asker may leave, which ends it', async () => {
+  it('a client can disconnect, which ends the verification', async () => {
     const leaving = new AbortController();
     const parameters = new URLSearchParams({ study: LONG });
     const { answer: left } = await begun(() =>
@@ -251,7 +251,7 @@ describe('while a long study is verified', () => {
     await within(20_000, async () => (await verify('auditor')).status === 200);
   });
 
-  it('SIGTERM answers its asker 503 and does not wait for it', async () => {
+  it('SIGTERM answers the client with 503 and does not wait for the verification', async () => {
     const { answer: long } = await begun(() => verify('auditor', { study: LONG }));
     await service.stop();
     const { status, message } = await long;
@@ -302,7 +302,7 @@ describe('a log that was changed while the service was stopped', () => {
     expect((await verify('reader', parameters)).status).toBe(403);
   });
 
-  it('and the service stops as it should', async () => {
+  it('the service stops normally', async () => {
     await service.stop();
     expect((await urn(['verify', '--data', data, '--study', 'Patterned'])).code).toBe(0);
   });

@@ -91,7 +91,7 @@ async function attacks({ server, cert }: Server, user: typeof USER, stream: stri
   }
 }
 
-it('a user that cannot delete is made by the script of deploy/, runs the service, and is denied the rest', async () => {
+it('a user without the right to delete is created by the script in deploy/, runs the service, and is denied the rest', async () => {
   const there = await secured();
   const { server, cert, administer } = there;
   const withPasswords = { EVENTSTOREDB_ADMIN_PASSWORD: ADMIN.password, URN_PASSWORD: USER.password };
@@ -116,7 +116,7 @@ it('a user that cannot delete is made by the script of deploy/, runs the service
   expect(service.output.stderr).not.toMatch(/are in danger|p@ss|changeit/);
 });
 
-it('a user without rights is told what to do, and where it is written', async () => {
+it('a user without permissions is told what to do, and where that is documented', async () => {
   const { server, cert, administer } = await secured();
   const withPasswords = { EVENTSTOREDB_ADMIN_PASSWORD: ADMIN.password, URN_PASSWORD: USER.password };
   expect((await administer(withPasswords, 'rights', 'somebody')).code).toBe(0);

@@ -100,7 +100,7 @@ async function metric(service: Service, name: string): Promise<number> {
 }
 
 describe.skipIf(broker.missing)('the relay', () => {
-  it('is killed at random moments while a service appends', {
+  it('publishes each record once although it is killed at random moments while a service appends', {
     timeout: 60_000 + ROUNDS * 10_000,
   }, async () => {
     const topic = newTopic();
@@ -126,28 +126,31 @@ describe.skipIf(broker.missing)('the relay', () => {
     console.info('relay killed', { rounds: ROUNDS, records: storedLog(data).length });
   });
 
-  it.each(['sent', 'asked', 'committed'])('is killed when its transaction is %s', async (when) => {
-    const topic = newTopic();
-    const { data, enrolFor } = await serving();
-    await enrolFor(300);
-    // The first transaction says who relays, the second publishes.
-    for (const at of ['1', '2']) {
-      const env = { NODE_OPTIONS: `--import=${DIE_AT_COMMIT}`, DIE_AT: at, DIE_WHEN: when };
-      const dying = relay(data, topic, env);
-      let isOver = false;
-      const exited = once(dying.child, 'exit').then(() => {
-        isOver = true;
-      });
-      // A transaction needs something to publish.
-      while (!isOver) await enrolFor(100);
-      await exited;
-      expect(dying.child.signalCode, dying.output.stderr).toBe('SIGKILL');
-    }
-    relay(data, topic);
-    await feedHasAll(topic, data);
-  });
+  it.each(['sent', 'asked', 'committed'])(
+    'publishes each record once although it is killed when its transaction is %s',
+    async (when) => {
+      const topic = newTopic();
+      const { data, enrolFor } = await serving();
+      await enrolFor(300);
+      // The first transaction says who relays, the second publishes.
+      for (const at of ['1', '2']) {
+        const env = { NODE_OPTIONS: `--import=${DIE_AT_COMMIT}`, DIE_AT: at, DIE_WHEN: when };
+        const dying = relay(data, topic, env);
+        let isOver = false;
+        const exited = once(dying.child, 'exit').then(() => {
+          isOver = true;
+        });
+        // A transaction needs something to publish.
+        while (!isOver) await enrolFor(100);
+        await exited;
+        expect(dying.child.signalCode, dying.output.stderr).toBe('SIGKILL');
+      }
+      relay(data, topic);
+      await feedHasAll(topic, data);
+    },
+  );
 
-  it('stops for good when another one takes over, also one that slept meanwhile', async () => {
+  it('stops permanently if another one takes over, even after it was suspended', async () => {
     const topic = newTopic();
     const { data, enrolFor } = await serving();
     const first = relay(data, topic);
@@ -177,7 +180,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     expect(await fourth.exited, fourth.output.stderr).toBe(0);
   });
 
-  it('is started twice at the same moment', async () => {
+  it('runs only once if it is started twice at the same moment', async () => {
     const topic = newTopic();
     const { data, enrolFor } = await serving();
     // Making topics is not what is tried here.
@@ -191,7 +194,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     expect(codes.toSorted(), both.map(({ output }) => output.stderr).join('\n')).toEqual([3, null]);
   });
 
-  it('outlives a broker that is killed at random moments, and the service does not notice', {
+  it('survives a broker that is killed at random moments, and the service does not notice', {
     timeout: 60_000 + BROKER_KILLS * 30_000,
   }, async () => {
     const topic = newTopic();
@@ -218,7 +221,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     await service.stop();
   });
 
-  it('waits for a broker that is slow', async () => {
+  it('waits for a slow broker', async () => {
     const topic = newTopic();
     const { data, service, enrolFor } = await serving(['--relay', ...kafkaArgs(topic)]);
     await says(service, '"publishing"');
@@ -248,7 +251,7 @@ describe.skipIf(broker.missing)('urn relay', () => {
     return stderr;
   };
 
-  it('exits with 2 when it cannot begin, and says why', async () => {
+  it('exits with 2 if it cannot begin, and says why', async () => {
     const { address, saslAddress = '' } = broker.get();
     expect(await refused([])).toContain('--kafka-brokers host:port');
     expect(await refused(['--kafka-brokers', '127.0.0.1:1'])).toMatch(
@@ -269,7 +272,7 @@ describe.skipIf(broker.missing)('urn relay', () => {
     expect(nothing.code).toBe(2);
   });
 
-  it('trusts over TLS the certificates that it is given, and no others', async () => {
+  it('trusts only the given certificates over TLS', async () => {
     const { tlsAddress, caFile } = broker.get();
     const topic = newTopic();
     const tls = ['--kafka-brokers', tlsAddress, '--kafka-tls', '--kafka-topic', topic, '--create-topics'];
@@ -280,7 +283,7 @@ describe.skipIf(broker.missing)('urn relay', () => {
     await feedHasAll(topic, data);
   });
 
-  it('tells how far it is on a port of its own', async () => {
+  it('reports its progress on a port of its own', async () => {
     const topic = newTopic();
     const { data } = await serving();
     const relayed = start(['relay', '--data', data, ...kafkaArgs(topic), '--metrics-port', '0'], {});
