@@ -61,7 +61,7 @@ describe('every response is an envelope of exactly message, results and status',
   });
 });
 
-describe('what never becomes a request is answered in the envelope, too', () => {
+describe('a malformed request is answered in the envelope, too', () => {
   it.each([
     ['bytes that are no HTTP', Buffer.from('160301020001fc0303ff00', 'hex')],
     ['a control character in the URL', 'GET /study_participants?study=a\u0001b HTTP/1.1\r\nHost: x\r\n\r\n'],
@@ -99,13 +99,13 @@ describe('what never becomes a request is answered in the envelope, too', () => 
     expect(await raw(rawRequest('GET', '/study_config', large))).toMatchObject({ status: 413, results: {} });
   });
 
-  it('a small body, which nobody asked for, is ignored', async () => {
+  it('a small body that nobody asked for is ignored', async () => {
     const target = `/study_participants?study=Ward&ward=a&id=body&api_key=${key}`;
     const request = rawRequest('POST', target, ['Content-Type: application/json', 'Content-Length: 14']);
     expect((await raw(`${request}{"id":"other"}`)).results[0].id).toBe('body');
   });
 
-  it('an expectation that it does not know is ignored', async () => {
+  it('an unknown expectation is ignored', async () => {
     expect((await raw(rawRequest('GET', '/healthz', ['Expect: wonders']))).status).toBe(200);
   });
 
@@ -113,7 +113,7 @@ describe('what never becomes a request is answered in the envelope, too', () => 
     expect(await raw('GET /study_config HTTP/1.1\r\nHost: x\r\n')).toMatchObject({ status: 408 });
   });
 
-  it('never takes the place of the answer to the request before it', async () => {
+  it('an error never takes the place of the answer to the previous request', async () => {
     const target = `/study_participants?study=Ward&ward=a&id=pipelined&api_key=${key}`;
     const answers = await talk(
       service.url,
@@ -123,7 +123,7 @@ describe('what never becomes a request is answered in the envelope, too', () => 
     expect(answers).toContain('"id":"pipelined"');
   });
 
-  it('requests sent one behind the other are answered in their order', async () => {
+  it('pipelined requests are answered in order', async () => {
     const get = (id: string, more = '') =>
       `GET /study_participants?study=Ward&id=${id}&api_key=${key} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
     const answers = await talk(
@@ -210,7 +210,7 @@ it('responses tell browsers and caches to keep nothing and to run nothing', asyn
   expect(headers.get('x-powered-by')).toBeNull();
 });
 
-it('an absolute URL, as proxies send it, is understood', async () => {
+it('an absolute URL, as sent by proxies, is understood', async () => {
   const answer = await raw(rawRequest('GET', `http://test/study_config?study=Ward&api_key=${key}`));
   expect(answer.status).toBe(200);
 });

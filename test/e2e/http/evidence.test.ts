@@ -68,7 +68,7 @@ const get = (path: string, key: string, parameters: Readonly<Record<string, stri
   ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
 
 describe('the receipt of a POST', () => {
-  it('is a signed checkpoint that includes the new allocation, also for 64 at once', async () => {
+  it('is a signed checkpoint that includes the new allocation, even for 64 at once', async () => {
     const { randomize } = clientOf(service.url, keys.enrol);
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, i) => randomize('Sleep', `p-${i}`, COOK)),
@@ -86,7 +86,7 @@ describe('the receipt of a POST', () => {
     }
   });
 
-  it('comes again with a safe retry, and with nothing that was refused', async () => {
+  it('is sent again with a safe retry, but not with a refusal', async () => {
     const { randomize } = clientOf(service.url, keys.enrol);
     const retry = { 'Idempotency-Key': 'visit-1' };
     const first = await randomize('Sleep', 'retried', COOK, retry);
@@ -100,7 +100,7 @@ describe('the receipt of a POST', () => {
     expect([bad.status, bad.headers.get('urn-receipt')]).toEqual([400, null]);
   });
 
-  it('is extended by every later one, and by those of another process and of the next start', async () => {
+  it('is extended by every later one, including those of another process and of the next start', async () => {
     const { randomize } = clientOf(service.url, keys.enrol);
     const other = await serve({ data });
     const before = receiptOf(await randomize('Sleep', 'here', COOK));
@@ -118,7 +118,7 @@ describe('the receipt of a POST', () => {
 });
 
 describe('GET /checkpoint', () => {
-  it('gives the present state, or an earlier one, to every key of the study', async () => {
+  it('returns the current state, or an earlier one, to every key of the study', async () => {
     for (const key of [keys.read, keys.blind, keys.enrol, keys.audit]) {
       const { results, headers } = await get('/checkpoint', key);
       const { origin, size, root } = opened(results.checkpoint);
@@ -152,13 +152,13 @@ describe('GET /checkpoint', () => {
     expect(said).toMatch(message);
   });
 
-  it('is not for keys of other studies', async () => {
+  it('is refused to keys of other studies', async () => {
     expect((await get('/checkpoint', keys.ward)).status).toBe(404);
   });
 });
 
 describe('proofs, for audit keys', () => {
-  it('show that a record stands in the ledger', async () => {
+  it('show that a record is in the ledger', async () => {
     const { results: now } = await get('/checkpoint', keys.read);
     const records = recordsOf(streamOf(opened(now.checkpoint)));
     for (const revision of [0, 1, 7, now.size - 1]) {
@@ -184,12 +184,12 @@ describe('proofs, for audit keys', () => {
     }
   });
 
-  it('are for audit keys alone', async () => {
+  it('are only for audit keys', async () => {
     for (const path of ['/inclusion_proof', '/consistency_proof'])
       for (const key of [keys.read, keys.blind, keys.enrol]) expect((await get(path, key)).status).toBe(403);
   });
 
-  it('are refused where there is nothing to prove', async () => {
+  it('are refused if there is nothing to prove', async () => {
     const missing = await get('/inclusion_proof', keys.audit);
     expect([missing.status, missing.message]).toEqual([400, expect.stringMatching(/^revision is missing/)]);
     for (const [path, parameters] of [
@@ -202,7 +202,7 @@ describe('proofs, for audit keys', () => {
 });
 
 describe('GET /records', () => {
-  it('gives the records as they are stored, page by page, to audit keys', async () => {
+  it('returns the records as they are stored, page by page, to audit keys', async () => {
     const { results: now } = await get('/checkpoint', keys.read);
     const stored = recordsOf(streamOf(opened(now.checkpoint)));
     const read: { revision: number; record: string; sealed: string; leaf: string }[] = [];
@@ -227,7 +227,7 @@ describe('GET /records', () => {
 });
 
 describe('checkpoints for a witness', () => {
-  it('are appended, the newest of every stream that grew, and hold against the log', async () => {
+  it('are appended, the newest of every stream that grew, and agree with the log', async () => {
     await clientOf(service.url, keys.enrol).randomize('Sleep', 'witnessed', COOK);
     const present = () => recordsOf(streamOf(last('study-'))).length;
     const notes = () => readFileSync(witness, 'utf8').split(/\n\n(?!— )/);

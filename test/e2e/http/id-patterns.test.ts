@@ -53,8 +53,8 @@ async function logWithPattern(name: string, idPattern: string): Promise<{ data: 
   return { data, key };
 }
 
-describe('a study with a pattern that RE2 runs', () => {
-  it('answers a request for the worst of ids at once, and others beside it', async () => {
+describe('a study with a pattern that RE2 can run', () => {
+  it('answers a request with the worst possible id at once, and others beside it', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc');
     service = await serve({ data, studies: study('Nested', EVIL.Nested) });
@@ -71,7 +71,7 @@ describe('a study with a pattern that RE2 runs', () => {
 });
 
 describe('a study that was registered with a pattern that RE2 cannot run', () => {
-  it('is served on, and gives up on an id that takes too long', async () => {
+  it('is still served, and gives up on an id that takes too long', async () => {
     const { data, key } = await logWithPattern('Ahead', EVIL.Ahead);
     service = await serve({ data, studies: study('Ahead', EVIL.Ahead) });
     const { randomize, list } = clientOf(service.url, key);
@@ -104,7 +104,7 @@ describe('a study that was registered with a pattern that RE2 cannot run', () =>
     }
   });
 
-  it('is as registered for urn studies check', async () => {
+  it('counts as registered for urn studies check', async () => {
     const old = new OldLog('every-event');
     const data = old.copyTo(newFolder());
     const { code, stdout } = await urn([
@@ -115,7 +115,7 @@ describe('a study that was registered with a pattern that RE2 cannot run', () =>
 });
 
 describe('a new study with a pattern that RE2 cannot run', () => {
-  it('is refused by urn studies check and urn serve, with its line, and nothing is registered', async () => {
+  it('is refused by urn studies check and urn serve, with its line, and not registered', async () => {
     const data = newFolder();
     const file = join(data, 'studies.yaml');
     writeFileSync(file, `${study('Nested', EVIL.Nested)}${study('Ahead', EVIL.Ahead)}`);

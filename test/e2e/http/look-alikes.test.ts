@@ -75,8 +75,8 @@ const latin1 = (text: string) => Buffer.from(text).toString('latin1');
 const participants = () =>
   storedLog(data).filter(({ record }) => record.type === 'ParticipantRandomized').length;
 
-describe('what an older version has recorded', () => {
-  it('is served: a study, its levels, and a user with such names', async () => {
+describe('data that an older version recorded', () => {
+  it('is served: a study, its levels and a user with look-alike names', async () => {
     expect((await edc.config(STUDY)).results.factors).toEqual({ ward: ['x\u00ad', 'y'] });
     const answer = await clientOf(service.url, oldKey).randomize(STUDY, 'new', WARD);
     expect(answer).toMatchObject({ status: 200, results: [{ user: 'old\u00ad', f_ward: 'x\u00ad' }] });
@@ -88,7 +88,7 @@ describe('what an older version has recorded', () => {
     expect(explained.code, explained.stderr).toBe(0);
   });
 
-  it.each([HIDDEN, 'cafe\u0301'])('answers a POST again: %j is assigned already', async (id) => {
+  it.each([HIDDEN, 'cafe\u0301'])('makes a repeated POST a duplicate: %j', async (id) => {
     const before = participants();
     expect(await edc.randomize(STUDY, id, WARD)).toMatchObject({
       status: 400,
@@ -104,7 +104,7 @@ describe('what an older version has recorded', () => {
     expect(participants()).toBe(before);
   });
 
-  it('answers a retry, whoever is said to stand behind it', async () => {
+  it('answers a retry, whoever it is said to be on behalf of', async () => {
     const before = participants();
     const headers = { 'Idempotency-Key': 'visit-1', 'X-On-Behalf-Of': latin1('Dr. Mu\u0308ller') };
     const answer = await clientOf(service.url, oldKey).randomize(STUDY, HIDDEN, WARD, headers);
@@ -113,8 +113,8 @@ describe('what an older version has recorded', () => {
   });
 });
 
-describe('whoever is new', () => {
-  it('is not recorded on behalf of a person with such a name', async () => {
+describe('a new name', () => {
+  it('is not recorded as the person behind a request if it has look-alike characters', async () => {
     const before = participants();
     const header = (text: string) => ({ 'X-On-Behalf-Of': latin1(text) });
     expect(await edc.randomize(STUDY, 'n-1', WARD, header('Dr.\u00a0Who'))).toMatchObject({
@@ -133,7 +133,7 @@ describe('whoever is new', () => {
 });
 
 it.each(['full', 'blinded'])(
-  'a verification of a bundle (%s) of an older version warns of ids that look alike',
+  'a verification of an older version’s bundle (%s) warns of look-alike ids',
   async (content) => {
     const bundle = new URL(`../../vectors/0.1.0/every-event/${content}.zip`, import.meta.url).pathname;
     const { code, stdout } = await urn(['verify', '--bundle', bundle]);
@@ -142,7 +142,7 @@ it.each(['full', 'blinded'])(
   },
 );
 
-it('a verification warns of ids that look alike, and finds the log sound', async () => {
+it('a verification warns of look-alike ids, and finds the log sound', async () => {
   const { code, stdout } = await urn(['verify', '--data', data]);
   expect({ code }).toEqual({ code: 0 });
   expect(stdout).toMatch(/warning at .*: participant "001\\u200b" looks like participant "001"/);

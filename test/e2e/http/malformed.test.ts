@@ -46,15 +46,12 @@ describe('two different byte strings never become the same id: 400 for', () => {
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id contains U+FFFD') });
   });
 
-  it.each(['/study_config%ff', '/%zz', '/caf\u00e9'])(
-    'the path %j, which cannot be decoded',
-    async (path) => {
-      expect((await rawAnswer(service.url, rawRequest('GET', path))).status).toBe(400);
-    },
-  );
+  it.each(['/study_config%ff', '/%zz', '/caf\u00e9'])('a path that cannot be decoded: %j', async (path) => {
+    expect((await rawAnswer(service.url, rawRequest('GET', path))).status).toBe(400);
+  });
 });
 
-describe('a request that can be read in two ways, or is no HTTP/1, is 400:', () => {
+describe('a request that can be read in two ways, or is not HTTP/1, is 400:', () => {
   const lines = (...all: string[]) => [...all, 'Connection: close', '', ''].join('\r\n');
 
   it.each([
@@ -91,7 +88,7 @@ describe('a request that can be read in two ways, or is no HTTP/1, is 400:', () 
   });
 });
 
-it('a plus sign is a space, and %2B a plus sign, as forms have it', async () => {
+it('a plus sign is a space, and %2B is a plus sign, as in forms', async () => {
   const ids = [];
   for (const id of ['a+b', 'a%20c', 'a%2Bb'])
     ids.push((await post(`study=Ward&ward=a&api_key=${keys.full}&id=${id}`)).results[0].id);
@@ -121,16 +118,16 @@ describe('a parameter given twice is 400, and the message names it', () => {
     });
   });
 
-  it('also with the same value, also when reading', async () => {
+  it('even with the same value, and even when reading', async () => {
     expect((await twice([['sex', COOK.sex]])).status).toBe(400);
     expect((await twice([['sex', COOK.sex]], 'GET')).status).toBe(400);
   });
 
-  it('the key, too', async () => {
+  it('including the key', async () => {
     expect((await twice([['api_key', keys.full]])).status).toBe(400);
   });
 
-  it('all of them at once', async () => {
+  it('including all of them at once', async () => {
     const { message } = await twice([
       ['sex', 'Male'],
       ['id', 'twice'],
@@ -138,7 +135,7 @@ describe('a parameter given twice is 400, and the message names it', () => {
     expect(message).toContain('sex, id');
   });
 
-  it('in two spellings', async () => {
+  it('including two spellings of it', async () => {
     const answer = await post(`study=Ward&ward=a&id=1&i%64=1&api_key=${keys.full}`);
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id') });
   });
@@ -155,7 +152,7 @@ describe('parameters that the contract does not know', () => {
     expect(await list('Sleep', { f_sex: 'Male' })).toMatchObject({ status: 400, message: hint });
   });
 
-  it('POST ignores others', async () => {
+  it('are ignored by POST', async () => {
     const { randomize } = clientOf(service.url, keys.full);
     const answer = await randomize('Sleep', 'extra', { ...COOK, phase: '2', '': '' });
     expect(answer.status).toBe(200);
@@ -169,7 +166,7 @@ describe('parameters that the contract does not know', () => {
     ]);
   });
 
-  it('GET refuses others: a misspelt filter would silently list everybody', async () => {
+  it('are refused by GET: a misspelt filter would silently list everybody', async () => {
     const { list, config } = clientOf(service.url, keys.full);
     expect(await list('Sleep', { Sex: 'Male', sexx: 'Male' })).toMatchObject({
       status: 400,
@@ -229,13 +226,13 @@ describe('credentials', () => {
     expect(await request()).toMatchObject({ status: 400, message: expect.stringContaining('Two different') });
   });
 
-  it('another kind of Authorization is no key: 401, with a challenge', async () => {
+  it('with another kind of Authorization are not a key: 401, with a challenge', async () => {
     const answer = await read({ Authorization: 'Basic dXNlcjpwYXNzd29yZA==' });
     expect(answer).toMatchObject({ status: 401, message: expect.stringContaining('missing') });
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="urn"');
   });
 
-  it('an empty api_key is a missing one, and a key is never trimmed or folded', async () => {
+  it('that are empty are missing ones, and a key is never trimmed or folded', async () => {
     expect((await read({}, '')).message).toContain('missing');
     expect((await read({}, `${keys.full} `)).status).toBe(401);
     expect((await read({}, keys.full.toUpperCase())).status).toBe(401);
@@ -291,7 +288,7 @@ describe('a POST with its parameters in the body', () => {
     return checked(response.status, response.headers, await response.text());
   };
 
-  it.each(Object.entries(bodies))('is told so: %s', async (_, [body, type]) => {
+  it.each(Object.entries(bodies))('is refused with the reason: %s', async (_, [body, type]) => {
     const { status, message } = await send('', body, type);
     expect(status).toBe(400);
     expect(message).toMatch(
@@ -328,7 +325,7 @@ describe('X-On-Behalf-Of', () => {
     ['plain', 'Dr. Example'],
     ['utf8', 'Dr. Grün – 緑'],
     ['astral', '😀'.repeat(128)],
-  ])('takes up to 128 characters of UTF-8, and is recorded (%s)', async (id, value) => {
+  ])('accepts up to 128 characters of UTF-8, and is recorded (%s)', async (id, value) => {
     expect((await behalf(id, value)).status).toBe(200);
     const { record } = storedLog(data).find((stored) => stored.record.data.participantId === id) ?? {};
     expect(record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
@@ -345,7 +342,7 @@ describe('X-On-Behalf-Of', () => {
     });
   });
 
-  it('refuses what is no UTF-8, and a second one', async () => {
+  it('refuses a value that is not UTF-8, and a second header', async () => {
     const header = (lines: string[]) => rawAnswer(service.url, rawRequest('POST', target('refused'), lines));
     expect((await header(['X-On-Behalf-Of: caf\u00e9'])).status).toBe(400);
     expect((await header(['X-On-Behalf-Of: a', 'X-On-Behalf-Of: b'])).status).toBe(400);
@@ -356,7 +353,7 @@ describe('Idempotency-Key', () => {
   const retry = (id: string, lines: readonly string[]) =>
     post(`study=Ward&ward=a&id=${id}&api_key=${keys.full}`, lines);
 
-  it('takes 1 to 255 visible ASCII characters', async () => {
+  it('accepts 1 to 255 visible ASCII characters', async () => {
     expect((await retry('one', ['Idempotency-Key: !'])).status).toBe(200);
     expect((await retry('many', [`Idempotency-Key: ${'~'.repeat(255)}`])).status).toBe(200);
   });

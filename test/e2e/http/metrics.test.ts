@@ -23,7 +23,7 @@ const PATHS = [
 ];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND', 'M-SEARCH', 'LINK'];
 
-describe('whatever clients ask,', () => {
+describe('whatever clients request,', () => {
   const data = newFolder();
   let service: Service;
   let text: string;
@@ -57,7 +57,7 @@ describe('whatever clients ask,', () => {
     expect(text.length).toBeLessThan(100_000);
   });
 
-  it('its methods are GET, HEAD, POST and other, and what no route serves is one set of labels', () => {
+  it('the methods are GET, HEAD, POST and other, and all unknown routes share one set of labels', () => {
     const requests = text.split('\n').filter((line) => line.startsWith('urn_http_requests_total{'));
     const methods = requests.map((line) => /method="([^"]+)"/.exec(line)?.[1]);
     expect([...new Set(methods)].toSorted()).toEqual(['GET', 'HEAD', 'POST', 'other']);
@@ -71,7 +71,7 @@ describe('whatever clients ask,', () => {
     ]);
   });
 
-  it('the successes are timed, and the refusals counted, by route', () => {
+  it('successes are timed and refusals counted, by route', () => {
     const labels = '{method="POST",route="/study_participants",status=';
     expect(text).toContain(`urn_http_request_duration_seconds_count${labels}"200"} 1`);
     expect(text).not.toContain(`urn_http_request_duration_seconds_count${labels}"401"}`);
@@ -88,7 +88,7 @@ describe('--metrics-port', () => {
     ['0', /^http:\/\/127\.0\.0\.1:\d+$/],
     ['127.0.0.2:0', /^http:\/\/127\.0\.0\.2:\d+$/],
     ['[::1]:0', /^http:\/\/\[::1\]:\d+$/],
-  ])('%s puts /metrics on a port of its own, and not among what clients reach', async (port, address) => {
+  ])('%s puts /metrics on a separate port, and removes it from the public one', async (port, address) => {
     const service = await serve({ data: newFolder(), studies: TRIALS, env: { URN_METRICS_PORT: port } });
     try {
       const metrics = metricsOf(service);
@@ -122,7 +122,7 @@ describe('--metrics-port', () => {
     },
   );
 
-  it('that is in use is named, and nothing is served', async () => {
+  it('with a port that is in use names it, and nothing is served', async () => {
     const taken = await new Promise<Server>((resolve) => {
       const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
     });

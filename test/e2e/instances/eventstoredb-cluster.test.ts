@@ -30,7 +30,7 @@ function expectNoAlarm(service: Service): void {
 }
 
 describe('services on a cluster', () => {
-  it('lose and double nothing when leaders fall silent, are cut off and resign under load', async () => {
+  it('neither lose nor duplicate anything when leaders hang, are cut off and resign under load', async () => {
     const cluster = await new TestCluster({ noticeMs: 800, electMs: 400 }).start();
     opened.push(cluster);
     const log = begin(cluster.connectionString());
@@ -67,7 +67,7 @@ describe('services on a cluster', () => {
     console.info('a cluster that fails', { acknowledged: account.acknowledged, repeats: account.repeats });
   });
 
-  it('take participants again in time when the leader falls silent, with the times of a real election', async () => {
+  it('accept participants again in time when the leader hangs, with the timings of a real election', async () => {
     const cluster = await new TestCluster().start();
     opened.push(cluster);
     const log = begin(cluster.connectionString());
@@ -112,7 +112,7 @@ async function signed() {
 }
 
 describe('a service whose store knows less than it did', () => {
-  it('for a moment, at its start, reads again and takes participants', async () => {
+  it('for a moment, at its start, reads again and accepts participants', async () => {
     const { server, log, service, enrol, before } = await signed();
     await service.kill();
     server.knowUpTo(before);
@@ -128,7 +128,7 @@ describe('a service whose store knows less than it did', () => {
     await expectVerified(log);
   });
 
-  it('for good, while it runs, refuses all writes and signatures with the reason, as after a restart', async () => {
+  it('permanently, while it runs, refuses all writes and signatures with the reason, as after a restart', async () => {
     const { server, log, service, enrol, before } = await signed();
     server.knowUpTo(before);
     await within(CONFIRMED_WITHIN_MS, async () => service.output.stderr.includes('has lost records'));

@@ -63,8 +63,8 @@ const states = async (log: EventStoreDbLog) =>
     ),
   );
 
-describe('a study whose stream was deleted in EventStoreDB for good', () => {
-  it('is refused with the reason; all others go on, and start again', async () => {
+describe('a study whose stream was permanently deleted in EventStoreDB', () => {
+  it('is refused with the reason, while all others continue, and start again', async () => {
     const { log, service, enrol, one, at } = await running();
     server.log.tombstone(one);
     await within(SEEN_WITHIN_MS, async () => (await at(service).list('One')).status === 503);
@@ -84,7 +84,7 @@ describe('a study whose stream was deleted in EventStoreDB for good', () => {
     expect(shown.status).toBe(200);
   });
 
-  it('and scavenged, is not begun anew', async () => {
+  it('and scavenged is not begun again', async () => {
     const { log, service, enrol, one } = await running();
     await service.stop();
     server.log.tombstone(one);
@@ -125,8 +125,8 @@ describe('a study whose records a scavenge has removed', () => {
   });
 });
 
-describe('streams that are not a study’s', () => {
-  it('operations, when it is gone, stops no study', async () => {
+describe('a missing stream that does not belong to a study', () => {
+  it('does not stop any study if it is operations', async () => {
     const { log, service, enrol } = await running();
     await service.stop();
     server.log.tombstone(`${log.prefix}.operations`);
@@ -136,7 +136,7 @@ describe('streams that are not a study’s', () => {
     expect(again.output.stderr).toMatch(/operations was deleted in EventStoreDB/);
   });
 
-  it.each(['log', 'access'])('%s, when it is gone, stops all, and the reason is said', async (name) => {
+  it.each(['log', 'access'])('stops everything if it is %s, and the reason is given', async (name) => {
     const { log, service, enrol } = await running();
     server.log.tombstone(`${log.prefix}.${name}`);
     await within(SEEN_WITHIN_MS, async () => (await enrol(service, 'Two', '2')).status === 503);
@@ -149,7 +149,7 @@ describe('streams that are not a study’s', () => {
   });
 });
 
-describe('a stream whose records EventStoreDB is told to remove', () => {
+describe('a stream whose records EventStoreDB is configured to remove', () => {
   it.each<[string, (stream: string) => void, RegExp]>([
     [
       'by a soft delete',
@@ -159,35 +159,32 @@ describe('a stream whose records EventStoreDB is told to remove', () => {
     ['by $maxCount', (stream) => server.log.setMetadata(stream, { $maxCount: 1 }), /has \$maxCount 1/],
     ['by $maxAge', (stream) => server.log.setMetadata(stream, { $maxAge: 60 }), /has \$maxAge 60/],
     ['by $tb', (stream) => server.log.setMetadata(stream, { $tb: 1 }), /has \$tb 1/],
-  ])(
-    '%s, takes nothing until that is taken off, while running and at the start',
-    async (_, endanger, why) => {
-      const { log, service, enrol, one, at } = await running();
-      endanger(one);
-      await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
-      const refused = await enrol(service, 'One', '2');
-      expect(refused.status).toBe(503);
-      expect((await enrol(service, 'Two', '2')).status).toBe(200);
-      expect((await at(service).list('One')).results).toHaveLength(1);
-      expect(await states(log)).toEqual({ One: 'endangered', Two: 'open', Three: 'open' });
-      await service.stop();
+  ])('%s accepts nothing until that is undone, while running and at the start', async (_, endanger, why) => {
+    const { log, service, enrol, one, at } = await running();
+    endanger(one);
+    await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
+    const refused = await enrol(service, 'One', '2');
+    expect(refused.status).toBe(503);
+    expect((await enrol(service, 'Two', '2')).status).toBe(200);
+    expect((await at(service).list('One')).results).toHaveLength(1);
+    expect(await states(log)).toEqual({ One: 'endangered', Two: 'open', Three: 'open' });
+    await service.stop();
 
-      const again = await log.start('a');
-      const [line = '', ...more] = lines(again, 'are in danger');
-      expect([line, more]).toEqual([expect.stringMatching(why), []]);
-      expect((await enrol(again, 'One', '2')).status).toBe(503);
-      const [, command = ''] = /node deploy\/eventstoredb\.mjs (keep \S+?)[;"]/.exec(line) ?? [];
-      expect(await administer(...command.split(' '))).toMatch(/nothing limits \S+/);
-      await within(SEEN_WITHIN_MS, async () => (await enrol(again, 'One', '2')).status === 200);
-      await within(SEEN_WITHIN_MS, async () => lines(again, 'no longer in danger').length > 0);
-      expect(await states(log)).toEqual({ One: 'open', Two: 'open', Three: 'open' });
-      server.log.scavenge();
-      await again.stop();
-      await expectVerified(log);
-    },
-  );
+    const again = await log.start('a');
+    const [line = '', ...more] = lines(again, 'are in danger');
+    expect([line, more]).toEqual([expect.stringMatching(why), []]);
+    expect((await enrol(again, 'One', '2')).status).toBe(503);
+    const [, command = ''] = /node deploy\/eventstoredb\.mjs (keep \S+?)[;"]/.exec(line) ?? [];
+    expect(await administer(...command.split(' '))).toMatch(/nothing limits \S+/);
+    await within(SEEN_WITHIN_MS, async () => (await enrol(again, 'One', '2')).status === 200);
+    await within(SEEN_WITHIN_MS, async () => lines(again, 'no longer in danger').length > 0);
+    expect(await states(log)).toEqual({ One: 'open', Two: 'open', Three: 'open' });
+    server.log.scavenge();
+    await again.stop();
+    await expectVerified(log);
+  });
 
-  it('that is not a study’s, closes that stream alone, and commands say what to do', async () => {
+  it('blocks only itself if it does not belong to a study, and commands say what to do', async () => {
     const { log, service, enrol } = await running();
     server.log.setMetadata(`${log.prefix}.access`, { $maxCount: 1 });
     await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);

@@ -50,7 +50,7 @@ describe('services on one EventStoreDB', () => {
     expect(other.output.stderr).toMatch(/signing key .*is missing \(hint: .*--signing-key/);
   });
 
-  it('serve one study by four processes, strictly one after another', async () => {
+  it('serve one study from four processes, strictly in sequence', async () => {
     const log = newLog();
     const keys = await log.keysOf();
     const choices = seededChoices();
@@ -74,7 +74,7 @@ describe('services on one EventStoreDB', () => {
     await expectVerified(log);
   });
 
-  it('follow each other: participants, keys, pauses, and at once with urn.min_revision', async () => {
+  it('follow each other’s participants, keys and pauses, and at once with urn.min_revision', async () => {
     const log = newLog();
     const keys = await log.keysOf();
     const [a, b] = await Promise.all([log.start('a'), log.start('b')]);
@@ -107,7 +107,7 @@ describe('services on one EventStoreDB', () => {
     await expectVerified(log);
   });
 
-  it('answer every command that a log answers: list, show, explain, bundle, operations', async () => {
+  it('support every command that reads a log: list, show, explain, bundle, operations', async () => {
     const log = newLog();
     const keys = await log.keysOf();
     const service = await log.start('a');
@@ -126,7 +126,7 @@ describe('services on one EventStoreDB', () => {
     expect(elsewhere.stderr).toMatch(/there is no log in .*stream prefix nobody.*--stream-prefix/);
   });
 
-  it('never show the password of the store', async () => {
+  it('never show the store’s password', async () => {
     const refused = await urn(['studies', 'list', '--store', 'esdb://admin:changeit7@127.0.0.1:1?tls=true']);
     expect(refused.code).toBe(2);
     expect(refused.stderr + refused.stdout).not.toContain('changeit7');
@@ -134,7 +134,7 @@ describe('services on one EventStoreDB', () => {
 });
 
 describe('services on a server that fails', () => {
-  it('lose and double nothing when it crashes under load and comes back', async () => {
+  it('neither lose nor duplicate anything when it crashes under load and comes back', async () => {
     const log = newLog(server.connectionString());
     const keys = await log.keysOf();
     const choices = seededChoices();
@@ -171,7 +171,7 @@ describe('services on a server that fails', () => {
     console.info('a server that fails', { acknowledged: account.acknowledged, repeats: account.repeats });
   });
 
-  it('notice that it was restored from a backup, and go on once the loss is declared', async () => {
+  it('notice that it was restored from a backup, and continue once the loss is declared', async () => {
     const own = await new EventStoreDbServer().start();
     const log = newLog(own.connectionString());
     const keys = await log.keysOf();
