@@ -48,7 +48,7 @@ const said = ({ said: lines }: Ended, key: string) =>
   lines.find((line) => line !== null && typeof line === 'object' && key in line);
 
 describe('two processes', () => {
-  it('that append to one stream as fast as they can make one chain without gaps', async () => {
+  it('make one chain without gaps when both append to one stream as fast as they can', async () => {
     const file = newFile();
     const store = open(file);
     const heard = listen(store);

@@ -60,7 +60,7 @@ describe('a key', () => {
     }
   });
 
-  it('that is not allowed is refused, and nothing is written', async () => {
+  it('is refused if it is not allowed, and nothing is written', async () => {
     const { keys, runner } = keysAt();
     expect(await keys.issue({ user: 'nurse', scopes: ['audit', 'randomize'] }, OPERATOR)).toEqual({
       refused: expect.stringContaining('--allow-prediction'),
@@ -68,7 +68,7 @@ describe('a key', () => {
     expect(runner.revision('access')).toBe(-1);
   });
 
-  it('that could not be read back is not written: one with an empty limit, or without a user', async () => {
+  it('is not written if it could not be read back: one with an empty limit, or without a user', async () => {
     const { keys, runner } = keysAt();
     for (const grant of [
       { studies: [] },

@@ -114,7 +114,7 @@ describe('a record', () => {
     }
   });
 
-  it('that was checked before is read as the same event', () => {
+  it('is read as the same event if it was checked before', () => {
     for (const sample of frozenSamples()) expect(readCheckedRecord(sample)).toEqual(decodeRecord(sample));
   });
 

@@ -36,7 +36,7 @@ describe('the ends of partitions', () => {
     );
   });
 
-  it('that start over belong to a topic that was recreated', () => {
+  it('belong to a recreated topic if they start over', () => {
     expect(() => endsAt(7).placement(place, 3, [answer(0)])).toThrow('the topic was recreated');
     expect(() => endsAt(7).placement(place, 3, [answer(6)])).toThrow('the topic was recreated');
   });

@@ -106,7 +106,7 @@ describe('a recovered log', () => {
     expect(streamOf(report).evidence).toMatchObject({ failing: 1, rewritten: { upToSize: 4 }, lost: [] });
   });
 
-  it('that lost a whole study says so', async () => {
+  it('says so if it lost a whole study', async () => {
     const log = recovered();
     log.byStream.delete(STUDY);
     change(log, 'log', 1, (_, sealed) => {
