@@ -172,8 +172,9 @@ type PlacedRecord = RecordBytes & { readonly stream: string; readonly revision: 
  * @throws RecordError, which names the stream and revision, but never contents
  */
 export function decodeRecord(stored: PlacedRecord, events: Catalogue = knownEvents): LogEvent {
-  if (events !== knownEvents || !isEvidentlySound(stored)) return examine(stored, events);
-  return readCheckedRecord(stored);
+  const texts = events === knownEvents ? evidentlySound(stored) : undefined;
+  if (!texts) return examine(stored, events);
+  return eventOf(JSON.parse(texts.record), JSON.parse(texts.sealed), knownEvents);
 }
 
 /**
@@ -191,16 +192,20 @@ export function decodePartialRecord(
 
 /** Makes the same checks as `decodeRecord`, and throws the same errors, in a third of the time. */
 export function checkRecord(stored: PlacedRecord): void {
-  if (!isEvidentlySound(stored)) examine(stored, knownEvents);
+  if (!evidentlySound(stored)) examine(stored, knownEvents);
 }
 
-/** Fast check for the usual case. If it returns false, `examine` must decide. */
-function isEvidentlySound({ record, sealed, leaf, stream, revision }: PlacedRecord): boolean {
-  if (Buffer.compare(leafHash(record), leaf) !== 0) return false;
-  const [text, sealedText] = [textOf(record), textOf(sealed)];
+/** Fast check for the usual case. @returns the two texts of a sound record; undefined if `examine` must decide */
+function evidentlySound(
+  stored: PlacedRecord,
+): { readonly record: string; readonly sealed: string } | undefined {
+  const { leaf, stream, revision } = stored;
+  if (Buffer.compare(leafHash(stored.record), leaf) !== 0) return undefined;
+  const [record, sealed] = [textOf(stored.record), textOf(stored.sealed)];
   // Bytes that are not UTF-8 are decoded as this character.
-  if (text.includes(REPLACEMENT) || sealedText.includes(REPLACEMENT)) return false;
-  return recordPatterns().match(text, sealedText, stream, streamKind(stream), revision);
+  if (record.includes(REPLACEMENT) || sealed.includes(REPLACEMENT)) return undefined;
+  const isSound = recordPatterns().match(record, sealed, stream, streamKind(stream), revision);
+  return isSound ? { record, sealed } : undefined;
 }
 
 const REPLACEMENT = '\ufffd';
@@ -256,11 +261,6 @@ function examine(
   if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
 
   return eventOf(record, sealed, events);
-}
-
-/** Reads a record that `decodeRecord` or `checkRecord` has accepted before, in any thread. Nothing is checked again. */
-export function readCheckedRecord(stored: RecordBytes): LogEvent {
-  return eventOf(JSON.parse(textOf(stored.record)), JSON.parse(textOf(stored.sealed)), knownEvents);
 }
 
 function eventOf(record: z.infer<typeof RecordSchema>, sealed: unknown, events: Catalogue): LogEvent {

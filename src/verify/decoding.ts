@@ -8,7 +8,6 @@ import {
   leafHash,
   type PartialEvent,
   RecordError,
-  readCheckedRecord,
 } from '../../events/record.ts';
 import { mismatch } from './replay/differences.ts';
 import type { EventName, Mismatch } from './report.ts';
@@ -27,7 +26,6 @@ export type Decoded<E extends PartialEvent = LogEvent> =
 export type Decode<E extends PartialEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
 
 export function decode(stored: SourceRecord): Decoded {
-  if (stored.isChecked) return { event: readCheckedRecord(stored), leaf: stored.leaf };
   try {
     return { event: decodeRecord(stored), leaf: stored.leaf };
   } catch (error) {

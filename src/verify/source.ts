@@ -9,8 +9,6 @@ export interface SourceRecord extends RecordBytes {
   readonly stream: string;
   /** As stored beside the record. In a source that was tampered with, it can be anything. */
   readonly revision: number;
-  /** Set when `checkRecord` has already accepted exactly these bytes, so they need not be checked again. */
-  readonly isChecked?: boolean;
   /** Set when the source provides only the leaf of the record. The other bytes are then empty. */
   readonly isWithheld?: boolean;
 }

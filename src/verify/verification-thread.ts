@@ -1,10 +1,9 @@
 /** The thread of verification.ts: reads, checks and decides again, and ends. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { PAGE_RECORDS } from '../store/event-store.ts';
-import { RecordedLog, recordOf } from '../store/sqlite/recorded.ts';
+import { RecordedLog } from '../store/sqlite/recorded.ts';
+import { sourceOf } from '../store/sqlite/recorded-source.ts';
 import type { Report } from './report.ts';
-import type { RecordSource } from './source.ts';
 import { type VerificationOrder, verifyStudy } from './verifications.ts';
 import { UnknownStudyError } from './verify.ts';
 
@@ -38,21 +37,11 @@ try {
 
 async function reply(): Promise<VerificationReply> {
   try {
-    return { type: 'report', report: await verifyStudy(source(), order, stopIfAsked) };
+    return { type: 'report', report: await verifyStudy(sourceOf(log, file), order, stopIfAsked) };
   } catch (error) {
     if (error instanceof UnknownStudyError) return { type: 'no-such-study' };
     throw error;
   }
-}
-
-function source(): RecordSource {
-  return {
-    streams: async () => log.streams(),
-    findings: async () => log.findings,
-    async *read(stream) {
-      for (const page of log.read(stream, PAGE_RECORDS)) yield page.map((row) => recordOf(stream, row));
-    },
-  };
 }
 
 function stopIfAsked(): void {

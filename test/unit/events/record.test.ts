@@ -12,7 +12,6 @@ import {
   type RecordBytes,
   RecordError,
   type RecordFault,
-  readCheckedRecord,
 } from '../../../events/record.ts';
 import {
   LEVELS,
@@ -28,7 +27,6 @@ import {
 } from '../../support/facts.ts';
 import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
-import { frozenSamples } from '../../support/samples.ts';
 
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
@@ -112,10 +110,6 @@ describe('a record', () => {
       expect({ type, data }).toEqual({ type: fact.type, data: fact.data });
       expect(sections).toMatchObject(fact.sections);
     }
-  });
-
-  it('is read as the same event if it was checked before', () => {
-    for (const sample of frozenSamples()) expect(readCheckedRecord(sample)).toEqual(decodeRecord(sample));
   });
 
   it('is RFC 8785 canonical JSON, in both parts', () => {
