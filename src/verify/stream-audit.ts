@@ -8,6 +8,7 @@ import {
   NEVER_MOVED,
   outOfPlace,
 } from '../../projections/movement.ts';
+import { CLOCK_TOLERANCE_MS } from '../write/clock-tolerance.ts';
 import { type Decode, nameOf } from './decoding.ts';
 import { timeRemark } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';
@@ -19,9 +20,6 @@ import type { Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
 import type { Warnings } from './warnings.ts';
-
-/** Tolerated difference, in ms, between the clocks of machines that write the same stream. */
-const CLOCK_TOLERANCE_MS = 1000;
 
 export class StreamAudit<E extends PartialEvent> {
   readonly #stream: string;

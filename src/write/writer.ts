@@ -18,6 +18,7 @@ import type { Fact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
 import { type AppendResult, type EventStore, StoreError } from '../store/event-store.ts';
+import { CLOCK_TOLERANCE_MS } from './clock-tolerance.ts';
 import type { Decider } from './decider.ts';
 
 /** The folded stream that a writer decides against. */
@@ -79,9 +80,6 @@ export interface Written<Outcome> {
 
 /** Up to this many waiting commands go into one batch. */
 const SMALL_BATCH = 32;
-
-/** Tolerated difference, in ms, between the clocks of machines that write the same stream. */
-const CLOCK_TOLERANCE_MS = 1000;
 
 const TOO_LATE = 'the log was too slow, or other processes were always faster; send the same request again';
 
