@@ -24,8 +24,8 @@ export function openApiDocument(version: string): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       description: [
         "Randomizes participants of clinical trials with Wei's urn design and numpy's PCG64. The method is dynamic",
-        'allocation that balances on factors: an urn per level. Every response but this document, `/docs` and',
-        '`/metrics` is an envelope of exactly `message`, `results` and `status`.',
+        'allocation that balances on factors, with one urn per level. Every response except this document, `/docs` and',
+        '`/metrics` is an envelope with exactly the members `message`, `results` and `status`.',
       ].join(' '),
     },
     security: [{ query: [] }, { bearer: [] }, { header: [] }],
@@ -56,7 +56,7 @@ const PATHS = {
   '/readyz': { get: readinessOperation },
 };
 
-/** The schemas to which operations refer by name. */
+/** The schemas that operations refer to by name. */
 function componentSchemas(): Json {
   return {
     StudyConfiguration: jsonSchema(StudyConfigurationResult),
@@ -69,6 +69,6 @@ function componentSchemas(): Json {
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
-    Error: envelopeOf({ description: 'Empty, but for a participant that is already assigned' }),
+    Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),
   };
 }

@@ -15,7 +15,7 @@ export const MIN_REVISION = {
   name: 'urn.min_revision',
   in: 'query',
   description:
-    'Wait until this instance shows at least this revision of the study (the Urn-Revision of an answer of another instance): at most 5 seconds, then 503.',
+    'Wait until this instance shows at least this revision of the study, for example the Urn-Revision of a response from another instance. After 5 seconds the response is 503.',
   schema: { type: 'integer', minimum: 0 },
 };
 
@@ -23,14 +23,15 @@ export const MOMENT = [
   {
     name: 'urn.revision',
     in: 'query',
-    description: 'As it stood at this revision. Needs the scope `audit` besides; excludes urn.at.',
+    description:
+      'Show the study as it was at this revision. Also needs the scope `audit`. Cannot be combined with urn.at.',
     schema: { type: 'integer', minimum: 0 },
   },
   {
     name: 'urn.at',
     in: 'query',
     description:
-      'As it stood at this instant: up to the first event, in the order of revisions, that is later. The header Urn-Revision says which revision that is. Needs the scope `audit` besides; excludes urn.revision.',
+      'Show the study as it was at this time: all events, in the order of their revisions, before the first one with a later time. The header Urn-Revision gives the revision. Also needs the scope `audit`. Cannot be combined with urn.revision.',
     schema: { type: 'string', format: 'date-time' },
     example: '2027-06-30T12:00:00Z',
   },
@@ -40,13 +41,13 @@ export const BG_STATE = {
   name: 'urn.bg_state',
   in: 'query',
   description:
-    '`omit` leaves the generator states out of the records, which a key with the scope `audit` is shown otherwise. Then nothing is disclosed, and nothing counts against the budget of the key.',
+    '`omit` leaves the generator states out of the records. Without it, a key with the scope `audit` sees them. When they are omitted, nothing is disclosed and nothing counts against the budget of the key.',
   schema: { type: 'string', enum: ['omit'] },
 };
 
 export const URN_NEXT = {
   'Urn-Next': {
-    description: 'Where the next page begins; absent when there is none',
+    description: 'Where the next page begins. Absent if this is the last page.',
     schema: { type: 'integer' },
   },
 };

@@ -5,15 +5,15 @@ import { BareUint128 } from './schemas.ts';
 export type Json = Record<string, unknown>;
 
 const BAD_REQUEST =
-  'Malformed, a parameter is missing or unknown, or a level is invalid; the message names every problem.';
+  'The request is malformed, a parameter is missing or unknown, or a level is invalid. The message names every problem.';
 /** The errors of an operation by status, with what each means. */
 export const ERRORS = {
   400: BAD_REQUEST,
   401: 'The API key is missing or not valid',
   403: 'The key lacks the scope, or is limited to other levels',
-  404: 'No such study, or not one of the key',
-  429: 'Too many failed attempts from this address (which never keeps a valid key out), or the key asks for more than it may have at a time or in an hour; try again after Retry-After',
-  503: 'Starting, overloaded, or the log has no room or does not answer; try again after Retry-After',
+  404: 'There is no such study, or the key is not valid for it',
+  429: 'Too many failed attempts from this address (a valid key is never refused for this), or the key exceeds what it may have at one time or in one hour. Try again after Retry-After',
+  503: 'The service is starting or overloaded, or the log is out of space or does not answer. Try again after Retry-After',
 };
 
 interface Operation {
@@ -24,7 +24,7 @@ interface Operation {
   /** `results` on an error. */
   empty: unknown;
   errors: Readonly<Record<number, string>>;
-  /** Headers of a success, besides those that every operation has. */
+  /** Headers of a successful response, in addition to those of every operation. */
   headers?: Json;
 }
 
@@ -54,7 +54,7 @@ export function operation(
         ),
         headers: {
           'Urn-Revision': {
-            description: 'Revision of the study that the answer shows',
+            description: 'The revision of the study that the response shows',
             schema: { type: 'integer' },
           },
           ...headers,
@@ -71,9 +71,9 @@ export function envelopeOf(results: Json): Json {
     required: ['message', 'results', 'status'],
     additionalProperties: false,
     properties: {
-      message: { type: 'string', description: '`Success`, or what is wrong' },
+      message: { type: 'string', description: '`Success`, or an explanation of the error' },
       results,
-      status: { type: 'integer', description: 'Equal to the HTTP status' },
+      status: { type: 'integer', description: 'The HTTP status' },
     },
   };
 }

@@ -14,19 +14,19 @@ export const BgStateResult = z
   })
   .meta({
     description:
-      "The generator's state after the draw, as numpy's bit_generator.state. Only for the scope audit.",
+      "The generator's state after the draw, in the form of numpy's bit_generator.state. Only shown to a key with the scope `audit`.",
   });
 
 export type BgStateResult = z.infer<typeof BgStateResult>;
 
-/** Members of a participant record besides the `f_<factor>` ones. */
+/** Members of a participant record, without the `f_<factor>` ones. */
 export const recordMembers = {
-  id: z.string().meta({ description: 'Participant identifier as supplied by the caller' }),
-  trt: z.string().meta({ description: 'Assigned treatment. Only for the scope read.' }),
+  id: z.string().meta({ description: 'The participant identifier, as given in the request' }),
+  trt: z.string().meta({ description: 'The assigned treatment. Only shown to a key with the scope `read`.' }),
   datetime: z
     .string()
     .meta({ description: 'Time of randomization (UTC)', examples: ['Wed, 10 Feb 2021 00:01:08 GMT'] }),
-  user: z.string().meta({ description: 'User that owns the key used for the randomization' }),
+  user: z.string().meta({ description: 'The user of the key that was used for the randomization' }),
   bg_state: BgStateResult,
 };
 
@@ -51,5 +51,5 @@ export const ParticipantId = z
   })
   .meta({
     description:
-      'Participant identifier: 1 to 128 characters. A new one is in NFC, without characters that nobody sees.',
+      'The participant identifier, 1 to 128 characters. A new one must be in NFC and have no invisible characters.',
   });

@@ -15,7 +15,7 @@ const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
 const Counts = z
   .array(z.int())
-  .meta({ description: 'Participants on each treatment, in the order of the treatments' });
+  .meta({ description: 'Number of participants on each treatment, in the order of `treatments`' });
 
 /** Lists rather than objects, because a JSON reader may reorder members whose names are numbers. */
 export const BalanceResult = z.strictObject({
@@ -44,7 +44,7 @@ const EXAMPLE = {
 };
 
 export const balanceOperation = operation(
-  'Participants of each level on each treatment',
+  'How many participants of each level are on each treatment',
   'balance',
   ['audit'],
   {

@@ -15,20 +15,25 @@ export const CheckpointResult = z.strictObject({
   origin: z.string().meta({ description: '`<log name>/<stream>`' }),
   size: Size,
   root: Hash,
-  checkpoint: z.string().meta({ description: 'The signed note (C2SP tlog-checkpoint); keep it as it is' }),
+  checkpoint: z.string().meta({ description: 'The signed note (C2SP tlog-checkpoint). Keep it unchanged.' }),
 });
 
 const EXAMPLE_ORIGIN = 'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2';
 
 export const checkpointOperation = operation(
-  "A signed checkpoint of the study's ledger",
+  "Get a signed checkpoint of the study's ledger",
   'checkpoint',
   SCOPES,
   {
     parameters: [
       STUDY,
       MIN_REVISION,
-      numberParameter('size', false, 'Of an earlier state: 1 is the registration alone', 1),
+      numberParameter(
+        'size',
+        false,
+        'Size of an earlier tree; 1 holds only the registration. By default the current size.',
+        1,
+      ),
     ],
     result: ref('Checkpoint'),
     example: {

@@ -11,11 +11,11 @@ import { Hash, ledgerReply, Size, treeOf } from './ledger-parts.ts';
 export const ConsistencyProofResult = z.strictObject({
   first: Size,
   second: Size,
-  proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.2' }),
+  proof: z.array(Hash).meta({ description: 'The consistency proof of RFC 6962 §2.1.2' }),
 });
 
 export const consistencyProofOperation = operation(
-  "That an earlier state of the study's ledger is the beginning of a later one",
+  "Prove that an earlier state of the study's ledger is the beginning of a later one",
   'consistencyProof',
   ['audit'],
   {
@@ -23,7 +23,7 @@ export const consistencyProofOperation = operation(
       STUDY,
       MIN_REVISION,
       numberParameter('first', true, 'Size of the earlier tree', 1),
-      numberParameter('second', false, 'Size of the later one; without it the present one', 1),
+      numberParameter('second', false, 'Size of the later tree; by default the current size', 1),
     ],
     result: ref('ConsistencyProof'),
     example: { first: 1, second: 1, proof: [] },

@@ -15,10 +15,10 @@ import { studyHandler, withinLimits } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 
-const PerTreatment = z.array(z.int()).meta({ description: 'In the order of the treatments' });
+const PerTreatment = z.array(z.int()).meta({ description: 'In the order of `treatments`' });
 const Doubles = z
   .array(z.number())
-  .meta({ description: 'Of the selected urn, in the order of the treatments' });
+  .meta({ description: 'For the selected urn, in the order of `treatments`' });
 
 export const ExplanationResult = z.strictObject({
   study: z.string(),
@@ -26,7 +26,7 @@ export const ExplanationResult = z.strictObject({
   revision: z.int().meta({ description: "Revision of the participant's record" }),
   at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
   user: z.string(),
-  on_behalf_of: z.string().optional().meta({ description: 'The X-On-Behalf-Of of the request' }),
+  on_behalf_of: z.string().optional().meta({ description: 'The header X-On-Behalf-Of of the request' }),
   earlier_participants: z.int(),
   D: z.enum(['range', 'variance', 'chisquare']),
   w: z.int(),
@@ -45,38 +45,51 @@ export const ExplanationResult = z.strictObject({
         selected: z.boolean(),
       }),
     )
-    .meta({ description: "The urn of the participant's level of each factor, before this participant" }),
-  candidates: z.array(z.string()).meta({ description: 'Factors, sorted by code point' }),
+    .meta({
+      description: "For each factor, the urn of the participant's level, as it was before this participant",
+    }),
+  candidates: z
+    .array(z.string())
+    .meta({ description: 'The factors with the largest imbalance, sorted by code point' }),
   missed_by_rounding: z.array(z.string()).meta({
-    description: 'Factors as imbalanced as the candidates on paper, but not in the last bit of a double',
+    description:
+      'Factors that are exactly as imbalanced as the candidates, but differ from them by rounding in floating point',
   }),
   lot: z
     .strictObject({ below: z.int(), result: z.int() })
     .optional()
-    .meta({ description: 'A uniform integer: the place among the candidates. Absent when there was one.' }),
+    .meta({
+      description:
+        'A uniform integer: the index of the selected factor among the candidates. Absent if there was only one candidate.',
+    }),
   selected_factor: z.string(),
-  uniform53: z.int().meta({ description: 'k of the uniform u = k * 2^-53' }),
-  uniform: z.number().meta({ description: 'u itself' }),
+  uniform53: z.int().meta({ description: 'k, where u = k * 2^-53 is the uniform number drawn' }),
+  uniform: z.number().meta({ description: 'u' }),
   probabilities: Doubles,
   cumulative: Doubles,
-  trt: z.string().meta({ description: 'The first treatment whose cumulative probability is above u' }),
+  trt: z.string().meta({ description: 'The first treatment whose cumulative probability is greater than u' }),
   bg_state_before: BgStateResult.meta({ description: "The generator's state before the lot and the draw" }),
   bg_state_after: BgStateResult,
-  agrees: z.boolean().meta({ description: 'Whether the record says the same' }),
+  agrees: z.boolean().meta({ description: 'Whether the record agrees with this explanation' }),
   differences: z
     .array(z.strictObject({ field: z.string(), recorded: z.string(), recomputed: z.string() }))
-    .meta({ description: 'Where the record says something else; the values as JSON text' }),
+    .meta({ description: 'Fields in which the record differs, with the values as JSON text' }),
 });
 
-export const explanationOperation = operation('Why a participant got this arm', 'explanation', ['audit'], {
-  parameters: [STUDY, idParameter(true), MIN_REVISION],
-  result: ref('Explanation'),
-  empty: [],
-  errors: {
-    ...ERRORS,
-    404: `${ERRORS[404]}; or it has no such participant, or none within the limits of the key`,
+export const explanationOperation = operation(
+  'Explain why a participant got this arm',
+  'explanation',
+  ['audit'],
+  {
+    parameters: [STUDY, idParameter(true), MIN_REVISION],
+    result: ref('Explanation'),
+    empty: [],
+    errors: {
+      ...ERRORS,
+      404: `${ERRORS[404]}, or the study has no such participant within the limits of the key`,
+    },
   },
-});
+);
 
 export function getExplanation(services: Services) {
   return studyHandler(services, ['audit'], async ({ query, accepted, study, participants }) => {

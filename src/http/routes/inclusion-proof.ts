@@ -12,19 +12,21 @@ export const InclusionProofResult = z.strictObject({
   revision: z.int().nonnegative(),
   size: Size,
   leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record)' }),
-  proof: z.array(Hash).meta({ description: 'RFC 6962 §2.1.1, from the leaf to the root' }),
+  proof: z
+    .array(Hash)
+    .meta({ description: 'The inclusion proof of RFC 6962 §2.1.1, from the leaf to the root' }),
 });
 
 export const inclusionProofOperation = operation(
-  "That a record stands in the study's ledger",
+  "Prove that a record is in the study's ledger",
   'inclusionProof',
   ['audit'],
   {
     parameters: [
       STUDY,
       MIN_REVISION,
-      numberParameter('revision', true, 'The record'),
-      numberParameter('size', false, 'The tree; without it the present one', 1),
+      numberParameter('revision', true, 'Revision of the record'),
+      numberParameter('size', false, 'Size of the tree; by default the current size', 1),
     ],
     result: ref('InclusionProof'),
     example: { revision: 0, size: 1, leaf: EXAMPLE_HASH, proof: [] },

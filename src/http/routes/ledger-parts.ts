@@ -10,7 +10,7 @@ export const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
 export const Size = z
   .int()
   .positive()
-  .meta({ description: 'Records in the tree: the revision of the last one, and one' });
+  .meta({ description: 'Number of records in the tree: the last revision plus one' });
 
 /** The hash of the first record in the examples, which is also the root of the tree of size 1. */
 export const EXAMPLE_HASH = 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=';

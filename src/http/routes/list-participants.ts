@@ -25,14 +25,15 @@ const PAGE = [
   {
     name: 'urn.limit',
     in: 'query',
-    description: 'At most so many participants. The header Urn-Next says where the next page begins.',
+    description:
+      'Maximum number of participants in the response. The header Urn-Next says where the next page begins.',
     schema: { type: 'integer', minimum: 1, maximum: 1000 },
   },
   {
     name: 'urn.from',
     in: 'query',
     description:
-      'Only participants randomized at this revision or later. Pages that are to agree while the study grows all name the same urn.revision.',
+      'Only participants randomized at this revision or later. For pages that agree with each other while the study grows, give each request the same urn.revision.',
     schema: { type: 'integer', minimum: 0 },
   },
 ];
@@ -45,7 +46,7 @@ export const listParticipantsOperation = operation(
     parameters: [
       STUDY,
       idParameter(false),
-      levelParameters('Only participants of these levels'),
+      levelParameters('Only participants with these levels'),
       MIN_REVISION,
       ...MOMENT,
       ...PAGE,

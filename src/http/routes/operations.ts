@@ -25,7 +25,7 @@ const COMMON = {
   at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
   actor: Actor.meta({
     description:
-      'The user with the key; of a start and a stop, who runs the service. On the command line: cli',
+      'The user of the key. For a start or stop, the user who runs the service. For the command line, `cli`.',
   }),
 };
 
@@ -70,16 +70,16 @@ const EXAMPLE = [
 ];
 
 export const operationsOperation = operation(
-  'Refused requests, disclosures and runs of the service, a page at a time, the oldest first',
+  'List refused requests, disclosures, and starts and stops of the service, in pages, oldest first',
   'operations',
   ['audit'],
   {
     parameters: [
-      { ...STUDY, required: false, description: 'Only what concerns this study' },
+      { ...STUDY, required: false, description: 'Only events that concern this study' },
       numberParameter(
         'from',
         false,
-        'First revision of the stream `operations`; without it 0. The header Urn-Next says where the next page begins.',
+        'First revision of the stream `operations`, by default 0. The header Urn-Next says where the next page begins.',
       ),
     ],
     result: ref('Operations'),
@@ -87,7 +87,7 @@ export const operationsOperation = operation(
     empty: [],
     headers: {
       'Urn-Revision': {
-        description: 'Revision of the last event of the stream `operations`',
+        description: 'The revision of the last event in the stream `operations`',
         schema: { type: 'integer' },
       },
       ...URN_NEXT,

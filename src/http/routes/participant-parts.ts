@@ -1,4 +1,4 @@
-/** What the OpenAPI document says of participants, whether they are listed or randomized. */
+/** What the operations that list and randomize participants share in the OpenAPI document. */
 import { z } from 'zod';
 import { type Json, ref } from '../request/operation.ts';
 import { BgStateResult, recordMembers } from '../request/schemas.ts';
@@ -6,7 +6,7 @@ import { BgStateResult, recordMembers } from '../request/schemas.ts';
 /** A record of any study, for the documentation. study-view.ts makes the exact schema for each study. */
 export const ParticipantRecord = z
   .object({ ...recordMembers, trt: recordMembers.trt.optional(), bg_state: BgStateResult.optional() })
-  .catchall(z.string().meta({ description: 'f_<factor>: the level given for that factor' }));
+  .catchall(z.string().meta({ description: 'f_<factor>: the level of that factor' }));
 
 /** The `results` of both operations. */
 export const RECORDS = { type: 'array', items: ref('ParticipantRecord') };
@@ -27,7 +27,7 @@ export function levelParameters(description: string): Json {
     in: 'query',
     style: 'form',
     explode: true,
-    description: `${description}: a parameter per factor, by its bare name, for example sex=Male`,
+    description: `${description}: one parameter per factor, named like the factor, for example sex=Male`,
     schema: { type: 'object', additionalProperties: { type: 'string' } },
     example: { sex: 'Male', local_site: '30-Dupage County' },
   };

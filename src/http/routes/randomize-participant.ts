@@ -23,14 +23,14 @@ const HEADERS = [
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Makes a retry safe: the same request under the same key gets the same record. Scoped to study and user.',
+      'Makes a retry safe: the same request with the same Idempotency-Key gets the same record. Scoped to study and user.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
   },
   {
     name: 'X-On-Behalf-Of',
     in: 'header',
     description:
-      'Who stood behind a shared key; recorded with the event. In NFC, without characters that nobody sees.',
+      'The person who used a shared key. It is recorded with the event. It must be in NFC and have no invisible characters.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
 ];
@@ -53,15 +53,15 @@ export const randomizeParticipantOperation = operation(
     headers: {
       'Urn-Receipt': {
         description:
-          'A signed checkpoint that includes the new allocation: the whole note (as in /checkpoint) in base64, at most 1000 characters. Keep it: what it covers cannot be changed unnoticed.',
+          'A signed checkpoint that includes the new allocation: the whole note (as in /checkpoint) in base64, at most 1000 characters. Keep it. Nothing that it covers can be changed unnoticed.',
         schema: { type: 'string', maxLength: 1000 },
       },
     },
     errors: {
       ...ERRORS,
-      400: `${ERRORS[400]} Also when the id is already assigned; \`results\` then holds the existing record if its levels are the same and the key may read it.`,
+      400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
       409: 'The study is paused',
-      422: 'The Idempotency-Key was used for another request',
+      422: 'The Idempotency-Key was used for a different request',
     },
   },
 );

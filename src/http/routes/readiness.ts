@@ -16,14 +16,14 @@ export interface ReadinessParts extends Pick<Services, 'studies' | 'runner' | 'n
 
 export const readinessOperation = {
   ...probeOperation(
-    'Reads work: the projections have caught up with the log. The message counts the studies that take no participants, by state',
+    'Check that reads work: the projections have caught up with the log. The message counts the studies that take no participants, by state',
     'readiness',
   ),
   parameters: [
     {
       name: 'urn.for',
       in: 'query',
-      description: 'Asks instead whether a POST can work',
+      description: 'With `writing`, check instead whether a POST can work',
       schema: { type: 'string', enum: ['writing'] },
     },
   ],

@@ -18,14 +18,14 @@ export const RecordsResult = z.array(
     revision: z.int().nonnegative(),
     record: z
       .string()
-      .meta({ description: 'The record, canonical JSON: its UTF-8 bytes are what the leaf is of' }),
-    sealed: z.string().meta({ description: 'Its sealed sections, canonical JSON' }),
-    leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record), as it is stored' }),
+      .meta({ description: 'The record as canonical JSON. The leaf is the hash of its UTF-8 bytes.' }),
+    sealed: z.string().meta({ description: 'Its sealed sections as canonical JSON' }),
+    leaf: Hash.meta({ description: 'SHA-256(0x00 ‖ record), as stored' }),
   }),
 );
 
 export const recordsOperation = operation(
-  'The records of a study as they are stored, a page at a time',
+  'Read the records of a study exactly as stored, in pages',
   'records',
   ['audit'],
   {
@@ -35,7 +35,7 @@ export const recordsOperation = operation(
       numberParameter(
         'from',
         false,
-        'First revision; without it 0. The next page begins behind the last revision of this one; Urn-Revision tells where the study ends.',
+        'First revision, by default 0. The next page begins after the last revision of this one. The header Urn-Revision gives the last revision of the study.',
       ),
     ],
     result: ref('Records'),

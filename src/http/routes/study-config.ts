@@ -15,16 +15,18 @@ import { studyHandler } from '../request/study-request.ts';
 const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
 export const StudyConfigurationResult = z.strictObject({
-  factors: z.map(z.string(), z.array(z.string())).meta({ description: 'Factor name to its allowed levels' }),
+  factors: z
+    .map(z.string(), z.array(z.string()))
+    .meta({ description: 'The allowed levels of each factor, by its name' }),
   treatments: z.array(z.string()),
-  D: z.enum(['range', 'variance', 'chisquare']).meta({ description: 'Imbalance measure' }),
+  D: z.enum(['range', 'variance', 'chisquare']).meta({ description: 'The imbalance measure' }),
   alpha: z.int().meta({ description: 'Balls added for the assigned treatment' }),
   beta: z.int().meta({ description: 'Balls added for every other treatment' }),
   w: z.int().meta({ description: 'Balls per treatment at the start' }),
   starting_seed: z
     .bigint()
     .optional()
-    .meta({ description: 'Only for the scope audit: it gives every assignment away' }),
+    .meta({ description: 'Only shown to a key with the scope `audit`, because it reveals every assignment' }),
   urn_selection: z.literal('method1'),
 });
 

@@ -23,16 +23,22 @@ const DivergenceResult = z.strictObject({
   id: z.string().optional(),
   type: z.string().optional(),
   participant: z.string().optional(),
-  field: z.string().optional().meta({ description: 'Path in the record or its sealed sections' }),
+  field: z
+    .string()
+    .optional()
+    .meta({ description: 'Path of the field in the record or its sealed sections' }),
   expected: z.string().optional(),
   found: z.string().optional(),
   why: z.string(),
-  alsoDiffer: z.array(z.string()).optional().meta({ description: 'Further fields of the same event' }),
+  alsoDiffer: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Other fields of the same event that differ' }),
 });
 
 const EvidenceResult = z.strictObject({
-  matching: z.int().meta({ description: 'Given checkpoints that match: 0 or 1' }),
-  matchingSize: Size.meta({ description: 'Size at which it matches; 0: none does' }),
+  matching: z.int().meta({ description: 'Number of given checkpoints that match: 0 or 1' }),
+  matchingSize: Size.meta({ description: 'Size of the checkpoint that matches, or 0 if none does' }),
   failing: z.int(),
   failed: z.array(
     z.strictObject({
@@ -67,9 +73,11 @@ const StreamResult = z.strictObject({
   root: Hash.optional().meta({ description: 'Merkle root over all records' }),
   divergence: DivergenceResult.optional().meta({
     description:
-      'The first record that does not follow from those before it. Of `log` and `access`, a key that is limited to studies sees the revision alone',
+      'The first record that does not follow from the records before it. For `log` and `access`, a key that is limited to studies sees only the revision.',
   }),
-  notReplayed: z.int().meta({ description: 'Records from the divergence on, which were not decided again' }),
+  notReplayed: z
+    .int()
+    .meta({ description: 'Number of records from the divergence on, which were not decided again' }),
   evidence: EvidenceResult,
   warnings: z.array(
     z.strictObject({ code: z.string(), count: z.int(), revision: Revision.optional(), text: z.string() }),
@@ -77,11 +85,15 @@ const StreamResult = z.strictObject({
 });
 
 export const VerificationResult = z.strictObject({
-  caution: z.string().meta({ description: 'What the report is worth', examples: [CAUTION] }),
-  ok: z.boolean().meta({ description: 'No failure. It does not mean proven: see selfConsistentOnly' }),
+  caution: z
+    .string()
+    .meta({ description: 'What the report proves and what it does not', examples: [CAUTION] }),
+  ok: z
+    .boolean()
+    .meta({ description: 'Whether there was no failure. This is not proof: see selfConsistentOnly.' }),
   selfConsistentOnly: z.boolean().meta({
     description:
-      'Always true: the service trusts the key that stands in its own log, which vouches for nobody. The history agrees with itself, and with the given checkpoint where `evidence` says so',
+      'Always true: the service trusts the key in its own log, and that key does not prove who signed. The history agrees with itself, and with the given checkpoint if `evidence` says so.',
   }),
   log: z
     .strictObject({
@@ -93,13 +105,16 @@ export const VerificationResult = z.strictObject({
         z.strictObject({
           recovery: z.int(),
           at: z.string(),
-          reason: z.string().optional().meta({ description: 'Not for a key that is limited to studies' }),
+          reason: z
+            .string()
+            .optional()
+            .meta({ description: 'Not shown to a key that is limited to studies' }),
         }),
       ),
     })
     .optional()
-    .meta({ description: 'As the log says itself; absent when it does not begin with LogCreated' }),
-  streams: z.array(StreamResult).meta({ description: '`log`, `access`, and the study' }),
+    .meta({ description: 'What the log says about itself. Absent if it does not begin with LogCreated.' }),
+  streams: z.array(StreamResult).meta({ description: '`log`, `access` and the study' }),
   unusedCheckpoints: z
     .array(
       z.strictObject({
@@ -121,7 +136,8 @@ export const VerificationResult = z.strictObject({
     .strictObject({ problems: z.array(z.string()), warnings: z.array(z.string()) })
     .optional()
     .meta({
-      description: 'How the database differs from one that this program makes; a problem is a failure',
+      description:
+        'How the database differs from one made by this program. A problem is a failure; a warning is not.',
     }),
   seconds: z.number(),
 });

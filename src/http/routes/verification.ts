@@ -18,7 +18,7 @@ export { VerificationResult } from './verification-result.ts';
 const PARAMETERS = new Set(['api_key', 'study', 'checkpoint']);
 
 export const verificationOperation = operation(
-  'Verify the study, with the streams `log` and `access`: every record checked, every event decided again',
+  'Verify the study and the streams `log` and `access`: check every record and decide every event again',
   'verification',
   ['audit'],
   {
@@ -28,7 +28,7 @@ export const verificationOperation = operation(
         name: 'checkpoint',
         in: 'query',
         description:
-          'A signed checkpoint of this study (or of `log` or `access`) to compare the log with: the whole note in base64, as in Urn-Receipt',
+          'A signed checkpoint of this study, or of `log` or `access`, to compare the log with: the whole note in base64, as in Urn-Receipt',
         schema: { type: 'string', format: 'byte' },
       },
     ],
@@ -36,7 +36,7 @@ export const verificationOperation = operation(
     empty: [],
     errors: {
       ...ERRORS,
-      503: `${ERRORS[503]}. Also while another verification is under way, and when the service shuts down meanwhile`,
+      503: `${ERRORS[503]}. Also while another verification is running, and if the service shuts down during this one`,
     },
   },
 );
