@@ -1,6 +1,6 @@
 /**
- * The short way to find that a stored record is as it should be: the texts of the record and of its sealed part are
- * matched as a whole, and its seals compared with the sections that were matched. It says yes, or that it does not know.
+ * The fast check of a stored record. It matches the whole text of the record and of its sealed part, and compares the
+ * seals with the matched sections. The answer is either "valid" or "unknown", never "invalid".
  */
 import { hash } from 'node:crypto';
 import type { z } from 'zod';
@@ -8,45 +8,45 @@ import {
   canonicalPattern,
   literal,
   type Member,
-  NotUnderstood,
   objectPattern,
   type Pattern,
+  UnsupportedSchemaError,
 } from './canonical-pattern.ts';
 import type { Catalogue } from './catalogue.ts';
 import { type EventDefinition, type EventStreams, mayStandIn, type StreamKind } from './define.ts';
 
-/** In characters. Longer texts go the long way: a regular expression may need memory in proportion. */
-const LONGEST = 1 << 18;
+/** In characters. Longer texts get the full check, because a regular expression may need memory in proportion. */
+const MAX_LENGTH = 1 << 18;
 
 const SEAL: Pattern = '"([0-9a-f]{64})"';
 
 interface RecordPattern {
   readonly streams: EventStreams;
-  /** Groups: revision, a seal for each section, stream. */
+  /** Its groups: the revision, a seal for each section, the stream. */
   readonly record: RegExp;
-  /** Groups: each section. */
+  /** Its groups: the sections. */
   readonly sealed: RegExp;
 }
 
-/** The schemas of a record's members that are of one shape in all records. */
+/** The schemas of the members that have the same form in all records. */
 export type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision' | 'stream', z.ZodType>>;
 
 export class RecordPatterns {
   readonly #envelope: Envelope;
   readonly #definitions: ReadonlyMap<string, EventDefinition>;
-  /** Made when the first record of its kind comes; undefined: there is no short way for this kind. */
+  /** Each is made when the first record of its kind is checked. Undefined: this kind has no fast check. */
   readonly #patterns = new Map<EventDefinition, RecordPattern | undefined>();
 
   constructor(envelope: Envelope, catalogue: Catalogue) {
     this.#envelope = envelope;
-    this.#definitions = new Map(catalogue.all().map((definition) => [endOf(definition), definition]));
+    this.#definitions = new Map(catalogue.all().map((definition) => [endingOf(definition), definition]));
   }
 
   /**
-   * Whether record and sealed part are canonical and what the catalogue says, of this place, with seals that match.
-   * False also where that is so and only the long way can tell.
+   * True if record and sealed part are canonical, conform to the catalogue, belong to this stream and revision, and the
+   * seals match. False if not, or if only the full check can decide.
    *
-   * @param kind of the stream
+   * @param kind the kind of the stream
    */
   match(
     record: string,
@@ -55,23 +55,23 @@ export class RecordPatterns {
     kind: StreamKind | undefined,
     revision: number,
   ): boolean {
-    if (record.length > LONGEST || sealed.length > LONGEST) return false;
+    if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return false;
     const pattern = this.#patternFor(record);
     if (!pattern || !mayStandIn(pattern.streams, kind)) return false;
-    const said = pattern.record.exec(record);
-    if (!said || said[1] !== String(revision) || said.at(-1) !== `"${stream}"`) return false;
+    const groups = pattern.record.exec(record);
+    if (!groups || groups[1] !== String(revision) || groups.at(-1) !== `"${stream}"`) return false;
     const sections = pattern.sealed.exec(sealed);
     if (!sections) return false;
     for (let i = 1; i < sections.length; i++) {
-      const [seal, section] = [said[i + 1], sections[i]];
+      const [seal, section] = [groups[i + 1], sections[i]];
       if (section === undefined ? seal !== undefined : hash('sha256', section) !== seal) return false;
     }
     return true;
   }
 
-  /** Whether both texts are of a form that the catalogue describes. Where they stand and their seals are not checked. */
+  /** Whether both texts have a form that the catalogue describes. Their stream, revision and seals are not checked. */
   describe(record: string, sealed: string): boolean {
-    if (record.length > LONGEST || sealed.length > LONGEST) return false;
+    if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return false;
     const pattern = this.#patternFor(record);
     if (!pattern) return false;
     return pattern.record.test(record) && pattern.sealed.test(sealed);
@@ -87,7 +87,7 @@ export class RecordPatterns {
   #make({ type, version, stream, data, sections }: EventDefinition): RecordPattern | undefined {
     const members = (patterns: Readonly<Record<string, Pattern>>): Member[] =>
       Object.entries(patterns).map(([name, pattern]) => ({ name, pattern }));
-    const { actor, at, id, log, revision, stream: itsStream } = this.#envelope;
+    const { actor, at, id, log, revision, stream: streamName } = this.#envelope;
     try {
       const seals = sections.map((section) => ({ ...section, pattern: SEAL }));
       const record = {
@@ -98,7 +98,7 @@ export class RecordPatterns {
         log: canonicalPattern(log),
         revision: `(${canonicalPattern(revision)})`,
         seals: objectPattern(seals),
-        stream: `(${canonicalPattern(itsStream)})`,
+        stream: `(${canonicalPattern(streamName)})`,
         type: literal(type),
         version: literal(version),
       };
@@ -108,21 +108,21 @@ export class RecordPatterns {
       }));
       return {
         streams: stream,
-        record: whole(objectPattern(members(record))),
-        sealed: whole(objectPattern(sealed)),
+        record: anchored(objectPattern(members(record))),
+        sealed: anchored(objectPattern(sealed)),
       };
     } catch (error) {
-      if (error instanceof NotUnderstood) return undefined;
+      if (error instanceof UnsupportedSchemaError) return undefined;
       throw error;
     }
   }
 }
 
-/** How a record of this type and version ends: these are the last of its members. */
-function endOf({ type, version }: EventDefinition): string {
+/** How a record of this type and version ends: these are its last members. */
+function endingOf({ type, version }: EventDefinition): string {
   return `,"type":${JSON.stringify(type)},"version":${version}}`;
 }
 
-function whole(pattern: Pattern): RegExp {
+function anchored(pattern: Pattern): RegExp {
   return new RegExp(`^${pattern}$`);
 }

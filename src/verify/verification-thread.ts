@@ -1,4 +1,4 @@
-/** The thread of verification.ts: reads, checks and decides again, and ends. */
+/** The thread of verify-database.ts: it runs one verification, reports it and ends. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { RecordedLog } from '../store/sqlite/recorded.ts';
@@ -10,7 +10,7 @@ import { UnknownStudyError } from './verify.ts';
 export interface VerificationThreadData {
   readonly file: string;
   readonly order: VerificationOrder;
-  /** One element, 1 when it is to end before it is done. */
+  /** One element. It becomes 1 when the verification must stop early. */
   readonly isStopped: Int32Array<SharedArrayBuffer>;
 }
 
@@ -18,14 +18,14 @@ export type VerificationReply =
   | { readonly type: 'report'; readonly report: Report }
   | { readonly type: 'no-such-study' };
 
-/** As `nice` counts: what else the service does comes first. */
+/** On the scale of `nice`: all other work of the service comes first. */
 const NICENESS = 10;
 
 if (!parentPort) throw new Error('this file is a worker thread');
 const port = parentPort;
 const { file, order, isStopped } = workerData as VerificationThreadData;
 
-// Linux alone gives each thread a priority of its own; elsewhere it would be that of the whole service.
+// Only Linux gives each thread its own priority. Elsewhere this would change the priority of the whole service.
 if (process.platform === 'linux') setPriority(NICENESS);
 
 const log = new RecordedLog({ file, use: 'as-it-is' });
@@ -45,5 +45,5 @@ async function reply(): Promise<VerificationReply> {
 }
 
 function stopIfAsked(): void {
-  if (Atomics.load(isStopped, 0) === 1) throw new Error('it was stopped');
+  if (Atomics.load(isStopped, 0) === 1) throw new Error('the verification was stopped');
 }

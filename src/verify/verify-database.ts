@@ -1,4 +1,4 @@
-/** Verifies the log of a database that this process serves, on a thread of its own: requests are answered meanwhile. */
+/** Verifies the log of a database that this process serves. A separate thread does it, so requests are still answered. */
 import { Worker } from 'node:worker_threads';
 import { threadFile } from '../base/thread-file.ts';
 import type { StoreFailure } from '../store/event-store.ts';
@@ -9,12 +9,12 @@ import type { Verify } from './verifications.ts';
 import { UnknownStudyError } from './verify.ts';
 
 /**
- * Room for the thread's young objects, in MiB. Less than `urn verify` takes: here memory and processor are the
- * service's, and nobody is in a hurry.
+ * Space for the thread's young objects, in MiB. It is less than `urn verify` takes, because memory and processor belong
+ * to the service here, and nobody is in a hurry.
  */
 const YOUNG_MIB = 16;
 
-/** @param file that this process has open: it is not looked into before, see checkDatabase */
+/** @param file this process has it open, so it must not be inspected first: see checkDatabase */
 export function verifyDatabase(file: string): Verify {
   return (order, stop) =>
     new Promise<Report>((resolve, reject) => {
@@ -24,7 +24,7 @@ export function verifyDatabase(file: string): Verify {
         workerData,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
       });
-      // Not ended from here: it closes its connection first.
+      // The thread is not terminated from here: it must close its connection first.
       const onStop = () => Atomics.store(isStopped, 0, 1);
       if (stop.aborted) onStop();
       stop.addEventListener('abort', onStop);
@@ -46,9 +46,9 @@ export function verifyDatabase(file: string): Verify {
     });
 }
 
-/** What is none of the store's failures is a fault of the program, and stays what it is. */
+/** An error that is not a failure of the store is a bug in the program, and is passed on unchanged. */
 function failureOf(file: string, error?: Error & { code?: string; failure?: StoreFailure }): Error {
-  if (!error) return new Error('the verifying thread ended');
-  const isOfStore = error.failure !== undefined || error.code?.startsWith('SQLITE_');
-  return isOfStore ? readError(file, error) : error;
+  if (!error) return new Error('the verification thread ended');
+  const isStoreFailure = error.failure !== undefined || error.code?.startsWith('SQLITE_');
+  return isStoreFailure ? readError(file, error) : error;
 }

@@ -1,6 +1,6 @@
 /**
- * The thread that appends: it owns the writing connection, so that neither a flush to the disk nor waiting for
- * another process's transaction holds up the event loop.
+ * The thread that appends. It owns the writing connection, so neither a flush to disk nor a wait for another process's
+ * transaction blocks the event loop.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RecordBytes } from '../../../events/record.ts';
@@ -17,7 +17,7 @@ export interface AppendRequest {
 }
 
 export type AppendReply =
-  /** `lastPosition` of the records; 0 when they stood there before. */
+  /** `lastPosition` is that of the last record, or 0 if the records were already there. */
   | { readonly type: 'written'; readonly lastPosition: number }
   | { readonly type: 'conflict' }
   | {
@@ -28,12 +28,12 @@ export type AppendReply =
     };
 
 /** About as long as another process's transaction takes. */
-const LONGEST_NAP_MS = 1;
+const MAX_NAP_MS = 1;
 
 if (!parentPort) throw new Error('this file is a worker thread');
 const port = parentPort;
 const db = openDatabase((workerData as { file: string }).file, 'append');
-// It waits for the lock itself, see `begin`.
+// This thread does its own waiting for the lock: see `begin`.
 db.pragma('busy_timeout = 0');
 const nap = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 const lastRevision = db
@@ -42,7 +42,7 @@ const lastRevision = db
 const insert = db.prepare(
   'INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, ?, ?, ?, ?)',
 );
-const from = db.prepare<[string, number, number], RecordBytes>(
+const storedFrom = db.prepare<[string, number, number], RecordBytes>(
   'SELECT record, sealed, leaf FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
 );
 
@@ -56,7 +56,7 @@ port.on('message', (message: readonly AppendRequest[] | 'close') => {
   port.postMessage(appendAll(message));
 });
 
-/** Appends of all streams that arrived together share one transaction, and one flush; each has its own result. */
+/** Appends that arrived together share one transaction and one flush, even across streams. Each has its own result. */
 function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
   let committing = false;
   try {
@@ -64,8 +64,8 @@ function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
     const replies = requests.map(append);
     committing = true;
     db.exec('COMMIT');
-    // The log's first record goes into the database file itself at once: should the write-ahead log be lost, what is
-    // left must not pass for an empty store, in which a new log would be begun.
+    // The log's first record goes into the database file itself at once. If the write-ahead log is lost, the rest must
+    // not look like an empty store, because a new log would be started in it.
     if (replies.some((reply) => reply.type === 'written' && reply.lastPosition === 1))
       db.pragma('wal_checkpoint(PASSIVE)');
     return replies;
@@ -73,9 +73,9 @@ function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
     try {
       rollback(db);
     } catch {
-      // The connection is beyond use; the next request meets the same error and reports it.
+      // The connection is unusable. The next request gets the same error and reports it.
     }
-    // A failed commit may have reached the disk; before it, nothing can have.
+    // A failed commit may have reached the disk. A failure before the commit cannot have.
     const failure = failureOf(error);
     const outcome = committing && failure !== 'full' ? 'unclear' : 'not-written';
     const { message } = error as Error;
@@ -84,8 +84,8 @@ function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
 }
 
 /**
- * Waits for the lock in short naps. SQLite's own waiting grows to 100 ms a step, in which processes that come later take
- * the lock again and again.
+ * Waits for the lock in short naps. SQLite's own waits grow to 100 ms each, and in that time processes that came later
+ * take the lock again and again.
  */
 function begin(): void {
   const deadline = performance.now() + BUSY_TIMEOUT_MS;
@@ -95,15 +95,15 @@ function begin(): void {
       return;
     } catch (error) {
       if (failureOf(error) !== 'busy' || performance.now() >= deadline) throw error;
-      Atomics.wait(nap, 0, 0, Math.random() * LONGEST_NAP_MS);
+      Atomics.wait(nap, 0, 0, Math.random() * MAX_NAP_MS);
     }
   }
 }
 
 function append({ stream, expectedRevision, records }: AppendRequest): AppendReply {
   if (lastRevision.get(stream) !== expectedRevision) {
-    const there = from.all(stream, expectedRevision + 1, records.length);
-    return sameRecords(there, records) ? { type: 'written', lastPosition: 0 } : { type: 'conflict' };
+    const existing = storedFrom.all(stream, expectedRevision + 1, records.length);
+    return sameRecords(existing, records) ? { type: 'written', lastPosition: 0 } : { type: 'conflict' };
   }
   let revision = expectedRevision;
   let lastPosition = 0;

@@ -1,20 +1,20 @@
-/** Following a table live. */
+/** Follows a table live. */
 import { PAGE_RECORDS, type StoredRecord, StoreError, type Subscriber } from '../event-store.ts';
 
-/** How often a subscription looks for what other processes wrote, in ms. */
+/** How often a subscription looks for records of other processes, in ms. */
 const POLL_MS = 100;
 
-/** What a follower asks of the database. */
+/** What a follower needs from the database. */
 export interface FollowedTable {
   readAfter(position: number): StoredRecord[];
-  /** Why the table is no longer the one that this record was read from, as a sentence without its end. */
+  /** Why the table is no longer the one that this record was read from, or undefined if it is. Has no full stop. */
   loss(last: ReadLast | undefined): string | undefined;
 }
 
-/** The record that was read last. */
+/** The last record that was read. */
 export type ReadLast = Pick<StoredRecord, 'leaf'> & { readonly position: number };
 
-/** Follows the table from a position: what this process appends is handed over, the rest is looked for. */
+/** Follows the table from a position. `hear` hands over this process's records; polling finds all others. */
 export class Follower {
   #position: number;
   #last: ReadLast | undefined;
@@ -34,8 +34,9 @@ export class Follower {
   }
 
   /**
-   * Records just written here. They are delivered a turn later, when the writer has folded them without decoding
-   * them. Behind a gap (another process wrote in between), the table is read instead.
+   * Takes records that this process has just written. They are delivered one turn of the event loop later: by then, the
+   * writer has folded them without having to decode them. After a gap (another process wrote in between), the table is
+   * read instead.
    */
   hear(first: number, records: readonly StoredRecord[]): void {
     this.#heard.push({ first, records });
@@ -73,7 +74,7 @@ export class Follower {
         this.#subscriber.onRolledBack?.(why);
         return;
       }
-      // The subscriber may close the subscription while it is told.
+      // The subscriber may close the subscription while it receives records.
       for (let more = true; more && !this.#closed; ) {
         const records = this.#table.readAfter(this.#position);
         const last = records.at(-1);

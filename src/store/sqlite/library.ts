@@ -1,9 +1,9 @@
 /**
  * better-sqlite3, in the version that this Node can run.
  *
- * Version 12 is compiled against Node's own C++ classes. With the headers of Node 24.19 or later (nodejs/node#65446), its
- * objects abort the process when an ordinary garbage collection finds one of them, closed or not. Version 13 rests on
- * Node-API 10 instead, which Node has from 22.14 on; Node 20 crashes in it. Both read and write the same files.
+ * Version 12 is compiled against Node's own C++ classes. With the headers of Node 24.19 or later (nodejs/node#65446),
+ * the process aborts when an ordinary garbage collection finds one of its objects, closed or not. Version 13 uses
+ * Node-API 10 instead, which Node has since 22.14; it makes Node 20 crash. Both read and write the same files.
  */
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';

@@ -1,6 +1,6 @@
 /**
- * Whether the schema of a database is the one that this program makes. A view in the place of the table could show one
- * thing to whoever verifies and another to whoever comes later; and without its triggers the table refuses no change.
+ * Checks whether the schema of a database is the one that this program makes. A view in place of the table could show
+ * something different each time it is read, and without its triggers the table refuses no change.
  */
 import type { StoreFindings } from '../../verify/report.ts';
 import { Database } from './library.ts';
@@ -13,12 +13,12 @@ interface SchemaObject {
   readonly sql: string | null;
 }
 
-/** What only guards the table or shows it, and changes nothing of what is read from it. */
-const EXPENDABLE = new Set(['trigger', 'view']);
-/** Made by SQLite's ANALYZE, and read by its query planner alone. */
+/** Objects that only protect or display the table. Without them, the same is read from it. */
+const DISPENSABLE = new Set(['trigger', 'view']);
+/** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
 const STATISTICS = /^sqlite_stat\d$/;
 
-/** Anything else in its place can say what it likes, each time anew. */
+/** Anything else under this name, such as a view, can return different rows at each read. */
 export function isTable(db: Database, name: string): boolean {
   return objectsOf(db).some((one) => one.type === 'table' && one.name === name);
 }
@@ -33,16 +33,15 @@ export function schemaFindings(db: Database): StoreFindings {
     const expected = own.find((one) => one.name === name);
     if (!expected) {
       if (type !== 'table' || !STATISTICS.test(name))
-        problems.push(`${title(object)} is not of this program`);
-    } else if (expected.type !== type)
-      problems.push(`${name} is a ${type}, and should be a ${expected.type}`);
+        problems.push(`${title(object)} was not made by this program`);
+    } else if (expected.type !== type) problems.push(`${name} is a ${type} and should be a ${expected.type}`);
     else if (!isSame(expected, object)) problems.push(`${title(object)} was changed`);
-    if (expected && found.has(name)) problems.push(`${name} is there twice`);
+    if (expected && found.has(name)) problems.push(`${name} exists twice`);
     found.add(name);
   }
   for (const object of own)
     if (!found.has(object.name))
-      (EXPENDABLE.has(object.type) ? warnings : problems).push(`${title(object)} is missing`);
+      (DISPENSABLE.has(object.type) ? warnings : problems).push(`${title(object)} is missing`);
   return { problems, warnings };
 }
 
@@ -60,7 +59,7 @@ function objectsOf(db: Database): SchemaObject[] {
   return db.prepare<[], SchemaObject>('SELECT type, name, tbl_name, sql FROM sqlite_master').all();
 }
 
-/** SQLite keeps the text of a statement, in which only white space may differ from one version to the next. */
+/** SQLite keeps the text of a statement. From one of our versions to the next, only its white space may differ. */
 function isSame(one: SchemaObject, other: SchemaObject): boolean {
   const text = ({ tbl_name, sql }: SchemaObject) => `${tbl_name} ${sql}`.replaceAll(/\s+/g, ' ');
   return text(one) === text(other);

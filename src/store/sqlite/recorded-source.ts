@@ -1,17 +1,17 @@
-/** The records of a database file for a verification. */
+/** Reads the records of a database file for a verification. */
 import type { RecordSource } from '../../verify/source.ts';
 import { PAGE_RECORDS, StoreError, type StoreFailure } from '../event-store.ts';
 import { RecordedLog, recordedFile, recordOf } from './recorded.ts';
 
 export interface OpenSource extends RecordSource {
-  /** The private copy that is read instead of the file; undefined when it is the file itself. */
+  /** The private copy that is read instead of the file. Undefined if the file itself is read. */
   readonly copy: string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * Changes nothing in the file's folder, and needs no signing key.
- * @throws StoreError when the file is no log of this program
+ * Changes nothing in the file's folder and needs no signing key.
+ * @throws StoreError when the file is not a log of this program
  */
 export function openRecordedSource(path: string): OpenSource {
   const { file, use, copy, close } = recordedFile(path);
@@ -31,7 +31,7 @@ export function openRecordedSource(path: string): OpenSource {
   }
 }
 
-/** @param path for messages */
+/** @param path is quoted in messages */
 export function sourceOf(log: RecordedLog, path: string): RecordSource {
   return {
     streams: async () => reading(path, () => log.streams()),
@@ -55,7 +55,7 @@ function reading<T>(path: string, read: () => T): T {
   }
 }
 
-/** @param error may have come from another thread, without its class */
+/** @param error may come from another thread, and then has lost its class */
 export function readError(
   path: string,
   error: Error & { code?: string; failure?: StoreFailure },
@@ -63,6 +63,6 @@ export function readError(
   const { code = '', failure, message } = error;
   if (failure !== undefined) return new StoreError(failure, 'not-written', message, error);
   const isDamaged = code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');
-  const what = isDamaged ? 'corrupt' : 'unavailable';
-  return new StoreError(what, 'not-written', `cannot read ${path}: ${message}`, error);
+  const kind = isDamaged ? 'corrupt' : 'unavailable';
+  return new StoreError(kind, 'not-written', `cannot read ${path}: ${message}`, error);
 }

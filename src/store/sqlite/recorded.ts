@@ -1,6 +1,6 @@
 /**
- * Reading a database file that is not to be changed in any way: one that a service is writing to, one at rest, or a
- * copy in a folder that cannot be written.
+ * Reads a database file without changing it in any way. A service may be writing to it, it may be at rest, or it may be
+ * a copy in a read-only folder.
  */
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,31 +12,31 @@ import type { Database, Statement } from './library.ts';
 import { isTable, schemaFindings } from './own-schema.ts';
 import { checkDatabase, openForReading, type Row } from './schema.ts';
 
-/** How a database file is read, and what to remove afterwards. */
+/** How to read a database file, and how to clean up afterwards. */
 export interface RecordedFile {
   readonly file: string;
   /**
-   * `as-it-is`: by a connection that cannot write; one that writes may be at work beside it. `at-rest`: by one that
-   * takes away, when it closes, the files that it made beside the database.
+   * `as-it-is`: with a connection that cannot write. Others may be writing at the same time. `at-rest`: with a
+   * connection that, when it closes, removes the files that it made beside the database.
    */
   readonly use: 'as-it-is' | 'at-rest';
-  /** A private copy that is read instead; removed by `close`. */
+  /** A private copy that is read instead. `close` removes it. */
   readonly copy?: string;
   close(): void;
 }
 
 /**
- * Finds out how to read a database. SQLite needs two files beside one in WAL mode, and makes them where they are
- * missing; and it plays a write-ahead log that a crash left back into the database when the last connection that can
- * write closes. So:
+ * Finds out how to read a database. In WAL mode, SQLite needs two more files beside it and creates them if they are
+ * missing. If a crash left a write-ahead log, SQLite moves its content into the database when the last connection that
+ * can write closes. So:
  *
- * - Both files are there: somebody is at work, or was. A connection that cannot write leaves everything alone.
- * - None is there and they can be made: nobody is at work, and what is made is gone afterwards.
- * - Else a copy is made below the system's folder for temporary files, and removed afterwards.
+ * - Both files exist: somebody is using the database, or was. A connection that cannot write leaves everything alone.
+ * - None exists and they can be created: nobody is using the database, and the new files are removed afterwards.
+ * - Otherwise a copy is made in the system's folder for temporary files, and removed afterwards.
  *
- * To be called before this process has a connection to the file, and never while it has one: see checkDatabase.
+ * Call this only while this process has no connection to the file: see checkDatabase.
  *
- * @throws StoreError when it is no log of this program
+ * @throws StoreError when it is not a log of this program
  */
 export function recordedFile(file: string): RecordedFile {
   checkDatabase(file, 'read');
@@ -72,17 +72,17 @@ function mayWrite(path: string): boolean {
   }
 }
 
-/** A record as it is read here: one sequence of bytes, because each costs the reader as much as all that is in them. */
+/** A record as it is read here. Its parts share one buffer, because each buffer costs as much as its whole content. */
 export interface RecordedRow {
   readonly position: number;
   readonly revision: number;
-  /** Leaf, record and sealed part, one behind the other; null when one is missing, in a table that was made anew. */
+  /** Leaf, record and sealed part, concatenated. Null if one is NULL, as may be in a table recreated by hand. */
   readonly bytes: Buffer | null;
   readonly leafLength: number;
   readonly recordLength: number;
 }
 
-/** The record of a row, which shares its bytes. */
+/** The record of a row. It shares the row's bytes. */
 export function recordOf(stream: string, row: RecordedRow): SourceRecord {
   const { revision, leafLength, recordLength } = row;
   const bytes = row.bytes ?? Buffer.alloc(0);
@@ -96,7 +96,7 @@ export function recordOf(stream: string, row: RecordedRow): SourceRecord {
   };
 }
 
-/** The members of a RecordedRow in their order. */
+/** The members of a RecordedRow, in order. */
 type Columns = [
   position: number,
   revision: number,
@@ -104,8 +104,9 @@ type Columns = [
   leafLength: number,
   recordLength: number,
 ];
-/** What this program can never have written, and SQLite takes after the table was made anew or its triggers dropped. */
-function changedTable(what: string): StoreError {
+
+/** For content that this program never writes. SQLite accepts it if the table was recreated or its triggers dropped. */
+function changedByHand(what: string): StoreError {
   return new StoreError(
     'corrupt',
     'not-written',
@@ -117,24 +118,24 @@ function isRounded(value: number): boolean {
   return Math.abs(value) > Number.MAX_SAFE_INTEGER;
 }
 
-/** The records of a file, as far as they stood there when it was opened. */
+/** The records that were in a file when it was opened. */
 export class RecordedLog {
   readonly #db: Database;
   /** How the database differs from one that this program made. */
   readonly findings: StoreFindings;
-  /** What is appended later is left out, of all streams alike. */
+  /** Records appended later are left out, in every stream. */
   readonly #last: number;
   readonly #page: Statement<[string, number, number, number, number, number], Columns>;
 
   /** @throws StoreError */
   constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {
     this.#db = openForReading(file, use === 'at-rest');
-    if (!isTable(this.#db, 'records')) throw changedTable('"records" is not the table that it should be');
+    if (!isTable(this.#db, 'records')) throw changedByHand('"records" is not the table that it should be');
     this.findings = schemaFindings(this.#db);
     const last = this.#db.prepare<[], number>('SELECT coalesce(max(position), 0) FROM records').pluck();
     this.#last = last.get() ?? 0;
-    // By position as well: in a table that was tampered with, a revision can stand twice. The plus keeps SQLite from
-    // going by position, which would be to read the whole table.
+    // By position as well: in a table that was tampered with, a revision can occur twice. The plus keeps SQLite from
+    // searching by position, which would read the whole table.
     const page = this.#db.prepare<[string, number, number, number, number, number], Columns>(
       `SELECT position, revision, CAST(leaf || record || sealed AS BLOB) AS bytes,
               length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength
@@ -142,11 +143,11 @@ export class RecordedLog {
        WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND +position <= ?
        ORDER BY revision, position LIMIT ?`,
     );
-    // As arrays: to make an object costs as much as to read the record.
+    // As arrays: creating an object costs as much as reading the record.
     this.#page = page.raw() as typeof page;
   }
 
-  /** The names of all streams, in the order of their first records. One look-up a stream, however long they are. */
+  /** The names of all streams, in the order of their first records. Takes one look-up per stream, however long it is. */
   streams(): string[] {
     const at = '+position <= ? ORDER BY stream, revision LIMIT 1';
     const first = this.#db.prepare<[number], Row>(`SELECT stream, position FROM records WHERE ${at}`);
@@ -155,15 +156,15 @@ export class RecordedLog {
     );
     const found: Row[] = [];
     for (let row = first.get(this.#last); row; row = next.get(row.stream, this.#last)) {
-      if (typeof row.stream !== 'string') throw changedTable('the stream of a record is no text');
+      if (typeof row.stream !== 'string') throw changedByHand('the stream of a record is not text');
       found.push(row);
     }
     return found.sort((a, b) => a.position - b.position).map(({ stream }) => stream);
   }
 
   /**
-   * A stream's records in the order of their revisions, in pages of so many.
-   * @throws StoreError when there are numbers in the way that cannot be read exactly
+   * A stream's records in the order of their revisions, in pages.
+   * @throws StoreError when it meets a number that cannot be read exactly
    */
   *read(stream: string, pageRecords: number): Iterable<RecordedRow[]> {
     let [revision, position] = [Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
@@ -176,9 +177,9 @@ export class RecordedLog {
       if (!last) return;
       yield page;
       ({ revision, position } = last);
-      // What is behind a rounded number could be the same page again, and so for ever.
+      // After a rounded number, the next page could be the same page again, and so on for ever.
       if (isRounded(revision) || isRounded(position))
-        throw changedTable(`stream ${stream} has a revision or a position of 2^53 or more`);
+        throw changedByHand(`stream ${stream} has a revision or a position of 2^53 or more`);
     }
   }
 

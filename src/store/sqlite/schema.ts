@@ -1,8 +1,8 @@
 /**
- * The database file: its schema, its marks, and what must hold each time it is opened.
+ * The database file: its schema, the marks by which it is recognized, and the checks each time it is opened.
  *
- * One append-only table. `record`, `sealed` and `leaf` are the facts; `stream` and `revision` repeat what the record
- * says, for the index, and are checked against it at every read. `position` is the order of arrival.
+ * It has one append-only table. `record`, `sealed` and `leaf` are the facts. `stream` and `revision` repeat members of
+ * the record for the index, and are checked against it at every read. `position` is the order of arrival.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { RecordBytes } from '../../../events/record.ts';
@@ -10,18 +10,19 @@ import { createOnce } from '../../base/create-once.ts';
 import { StoreError } from '../event-store.ts';
 import { Database } from './library.ts';
 
-/** "urn1" in ASCII, in SQLite's application_id: tells our file from another program's. */
+/** "urn1" in ASCII. As SQLite's application_id, it distinguishes our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
 const SCHEMA_VERSION = 1;
-/** Length of an SQLite file's header. */
+/** Length of the header of an SQLite file. */
 const HEADER_BYTES = 100;
 /**
- * How long a writer waits for another process's transaction, in ms. Less than half of what the write path waits for an
- * append, so that also those behind the first one get a clear answer: busy, and not written.
+ * How long a writer waits for another process's transaction, in ms. It is less than half of the time that the write
+ * path waits for an append, so the appends queued after the first also get a clear answer: busy, and not written.
  */
 export const BUSY_TIMEOUT_MS = 2000;
 
-// INSERT OR REPLACE fires no delete trigger by default, so the insert trigger must refuse what it would replace.
+// By default, INSERT OR REPLACE fires no delete trigger, so the insert trigger must refuse to replace a record.
+// This text is stored in every database and compared when a log is verified.
 export const SCHEMA = `
   CREATE TABLE records (
     position INTEGER PRIMARY KEY,
@@ -48,15 +49,15 @@ export const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 
-/** Makes the file if there is none. */
+/** Creates the file if it does not exist. */
 export function createDatabase(file: string): void {
   try {
     createOnce(file, (draft) => {
       const db = new Database(draft);
       try {
         db.exec(SCHEMA);
-        // Already here, while nobody else knows the file: of two processes that switch a new file to WAL at once, one
-        // is refused as busy, however long it would wait.
+        // This is done here, while nobody else knows the file: if two processes switch a new file to WAL at once, one
+        // is refused as busy, however long it is willing to wait.
         db.pragma('journal_mode = WAL');
       } finally {
         db.close();
@@ -75,51 +76,51 @@ export interface Row extends RecordBytes {
 }
 export const COLUMNS = 'position, stream, revision, record, sealed, leaf';
 
-/** Opens an existing database file; the one place that sets what durability rests on. */
+/** Opens an existing database file. Only this function makes the settings that durability depends on. */
 export function openDatabase(file: string, use: 'append' | 'read'): Database {
   return connected(file, { fileMustExist: true }, (db) => {
     setDurability(db);
     if (use === 'read') db.pragma('query_only = ON');
-    meetDamage(db);
+    detectDamage(db);
   });
 }
 
 /**
- * A connection for reading alone, which sets nothing up.
- * @param isAlone whether nobody else has the database open, and no write-ahead log lies beside it. Then the connection
- *   removes the files that SQLite makes beside a database when it closes, which one that is opened for reading only
- *   leaves behind. Otherwise it makes, changes and removes nothing.
+ * Opens a connection that is only for reading and changes no settings of the database.
+ * @param isAlone whether nobody else has the database open and there is no write-ahead log. If so, the connection is
+ *   not opened read-only: when it closes, it removes the files that SQLite made beside the database, which a read-only
+ *   one would leave behind. Otherwise it creates, changes and removes nothing.
  * @throws StoreError
  */
 export function openForReading(file: string, isAlone: boolean): Database {
   return connected(file, { readonly: !isAlone, fileMustExist: true }, (db) => {
     db.pragma('query_only = ON');
-    meetDamage(db);
+    detectDamage(db);
   });
 }
 
 /**
- * A connection that cannot write; undefined where there is nothing to hold. SQLite folds a write-ahead log that a crash
- * left into the database when the last connection closes, but not while this one is open: files that turn out to be
- * damaged, or not to belong together, stay as they were found.
+ * Opens a connection that cannot write, to preserve a write-ahead log that a crash left; undefined if there is none.
+ * SQLite moves the content of such a log into the database when the last connection closes. While this connection is
+ * open, that cannot happen, and files that turn out to be damaged, or not to belong together, stay as they were found.
  */
 export function holdAsFound(file: string): Database | undefined {
   if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
-  // The first read takes the lock, which lasts as long as the connection.
+  // The first read takes the lock. It is held as long as the connection is open.
   return connected(file, { readonly: true }, (db) => db.pragma('schema_version'));
 }
 
 /**
- * Whether another connection, of whatever process, has the database open. To be asked before this process opens it.
+ * Whether any process has the database open. Call this before this process opens it.
  * @throws StoreError
  */
 export function isInUse(file: string): boolean {
   checkDatabase(file, 'append');
   const db = new Database(file, { fileMustExist: true, timeout: 0 });
   try {
-    // In this mode the first read wants the file for itself alone.
+    // In this mode, the first read needs exclusive access to the file.
     db.pragma('locking_mode = EXCLUSIVE');
-    meetDamage(db);
+    detectDamage(db);
     return false;
   } catch (error) {
     if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY')) return true;
@@ -129,7 +130,7 @@ export function isInUse(file: string): boolean {
   }
 }
 
-/** A connection that is set up, or none. */
+/** Opens a connection and sets it up. If the set-up fails, the connection is closed. @throws StoreError */
 function connected(
   file: string,
   options: { readonly readonly?: boolean; readonly fileMustExist?: boolean },
@@ -149,20 +150,20 @@ function connected(
   }
 }
 
-/** Reads the schema and the table's first page: damage there is met now and not in the middle of the work. */
-function meetDamage(db: Database): void {
+/** Reads the schema and the table's first page, to find damage there now and not in the middle of the work. */
+function detectDamage(db: Database): void {
   db.prepare('SELECT 1 FROM records LIMIT 1').get();
 }
 
 /**
- * Refuses what is not our database. It reads the marks from the file's first bytes
- * (https://www.sqlite.org/fileformat.html §1.3), because opening another program's database could already play its
- * journal back, and so change it. Ours are written before the file gets its name.
+ * Refuses a file that is not our database. It reads the marks from the file's first bytes
+ * (https://www.sqlite.org/fileformat.html §1.3), because just opening another program's database could roll back its
+ * journal, and so change it. In our files, the marks are written before the file gets its name.
  *
- * To be called before this process has a connection to the file, and never while it has one: POSIX locks belong to the
- * process, so closing a descriptor here would drop SQLite's (https://www.sqlite.org/howtocorrupt.html §2.2). The next
- * program that only looks into the database would then take itself for the last one, delete the write-ahead log, and
- * what is appended after that would be lost.
+ * Call this only while this process has no connection to the file. POSIX locks belong to the process, so closing a
+ * descriptor here would drop SQLite's locks (https://www.sqlite.org/howtocorrupt.html §2.2). The next program that
+ * merely reads the database would then believe that it is the last to close it, and delete the write-ahead log. All
+ * records appended after that would be lost.
  */
 export function checkDatabase(file: string, use: 'append' | 'read' = 'append'): void {
   try {
@@ -174,11 +175,11 @@ export function checkDatabase(file: string, use: 'append' | 'read' = 'append'): 
 
 function checkHeader(file: string, use: 'append' | 'read'): void {
   const header = Buffer.alloc(HEADER_BYTES);
-  // For writing too: a file that cannot be written is refused now, not at the first participant.
+  // Opened for writing too, so that a read-only file is refused now and not at the first participant.
   const fd = openSync(file, use === 'append' ? 'r+' : 'r');
   try {
     if (readSync(fd, header, 0, HEADER_BYTES, 0) < HEADER_BYTES)
-      throw foreign(file, 'it is too short to be a database: it was cut off, or another program made it');
+      throw foreign(file, 'it is too short to be a database: it was truncated, or another program made it');
   } finally {
     closeSync(fd);
   }
@@ -192,8 +193,8 @@ function checkHeader(file: string, use: 'append' | 'read'): void {
 }
 
 function setDurability(db: Database): void {
-  // WAL with FULL: every commit is flushed. A reopened WAL database of this build of SQLite would otherwise run NORMAL,
-  // which loses acknowledged commits with the power.
+  // WAL with FULL flushes every commit. By default, this build of SQLite reopens a WAL database with NORMAL, which
+  // loses acknowledged commits in a power failure.
   if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal')
     throw new StoreError('unavailable', 'not-written', 'the file system does not support SQLite WAL mode');
   db.pragma('synchronous = FULL');

@@ -1,8 +1,8 @@
 /**
- * The embedded default: one SQLite file, any number of processes on one machine.
+ * The embedded default store: one SQLite file, used by any number of processes on one machine.
  *
- * Appends run on a thread of their own (append-thread.ts); while one transaction is being flushed, what arrives is
- * collected for the next. Reads use a second connection on this thread.
+ * Appends run on a thread of their own (append-thread.ts). While one transaction is being flushed, new appends are
+ * collected for the next. Reads use a second connection, on this thread.
  */
 import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -24,9 +24,9 @@ import { Follower, type ReadLast } from './follower.ts';
 import type { Database, Statement } from './library.ts';
 import { COLUMNS, checkDatabase, createDatabase, holdAsFound, openDatabase, type Row } from './schema.ts';
 
-/** How long after the loss of the writing thread another is started, in ms. */
+/** Delay between the loss of the writing thread and the start of a new one, in ms. */
 const RESTART_MS = 500;
-/** Appends that share one transaction at the most. */
+/** Maximum number of appends in one transaction. */
 const GROUP_APPENDS = 256;
 
 interface Pending {
@@ -38,13 +38,13 @@ interface Pending {
 export class SqliteStore implements EventStore {
   readonly #reader: Database;
   readonly #file: string;
-  /** The file that was opened. */
+  /** Identifies the file that was opened. */
   readonly #opened: Stats;
-  /** Until the first append or subscription: by then the log has been taken for what it should be. */
+  /** Held until the first append or subscription: by then, the log has been checked and accepted. */
   readonly #asFound: Database | undefined;
-  /** From the first append on: most commands only read. */
+  /** True from the first append on. Most commands only read, and need no thread. */
   #isWriting = false;
-  /** Undefined before the first append, and between the loss of the thread and the start of the next. */
+  /** Undefined before the first append, and from the loss of a thread until the next is started. */
   #thread: Worker | undefined;
   readonly #waiting: Pending[] = [];
   #inFlight: Pending[] = [];
@@ -56,7 +56,10 @@ export class SqliteStore implements EventStore {
   readonly #lastPosition: Statement<[], { last: number }>;
   #idle: (() => void) | undefined;
 
-  /** Opens the file, made first if there is none, readable and writable by its owner alone. Throws StoreError. */
+  /**
+   * Opens the file. If it does not exist, it is created, readable and writable only by its owner.
+   * @throws StoreError
+   */
   constructor(file: string) {
     const path = resolve(file);
     try {
@@ -128,8 +131,8 @@ export class SqliteStore implements EventStore {
   }
 
   /**
-   * Whoever puts another file in the place of the database, or restores a backup into it, while the service runs: what
-   * is appended to the old file is lost when the process ends.
+   * Says whether somebody replaced the database file, or restored a backup into it, while the service was running.
+   * Records that are appended to the old file are lost when the process ends.
    */
   #loss(last: ReadLast | undefined): string | undefined {
     const now = statSync(this.#file, { throwIfNoEntry: false });
@@ -137,13 +140,13 @@ export class SqliteStore implements EventStore {
     if (now.ino !== this.#opened.ino || now.dev !== this.#opened.dev)
       return `${this.#file} was replaced by another file while it was open`;
     if (!last) return undefined;
-    const [there] = this.#read(() => this.#allPage.all(last.position - 1, 1));
-    if (there?.position === String(last.position) && Buffer.compare(there.leaf, last.leaf) === 0)
+    const [found] = this.#read(() => this.#allPage.all(last.position - 1, 1));
+    if (found?.position === String(last.position) && Buffer.compare(found.leaf, last.leaf) === 0)
       return undefined;
     return `${this.#file} no longer holds record ${last.position} that was read from it`;
   }
 
-  /** Positions have no gaps. */
+  /** The number of records: positions have no gaps. */
   size(): number {
     return this.#lastPosition.get()?.last ?? 0;
   }
@@ -224,7 +227,7 @@ export class SqliteStore implements EventStore {
     resolve({ type: reply.type });
   }
 
-  /** What the thread was asked may have been written or not; the callers send it again. */
+  /** The appends in flight may or may not have been written. The callers send them again. */
   #onThreadEnd(why: string): void {
     this.#thread = undefined;
     this.#ready = false;

@@ -80,17 +80,17 @@ describe('the database schema', () => {
     ],
     [
       'a trigger more',
-      'the trigger "more" is not of this program',
+      'the trigger "more" was not made by this program',
       ['CREATE TRIGGER more AFTER INSERT ON records BEGIN SELECT 1; END'],
     ],
     [
       'a table more',
-      'the table "kept" is not of this program',
+      'the table "kept" was not made by this program',
       ['CREATE TABLE kept AS SELECT * FROM records'],
     ],
     [
       'an index more',
-      'the index "more" is not of this program',
+      'the index "more" was not made by this program',
       ['CREATE INDEX more ON records (position) WHERE revision > 3'],
     ],
     [

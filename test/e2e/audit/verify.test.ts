@@ -544,7 +544,7 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
     });
     const { code, stderr } = await urn(['verify', '--data', data]);
     expect(code, stderr).toBe(1);
-    expect(stderr).toMatch(/changed by hand: the stream of a record is no text/);
+    expect(stderr).toMatch(/changed by hand: the stream of a record is not text/);
     expect(stderr).not.toContain('unexpected');
   });
 
