@@ -21,7 +21,7 @@ export type VerificationReply =
 /** On the scale of `nice`: all other work of the service comes first. */
 const NICENESS = 10;
 
-if (!parentPort) throw new Error('this file is a worker thread');
+if (!parentPort) throw new Error('this file must run as a worker thread');
 const port = parentPort;
 const { file, order, isStopped } = workerData as VerificationThreadData;
 

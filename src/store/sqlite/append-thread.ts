@@ -30,7 +30,7 @@ export type AppendReply =
 /** About as long as another process's transaction takes. */
 const MAX_NAP_MS = 1;
 
-if (!parentPort) throw new Error('this file is a worker thread');
+if (!parentPort) throw new Error('this file must run as a worker thread');
 const port = parentPort;
 const db = openDatabase((workerData as { file: string }).file, 'append');
 // This thread does its own waiting for the lock: see `begin`.

@@ -13,7 +13,7 @@ interface SchemaObject {
   readonly sql: string | null;
 }
 
-/** Objects that only protect or display the table. Without them, the same is read from it. */
+/** Objects that only protect or display the table. Without them, its content reads the same. */
 const DISPENSABLE = new Set(['trigger', 'view']);
 /** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
 const STATISTICS = /^sqlite_stat\d$/;

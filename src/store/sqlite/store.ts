@@ -131,8 +131,8 @@ export class SqliteStore implements EventStore {
   }
 
   /**
-   * Says whether somebody replaced the database file, or restored a backup into it, while the service was running.
-   * Records that are appended to the old file are lost when the process ends.
+   * Why the database is no longer the one that was opened: somebody replaced its file, or restored a backup into it, while
+   * the service was running. Records that are appended to the old file are lost when the process ends.
    */
   #loss(last: ReadLast | undefined): string | undefined {
     const now = statSync(this.#file, { throwIfNoEntry: false });
@@ -227,7 +227,7 @@ export class SqliteStore implements EventStore {
     resolve({ type: reply.type });
   }
 
-  /** The appends in flight may or may not have been written. The callers send them again. */
+  /** Rejects all pending appends. Those in flight may have been written. The callers send them again. */
   #onThreadEnd(why: string): void {
     this.#thread = undefined;
     this.#ready = false;
