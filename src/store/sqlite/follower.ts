@@ -7,7 +7,7 @@ const POLL_MS = 100;
 /** What a follower needs from the database. */
 export interface FollowedTable {
   readAfter(position: number): StoredRecord[];
-  /** Why the table is no longer the one that this record was read from, or undefined if it is. No full stop at the end. */
+  /** Why the table is no longer the one that this record was read from, or undefined if it is. Ends without a stop. */
   loss(last: ReadLast | undefined): string | undefined;
 }
 

@@ -131,8 +131,8 @@ export class SqliteStore implements EventStore {
   }
 
   /**
-   * Why the database is no longer the one that was opened: somebody replaced its file, or restored a backup into it, while
-   * the service was running. Records that are appended to the old file are lost when the process ends.
+   * Why the database is no longer the one that was opened: somebody replaced its file, or restored a backup into it,
+   * while the service was running. Records that are appended to the old file are lost when the process ends.
    */
   #loss(last: ReadLast | undefined): string | undefined {
     const now = statSync(this.#file, { throwIfNoEntry: false });
