@@ -238,7 +238,7 @@ describe('urn keys revoke', () => {
     const [{ keyId }] = await listed(data);
     const revoke = () => keys(data, 'revoke', keyId, '--reason', 'left the trial');
     expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} is revoked\n` });
-    expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} was revoked before\n` });
+    expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} was already revoked\n` });
     expect((await keys(data, 'list')).stdout).toMatch(/revoked .* \(left the trial\)/);
     expect((await listed(data))[0].revoked).toMatchObject({ reason: 'left the trial' });
   });

@@ -1,7 +1,7 @@
 /** A log that was restored from a real backup is recovered: the loss is declared, and nothing lost is drawn again. */
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/verify/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { LogCheck } from '../../support/log-check.ts';
@@ -59,17 +59,20 @@ async function verify(...args: string[]) {
   return { code, report, study };
 }
 
-beforeEach(async () => {
+async function beginLog(): Promise<void> {
   data = newFolder();
   receipts = new Map();
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
   writeFileSync(file('verifier-key'), (await urnOk(['signing-key', 'show', '--data', data])).trim());
-});
+}
 afterEach(() => service.kill());
 
 describe('a log that lost its newest allocations', () => {
   let before: string[];
-  beforeEach(async () => {
+  let lost: string;
+  let lostReceipts: typeof receipts;
+  beforeAll(async () => {
+    await beginLog();
     await run('a', 'b');
     backUp();
     await start();
@@ -77,6 +80,13 @@ describe('a log that lost its newest allocations', () => {
     before = await states();
     await service.stop();
     restore();
+    lost = data;
+    lostReceipts = receipts;
+  });
+  beforeEach(() => {
+    data = newFolder();
+    cpSync(lost, data, { recursive: true });
+    receipts = new Map(lostReceipts);
   });
 
   it('accepts participants again once the loss is declared, with another generator', async () => {
@@ -231,6 +241,8 @@ describe('a log that lost its newest allocations', () => {
 });
 
 describe('urn recover', () => {
+  beforeEach(beginLog);
+
   it('completes a recovery that was interrupted after the loss was declared', async () => {
     await run('a');
     backUp();
