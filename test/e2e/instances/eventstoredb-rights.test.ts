@@ -96,7 +96,7 @@ it('a user without the right to delete is created by the script in deploy/, runs
   const { server, cert, administer } = there;
   const withPasswords = { EVENTSTOREDB_ADMIN_PASSWORD: ADMIN.password, URN_PASSWORD: USER.password };
   const made = await administer(withPasswords, 'rights', USER.username);
-  expect([made.code, made.said]).toEqual([0, expect.stringContaining('the user urn was made')]);
+  expect([made.code, made.said]).toEqual([0, expect.stringContaining('created the user urn')]);
   // Once more for another user, and for the same: nobody loses anything.
   expect((await administer({ ...withPasswords, URN_PASSWORD: 'other' }, 'rights', 'relay')).code).toBe(0);
   expect((await administer(withPasswords, 'rights', USER.username)).said).toContain(
