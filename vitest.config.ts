@@ -6,8 +6,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     pool: 'forks',
-    // One more than two cores: many tests wait for processes, brokers and time-outs.
-    maxWorkers: 3,
+    // Twice as many as two cores: many tests wait for processes, brokers and time-outs.
+    maxWorkers: 4,
     projects: [
       {
         extends: true,

@@ -10,7 +10,7 @@ import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, launch, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 8);
+const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 5);
 const temporaryFolder = temporaryFolders();
 
 function newFolder(): { data: string; args: string[] } {

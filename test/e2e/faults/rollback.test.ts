@@ -1,7 +1,7 @@
 /** A log that was restored from an old backup takes no participants: lost allocations would be drawn again. */
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
@@ -33,19 +33,30 @@ async function run(...ids: string[]): Promise<void> {
   await service.stop();
 }
 
-beforeEach(async () => {
+async function beginLog(): Promise<void> {
   data = newFolder();
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
-});
+}
+beforeEach(beginLog);
 afterEach(() => service.kill());
 
 describe('a restored backup that is older than what was signed', () => {
-  beforeEach(async () => {
+  let restored: string;
+  let itsKeys: typeof keys;
+  beforeAll(async () => {
+    await beginLog();
     await run('a', 'b');
     backUp();
     await run('c', 'd');
     copyFileSync(file('urn.sqlite'), file('newest'));
     restore();
+    restored = data;
+    itsKeys = keys;
+  });
+  beforeEach(async () => {
+    data = newFolder();
+    cpSync(restored, data, { recursive: true });
+    keys = itsKeys;
     await start();
   });
 

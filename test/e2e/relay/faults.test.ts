@@ -16,7 +16,7 @@ import { issueKey, type Service, serve, start, urn } from '../../support/service
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 5);
+const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 3);
 const BROKER_KILLS = Math.ceil(ROUNDS / 3);
 const DIE_AT_COMMIT = pathToFileURL(
   fileURLToPath(new URL('../../support/kafka/die-at-commit.mjs', import.meta.url)),
