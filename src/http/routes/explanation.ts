@@ -55,13 +55,10 @@ export const ExplanationResult = z.strictObject({
     description:
       'Factors that are exactly as imbalanced as the candidates, but differ from them by rounding in floating point',
   }),
-  lot: z
-    .strictObject({ below: z.int(), result: z.int() })
-    .optional()
-    .meta({
-      description:
-        'A uniform integer: the index of the selected factor among the candidates. Absent if there was only one candidate.',
-    }),
+  lot: z.strictObject({ below: z.int(), result: z.int() }).optional().meta({
+    description:
+      'A uniform integer: the index of the selected factor among the candidates. Absent if there was only one candidate.',
+  }),
   selected_factor: z.string(),
   uniform53: z.int().meta({ description: 'k, where u = k * 2^-53 is the uniform number drawn' }),
   uniform: z.number().meta({ description: 'u' }),
