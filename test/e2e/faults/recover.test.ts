@@ -326,6 +326,7 @@ describe('urn recover', () => {
 });
 
 it('a recovery invented to hide allocations is exposed by the receipts', async () => {
+  await beginLog();
   await run('a', 'b');
   backUp();
   await run('c');
