@@ -6,13 +6,14 @@
  *
  * The name is the log's name. The key id is the same as the verifier key's.
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { DomainError } from '../base/errors.ts';
 import { decodeTypedKey, encodeTypedKey, isKeyName, verifierKey } from './verifier-key.ts';
 
 /** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const PRIVATE_KEY_BYTES = 32;
 
 export interface SigningKey {
   readonly name: string;
@@ -27,8 +28,9 @@ export interface SigningKey {
 
 /** @throws DomainError `identity` when the name is not valid for a key */
 export function makeSigningKey(name: string): SigningKey {
-  const { privateKey } = generateKeyPairSync('ed25519');
-  return signingKey(name, privateKey);
+  // An Ed25519 private key is 32 random bytes (RFC 8032 §5.1.5). Not generateKeyPairSync: in Node 20 its job locks the key when
+  // it is garbage collected, and if that happens while the key is being exported, the process hangs for good.
+  return signingKey(name, privateKeyOf(randomBytes(PRIVATE_KEY_BYTES)));
 }
 
 /** @throws DomainError `identity` when the text is not a signer key, or its parts do not belong together */
@@ -37,12 +39,7 @@ export function parseSigningKey(text: string, where: string): SigningKey {
   const raw = decodeTypedKey(encoded);
   if (!isKeyName(name) || !raw)
     throw new DomainError('identity', `${where} holds no signing key (hint: restore it from a backup)`);
-  const privateKey = createPrivateKey({
-    key: Buffer.concat([PKCS8_PREFIX, raw]),
-    format: 'der',
-    type: 'pkcs8',
-  });
-  const key = signingKey(name, privateKey);
+  const key = signingKey(name, privateKeyOf(raw));
   if (key.secret !== text.trim())
     throw new DomainError(
       'identity',
@@ -59,6 +56,10 @@ export function loadSigningKey(file: string): SigningKey {
       `the log's signing key ${file} is missing (hint: each instance of a log needs the same one, see --signing-key; if it is lost, restore it from a backup of the data folder)`,
     );
   return parseSigningKey(readFileSync(file, 'utf8'), file);
+}
+
+function privateKeyOf(raw: Buffer): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, raw]), format: 'der', type: 'pkcs8' });
 }
 
 function signingKey(name: string, privateKey: KeyObject): SigningKey {
