@@ -7,7 +7,7 @@ const POLL_MS = 100;
 /** What a follower needs from the database. */
 export interface FollowedTable {
   readAfter(position: number): StoredRecord[];
-  /** Why the table is no longer the one that this record was read from, or undefined if it is. Ends without a stop. */
+  /** Why the table is no longer the one that this record was read from, without a final full stop; undefined if it is. */
   loss(last: ReadLast | undefined): string | undefined;
 }
 
