@@ -16,6 +16,7 @@ import { z } from 'zod';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 import { type EventDefinition, mayStandIn } from './define.ts';
 import { RecordPatterns } from './record-pattern.ts';
+import { sha256 } from './sha256.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person at the command line (a user of the operating system). */
 export const Actor = z.union([
@@ -117,7 +118,7 @@ export function leafHash(record: Uint8Array): Buffer {
   const prefixed = Buffer.allocUnsafe(record.length + 1);
   prefixed[0] = 0;
   prefixed.set(record, 1);
-  return hash('sha256', prefixed, 'buffer');
+  return sha256(prefixed);
 }
 
 /**
@@ -130,23 +131,27 @@ export function encodeRecord(header: Header, fact: Fact, newSalt: () => string):
   const { type, data } = fact;
   const definition = knownEvents.latest(type);
   if (!definition) throw new RecordError('unknown-type', type, 'is not in the catalogue');
-  const sealed = Object.entries(fact.sections)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, section]) => [name, salted(section, newSalt())] as const);
-  const sections = sealed.map(([name, section]) => ({ name, text: canonicalJson(section) }));
-  const seals = Object.fromEntries(sections.map(({ name, text }) => [name, hash('sha256', text)]));
+  const sections: { readonly name: string; readonly text: string }[] = [];
+  const seals: Record<string, string> = {};
+  for (const name of Object.keys(fact.sections).sort()) {
+    const text = canonicalJson(salted((fact.sections as Sections)[name], newSalt()));
+    sections.push({ name, text });
+    seals[name] = hash('sha256', text);
+  }
   const { version } = definition;
   const text = canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version });
   const sealedText = joinSections(sections);
-  // The pattern says yes or nothing; zod takes ten times as long, and says what is wrong.
+  // The pattern says yes or nothing, in half the time that zod takes. Zod says what is wrong.
   if (!recordPatterns().describe(text, sealedText))
-    for (const checked of [definition.parseData(data), definition.parseSealed(Object.fromEntries(sealed))])
+    for (const checked of [definition.parseData(data), definition.parseSealed(JSON.parse(sealedText))])
       if (!checked.success)
         throw new RecordError('malformed', type, `is not written: it has no valid ${paths(checked.error)}`);
 
   const record = Buffer.from(text);
   return { record, sealed: Buffer.from(sealedText), leaf: leafHash(record) };
 }
+
+type Sections = Readonly<Record<string, object | undefined>>;
 
 /** Inserts the salt where it belongs in the sorted members. */
 function salted(section: object | undefined, salt: string): object {

@@ -4,7 +4,7 @@
  *   MTH({}) = SHA-256()      MTH({d}) = SHA-256(0x00 ‖ d), the leaf hash: events/record.ts
  *   MTH(D[n]) = SHA-256(0x01 ‖ MTH(D[0:k]) ‖ MTH(D[k:n])), k the largest power of two below n
  */
-import { hash } from 'node:crypto';
+import { sha256 } from '../../events/sha256.ts';
 
 /** 32 bytes. */
 export type Hash = Uint8Array;
@@ -17,7 +17,7 @@ export function nodeHash(left: Hash, right: Hash): Buffer {
   joined[0] = 1;
   joined.set(left, 1);
   joined.set(right, 1 + HASH_BYTES);
-  return hash('sha256', joined, 'buffer');
+  return sha256(joined);
 }
 
 /**
@@ -28,7 +28,7 @@ export function nodeHash(left: Hash, right: Hash): Buffer {
  */
 export function rootOverPeaks(peaks: readonly Hash[]): Buffer {
   const last = peaks.at(-1);
-  if (last === undefined) return hash('sha256', '', 'buffer');
+  if (last === undefined) return sha256('');
   return peaks.slice(0, -1).reduceRight<Buffer>((right, left) => nodeHash(left, right), Buffer.from(last));
 }
 

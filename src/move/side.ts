@@ -2,9 +2,9 @@
  * One of the two stores of a move, folded as far as it has been read. It keeps a digest of each record, so that the two
  * sides can be compared without reading them again: 96 bytes a record, with its part of the tree.
  */
-import { hash } from 'node:crypto';
 import type { MoveFact } from '../../events/move.ts';
 import type { Actor } from '../../events/record.ts';
+import { sha256 } from '../../events/sha256.ts';
 import { logHistory } from '../../projections/log.ts';
 import type { Movement } from '../../projections/movement.ts';
 import { Runner } from '../../projections/runner.ts';
@@ -118,7 +118,7 @@ export class Side {
       const digests = this.#digests.get(stream) ?? new HashList();
       this.#digests.set(stream, digests);
       if (digests.length === revision)
-        digests.push(hash('sha256', Buffer.concat([leaf, record, sealed]), 'buffer'));
+        digests.push(sha256(Buffer.concat([leaf, record, sealed])));
     }
     this.records += page.length;
     await this.#onPage(page);

@@ -115,12 +115,13 @@ function checkForm(http: StudyRequest['http'], query: StudyRequest['query']): vo
  * whatever name they have.
  */
 function lookAlikeProblems(id = '', behalf = ''): string[] {
-  const [worse] = problemsOfId(id);
-  const named = [
-    ['id', worse === undefined ? lookAlikeProblem(id) : undefined],
-    ['the header X-On-Behalf-Of', lookAlikeProblem(behalf)],
-  ];
-  return named.flatMap(([what, problem]) => (problem === undefined ? [] : [`${what} ${problem}`]));
+  const ofId = lookAlikeProblem(id);
+  const ofBehalf = lookAlikeProblem(behalf);
+  const problems: string[] = [];
+  // An id that breaks the rules for ids is reported as that alone.
+  if (ofId !== undefined && [...problemsOfId(id)].length === 0) problems.push(`id ${ofId}`);
+  if (ofBehalf !== undefined) problems.push(`the header X-On-Behalf-Of ${ofBehalf}`);
+  return problems;
 }
 
 /** Whether the participant is not recorded yet. Catches up with the log first: another instance may just have recorded them. */

@@ -3,7 +3,8 @@
  * itself if it is short, all bits of a UUID, or else 127 bits of its SHA-256. Among a billion texts, two share these bits
  * once in 10^20 sets, and nobody can construct two that do.
  */
-import { hash, randomFillSync } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
+import { sha256 } from '../../../events/sha256.ts';
 
 const WORDS = 4;
 const FIRST_SLOTS_LOG2 = 10;
@@ -95,7 +96,7 @@ function digest(text: string, into: Digest): void {
     }
     return;
   }
-  const bytes = hash('sha256', text, 'buffer');
+  const bytes = sha256(text);
   for (let i = 0; i < WORDS; i++) into[i] = bytes.readUInt32LE(i * 4);
   into[0] = (into[0] ?? 0) & ~IS_SHORT;
 }
