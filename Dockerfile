@@ -1,6 +1,6 @@
 FROM node:24-bookworm AS build
 WORKDIR /app
-COPY package.json package-lock.json tsconfig.json tsconfig.build.json ./
+COPY package.json package-lock.json tsconfig.json tsconfig.build.json rolldown.config.mjs ./
 COPY bin bin
 COPY src src
 COPY events events
@@ -12,7 +12,7 @@ ENV NODE_ENV=production URN_HOST=0.0.0.0 URN_DATA=/data URN_STUDIES=/config/stud
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/dist dist
+COPY --from=build /app/dist/program dist/program
 COPY --from=build /app/bin bin
 COPY verifier verifier
 COPY deploy/eventstoredb.mjs deploy/

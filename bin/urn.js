@@ -2,7 +2,7 @@
 // Room for young objects, in MiB: under load, requests that wait for a flush then outlive fewer garbage collections.
 import { existsSync } from 'node:fs';
 
-const program = new URL('../dist/src/main.js', import.meta.url);
+const program = new URL('../dist/program/main.js', import.meta.url);
 if (existsSync(program)) {
   await import(program.href);
 } else {

@@ -1,7 +1,12 @@
-/** Where the programs of threads are. Under a test runner this file is TypeScript, which a thread of Node 20 cannot load. */
-const PROGRAMS = import.meta.url.endsWith('.ts') ? '../../dist/src/' : '../';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
 
-/** @param name its path below `src`, without the extension */
-export function threadFile(name: string): URL {
-  return new URL(`${PROGRAMS}${name}.js`, import.meta.url);
+const { resolve } = createRequire(import.meta.url);
+
+/**
+ * The program of a thread, as built. Under a test runner too: this file is TypeScript there, which a thread of Node 20
+ * cannot load.
+ */
+export function threadFile(name: 'append-thread' | 'verification-thread'): URL {
+  return pathToFileURL(resolve(`#program/${name}.js`));
 }

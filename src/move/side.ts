@@ -117,8 +117,7 @@ export class Side {
         );
       const digests = this.#digests.get(stream) ?? new HashList();
       this.#digests.set(stream, digests);
-      if (digests.length === revision)
-        digests.push(sha256(Buffer.concat([leaf, record, sealed])));
+      if (digests.length === revision) digests.push(sha256(Buffer.concat([leaf, record, sealed])));
     }
     this.records += page.length;
     await this.#onPage(page);

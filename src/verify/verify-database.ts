@@ -20,7 +20,7 @@ export function verifyDatabase(file: string): Verify {
     new Promise<Report>((resolve, reject) => {
       const isStopped = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
       const workerData: VerificationThreadData = { file, order, isStopped };
-      const thread = new Worker(threadFile('verify/verification-thread'), {
+      const thread = new Worker(threadFile('verification-thread'), {
         workerData,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
       });

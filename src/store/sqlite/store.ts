@@ -175,7 +175,7 @@ export class SqliteStore implements EventStore {
   }
 
   #startThread(): Worker {
-    const thread = new Worker(threadFile('store/sqlite/append-thread'), { workerData: { file: this.#file } });
+    const thread = new Worker(threadFile('append-thread'), { workerData: { file: this.#file } });
     let why = 'it stopped';
     thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
     thread.on('error', (error) => {
