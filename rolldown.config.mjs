@@ -12,6 +12,8 @@ export default defineConfig({
   ),
   platform: 'node',
   logLevel: 'warn',
+  // It would also drop calls that are there for what they throw, such as decodeURIComponent(path).
+  treeshake: false,
   // Packages with files of their own: native code, protocol definitions, the assets of Swagger UI.
   external: /^(better-sqlite3|swagger-ui-dist|@eventstore\/|@grpc\/|@opentelemetry\/)/,
   output: { dir: 'dist/program', format: 'esm', cleanDir: true },

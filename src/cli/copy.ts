@@ -4,6 +4,7 @@ import { type AbortParts, abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
 import { MoveError } from '../move/move-error.ts';
 import { type Moved, moveLog } from '../move/move-log.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { systemTools } from '../write/tools.ts';
@@ -91,10 +92,13 @@ async function run({ json = false, ...options }: Options): Promise<void> {
       await giveUp(parts, ends, json);
       return;
     }
-    if (isOwn) await refuseRolledBack(options);
-    const moved = await move(parts, ends, dryRun);
-    report(moved, ends, json);
-    if (moved.move !== undefined && isOwn) await noteWhatIsSigned(options);
+    const moveWith = async (log?: OpenLog) => {
+      if (log) await refuseRolledBack(log);
+      const moved = await move(parts, ends, dryRun);
+      report(moved, ends, json);
+      if (moved.move !== undefined && log) await noteWhatIsSigned(log);
+    };
+    await (isOwn ? withLog(options, moveWith) : moveWith());
   } catch (error) {
     if (!(error instanceof MoveError)) throw error;
     note(`urn: ${error.message}`);
@@ -213,22 +217,18 @@ function reportArrival(
 }
 
 /** A log that lacks records it has signed must not be moved as if it were complete. Only its own key can show that. */
-async function refuseRolledBack(options: LogOptions): Promise<void> {
-  await withLog(options, async (log) => {
-    const shown = progress('records read');
-    await log.rebuild(shown.show);
-    shown.end();
-    const rolledBack = log.gate.rollback();
-    if (rolledBack) throw rolledBack;
-  });
+async function refuseRolledBack(log: OpenLog): Promise<void> {
+  const shown = progress('records read');
+  await log.rebuild(shown.show);
+  shown.end();
+  const rolledBack = log.gate.rollback();
+  if (rolledBack) throw rolledBack;
 }
 
 /** Lets a service with this data folder recognize a backup of the source that was made before the move. */
-async function noteWhatIsSigned(options: LogOptions): Promise<void> {
-  await withLog(options, async (log) => {
-    await log.rebuild();
-    const { ledger, lastCheckpoints } = log;
-    const streams = ledger.streams().filter((stream) => ledger.maySign(stream));
-    await lastCheckpoints?.keep(streams.map((stream) => ledger.checkpoint(stream)));
-  });
+async function noteWhatIsSigned({ rebuild, ledger, lastCheckpoints }: OpenLog): Promise<void> {
+  // The records that came since: those of the move, at least.
+  await rebuild();
+  const streams = ledger.streams().filter((stream) => ledger.maySign(stream));
+  await lastCheckpoints?.keep(streams.map((stream) => ledger.checkpoint(stream)));
 }
