@@ -2,8 +2,12 @@
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
 
-/** No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states. */
-export const Scope = z.enum(['blinded', 'read', 'randomize', 'audit']);
+const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
+/**
+ * No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states;
+ * `unblind` breaks the code of one participant; `manage` opens and closes a study.
+ */
+export const Scope = z.enum([...SCOPES, 'unblind', 'manage']);
 export type Scope = z.infer<typeof Scope>;
 
 /** Limits a key to the given levels of one factor. If there are several limits, all must hold. */
@@ -13,12 +17,11 @@ export const LevelLimit = z.strictObject({
 });
 export type LevelLimit = z.infer<typeof LevelLimit>;
 
-export const ApiKeyIssued = defineEvent('ApiKeyIssued', 1, {
-  stream: 'access',
-  data: z.strictObject({
+const issued = <S extends z.ZodType>(scope: S) =>
+  z.strictObject({
     keyId: z.string().min(1),
     user: z.string().min(1),
-    scopes: z.array(Scope).min(1),
+    scopes: z.array(scope).min(1),
     /** Names of the studies that the key is limited to. Absent: all studies. */
     studies: z.array(z.string().min(1)).min(1).optional(),
     where: z.array(LevelLimit).min(1).optional(),
@@ -26,10 +29,18 @@ export const ApiKeyIssued = defineEvent('ApiKeyIssued', 1, {
     expiresAt: z.iso.datetime({ precision: 3 }).optional(),
     /** Set when somebody chose to let a key both randomize and see generator states, which allows prediction. */
     allowPrediction: z.literal(true).optional(),
-  }),
+  });
+const credential = {
+  stream: 'access',
   sections: { credential: { sha256: z.string().regex(/^[0-9a-f]{64}$/) } },
   optionalSections: {},
+} as const;
+
+export const ApiKeyIssued1 = defineEvent('ApiKeyIssued', 1, {
+  ...credential,
+  data: issued(z.enum(SCOPES)),
 });
+export const ApiKeyIssued = defineEvent('ApiKeyIssued', 2, { ...credential, data: issued(Scope) });
 
 export const ApiKeyRevoked = defineEvent('ApiKeyRevoked', 1, {
   stream: 'access',

@@ -1,30 +1,47 @@
 /**
  * Every event that the log may hold, by "Type@version".
  *
- * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one, and
- * an upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are always
- * those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation that
- * the skipped fact forbids.
+ * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one. A
+ * fact is written in the lowest version that can express it, so that it has one form, and older programs read all that
+ * they can. An upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are
+ * always those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation
+ * that the skipped fact forbids.
  */
-import { type AccessFact, ApiKeyIssued, ApiKeyRevoked } from './access.ts';
-import type { EventDefinition, StreamKind } from './define.ts';
+import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
+import { AllocationRevealed, UnblindingReported } from './code-break.ts';
+import type { EventDefinition, FactOf, StreamKind } from './define.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
 import {
   EvidenceDisclosed,
+  EvidenceDisclosed1,
   type OperationsFact,
   RequestRefused,
+  RequestRefused1,
   ServiceStarted,
   ServiceStopped,
 } from './operations.ts';
+import { ParticipantRandomized, StudyRecovered, StudyRegistered } from './study.ts';
 import {
-  ParticipantRandomized,
-  type StudyFact,
+  StudyClosed,
   StudyPaused,
-  StudyRecovered,
-  StudyRegistered,
+  StudyPaused1,
+  StudyReopened,
   StudyResumed,
-} from './study.ts';
+  StudyResumed1,
+} from './study-state.ts';
+
+/** In the latest version. */
+export type StudyFact =
+  | FactOf<typeof StudyRegistered>
+  | FactOf<typeof ParticipantRandomized>
+  | FactOf<typeof StudyPaused>
+  | FactOf<typeof StudyResumed>
+  | FactOf<typeof StudyClosed>
+  | FactOf<typeof StudyReopened>
+  | FactOf<typeof AllocationRevealed>
+  | FactOf<typeof UnblindingReported>
+  | FactOf<typeof StudyRecovered>;
 
 export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
 
@@ -37,7 +54,8 @@ export type Upcaster = (contents: RecordContents) => RecordContents;
 
 export class Catalogue {
   readonly #definitions = new Map<string, EventDefinition>();
-  readonly #latest = new Map<string, EventDefinition>();
+  /** The versions of each type, from the lowest. */
+  readonly #versions = new Map<string, EventDefinition[]>();
   readonly #upcasters: ReadonlyMap<string, Upcaster>;
 
   /** @param upcasters by "Type@N"; each converts version N to N + 1 */
@@ -45,11 +63,14 @@ export class Catalogue {
     this.#upcasters = upcasters;
     for (const definition of definitions) {
       this.#definitions.set(`${definition.type}@${definition.version}`, definition);
-      const latest = this.#latest.get(definition.type);
-      if (!latest || latest.version < definition.version) this.#latest.set(definition.type, definition);
+      const versions = [...this.versions(definition.type), definition];
+      this.#versions.set(
+        definition.type,
+        versions.sort((a, b) => a.version - b.version),
+      );
     }
-    for (const [type, latest] of this.#latest)
-      for (let version = 1; version < latest.version; version++)
+    for (const versions of this.#versions.values())
+      for (const { type, version } of versions.slice(0, -1))
         if (!upcasters.has(`${type}@${version}`)) throw new Error(`no upcaster for ${type}@${version}`);
   }
 
@@ -63,14 +84,18 @@ export class Catalogue {
     return this.#definitions.get(`${type}@${version}`);
   }
 
-  /** The definition with which new events of this type are written. */
+  /** The definitions of a type, from the lowest version. A fact is written in the lowest one that can express it. */
+  versions(type: string): readonly EventDefinition[] {
+    return this.#versions.get(type) ?? [];
+  }
+
   latest(type: string): EventDefinition | undefined {
-    return this.#latest.get(type);
+    return this.versions(type).at(-1);
   }
 
   /** Converts the contents of a record of an older version to the latest version. */
   upcast(type: string, version: number, contents: RecordContents): RecordContents {
-    if (this.#latest.get(type)?.version === version) return contents;
+    if (this.latest(type)?.version === version) return contents;
     let current = contents;
     for (let v = version; ; v++) {
       const upcaster = this.#upcasters.get(`${type}@${v}`);
@@ -80,7 +105,10 @@ export class Catalogue {
   }
 }
 
-export const catalogue = new Catalogue([
+/** The new version can express more, and everything that the old one expressed means the same in it. */
+const unchanged: Upcaster = (contents) => contents;
+
+const DEFINITIONS: readonly EventDefinition[] = [
   LogCreated,
   LogRecovered,
   SigningKeyRotated,
@@ -88,18 +116,36 @@ export const catalogue = new Catalogue([
   LogReopened,
   LogArrived,
   CopyAborted,
+  ApiKeyIssued1,
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered,
   ParticipantRandomized,
+  StudyPaused1,
   StudyPaused,
+  StudyResumed1,
   StudyResumed,
+  StudyClosed,
+  StudyReopened,
+  AllocationRevealed,
+  UnblindingReported,
   StudyRecovered,
   ServiceStarted,
   ServiceStopped,
+  RequestRefused1,
   RequestRefused,
+  EvidenceDisclosed1,
   EvidenceDisclosed,
-]);
+];
+
+export const catalogue = new Catalogue(
+  DEFINITIONS,
+  new Map(
+    ['ApiKeyIssued@1', 'StudyPaused@1', 'StudyResumed@1', 'RequestRefused@1', 'EvidenceDisclosed@1'].map(
+      (version) => [version, unchanged],
+    ),
+  ),
+);
 
 /** The kind of a stream, from its name; undefined for a stream that this build does not know. */
 export function streamKind(stream: string): StreamKind | undefined {

@@ -6,6 +6,9 @@ export type StreamKind = 'log' | 'access' | 'study' | 'operations';
 /** Where an event may occur: in streams of one kind, or in every stream. */
 export type EventStreams = StreamKind | 'every';
 
+/** `people`: somebody at the command line. `all`: also an API key. Which keys may write what is decided elsewhere. */
+export type EventAuthors = 'people' | 'all';
+
 type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
 
@@ -27,6 +30,7 @@ export interface EventDefinition<
   readonly type: T;
   readonly version: number;
   readonly stream: EventStreams;
+  readonly by: EventAuthors;
   readonly data: D;
   /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
   readonly sealed: z.ZodType;
@@ -54,6 +58,8 @@ export type FactOf<E> =
 
 export interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
   stream: EventStreams;
+  /** Who may write it in this version, as far as an older program must be stopped. Default: `all`. */
+  by?: EventAuthors;
   data: D;
   sections: S;
   optionalSections: O;
@@ -84,6 +90,7 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
     type,
     version,
     stream: parts.stream,
+    by: parts.by ?? 'all',
     data: parts.data,
     sealed,
     sections,

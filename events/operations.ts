@@ -23,7 +23,7 @@ export const ServiceStarted = defineEvent('ServiceStarted', 1, { ...inTheClear, 
 /** A process that is killed does not write this. */
 export const ServiceStopped = defineEvent('ServiceStopped', 1, { ...inTheClear, data: Run });
 
-export const RefusalReason = z.enum([
+const REASONS = [
   'malformed', // a parameter is missing, unknown or invalid
   'duplicate', // the participant is assigned already
   'idempotency-key-reused', // the idempotency key was used for another request
@@ -36,22 +36,33 @@ export const RefusalReason = z.enum([
   'unavailable', // overload, no room, or a stream that cannot be read
   'failed', // an unexpected error
   'several', // any of these, of any operation and study, beyond the budget for single events
+] as const;
+export const RefusalReason = z.enum([
+  ...REASONS,
+  'closed', // the study is closed
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;
 
-export const RequestRefused = defineEvent('RequestRefused', 1, {
-  ...inTheClear,
-  data: z.strictObject({
+const refused = <R extends z.ZodType>(reason: R) =>
+  z.strictObject({
     /** Method and route, such as `POST /study_participants`. Absent for `several`. */
     operation: Name.optional(),
     /** Name of the study, if the key may know that it exists. */
     study: Name.optional(),
-    reason: RefusalReason,
+    reason,
     ...tally,
-  }),
+  });
+
+export const RequestRefused1 = defineEvent('RequestRefused', 1, {
+  ...inTheClear,
+  data: refused(z.enum(REASONS)),
+});
+export const RequestRefused = defineEvent('RequestRefused', 2, {
+  ...inTheClear,
+  data: refused(RefusalReason),
 });
 
-export const Disclosure = z.enum([
+const DISCLOSURES = [
   'balance', // counts of participants by level and treatment
   'bundle',
   'explanation', // of one participant's arm
@@ -59,13 +70,16 @@ export const Disclosure = z.enum([
   'records', // as stored, with their sealed sections
   'seed',
   'verification', // the report, which on a failure can show treatments and states
+] as const;
+export const Disclosure = z.enum([
+  ...DISCLOSURES,
+  'envelopes', // a printed code-break, one for each participant
 ]);
 export type Disclosure = z.infer<typeof Disclosure>;
 
-export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 1, {
-  ...inTheClear,
-  data: z.strictObject({
-    what: Disclosure,
+const disclosed = <D extends z.ZodType>(what: D) =>
+  z.strictObject({
+    what,
     /** Name of the study. */
     study: Name,
     /** If it was about a single participant. */
@@ -82,7 +96,15 @@ export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 1, {
       .regex(/^[0-9a-f]{64}$/)
       .optional(),
     ...tally,
-  }),
+  });
+
+export const EvidenceDisclosed1 = defineEvent('EvidenceDisclosed', 1, {
+  ...inTheClear,
+  data: disclosed(z.enum(DISCLOSURES)),
+});
+export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 2, {
+  ...inTheClear,
+  data: disclosed(Disclosure),
 });
 
 export type OperationsFact =

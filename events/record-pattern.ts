@@ -22,6 +22,8 @@ const SEAL: Pattern = '"([0-9a-f]{64})"';
 
 interface RecordPattern {
   readonly streams: EventStreams;
+  /** Whether it is the first version, and anybody may write it. Otherwise only the full check can say that it is the right one. */
+  readonly isSimple: boolean;
   /** Its groups: the revision, a seal for each section, the stream. */
   readonly record: RegExp;
   /** Its groups: the sections. */
@@ -57,7 +59,7 @@ export class RecordPatterns {
   ): boolean {
     if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return false;
     const pattern = this.#patternFor(record);
-    if (!pattern || !mayStandIn(pattern.streams, kind)) return false;
+    if (!pattern?.isSimple || !mayStandIn(pattern.streams, kind)) return false;
     const groups = pattern.record.exec(record);
     if (!groups || groups[1] !== String(revision) || groups.at(-1) !== `"${stream}"`) return false;
     const sections = pattern.sealed.exec(sealed);
@@ -84,7 +86,7 @@ export class RecordPatterns {
     return this.#patterns.get(definition);
   }
 
-  #make({ type, version, stream, data, sections }: EventDefinition): RecordPattern | undefined {
+  #make({ type, version, stream, by, data, sections }: EventDefinition): RecordPattern | undefined {
     const members = (patterns: Readonly<Record<string, Pattern>>): Member[] =>
       Object.entries(patterns).map(([name, pattern]) => ({ name, pattern }));
     const { actor, at, id, log, revision, stream: streamName } = this.#envelope;
@@ -108,6 +110,7 @@ export class RecordPatterns {
       }));
       return {
         streams: stream,
+        isSimple: version === 1 && by === 'all',
         record: anchored(objectPattern(members(record))),
         sealed: anchored(objectPattern(sealed)),
       };

@@ -129,8 +129,8 @@ export function leafHash(record: Uint8Array): Buffer {
 export function encodeRecord(header: Header, fact: Fact, newSalt: () => string): RecordBytes {
   const { id, log, stream, revision, at, actor } = header;
   const { type, data } = fact;
-  const definition = knownEvents.latest(type);
-  if (!definition) throw new RecordError('unknown-type', type, 'is not in the catalogue');
+  const versions = knownEvents.versions(type);
+  if (versions.length === 0) throw new RecordError('unknown-type', type, 'is not in the catalogue');
   const sections: { readonly name: string; readonly text: string }[] = [];
   const seals: Record<string, string> = {};
   for (const name of Object.keys(fact.sections).sort()) {
@@ -138,17 +138,33 @@ export function encodeRecord(header: Header, fact: Fact, newSalt: () => string):
     sections.push({ name, text });
     seals[name] = hash('sha256', text);
   }
-  const { version } = definition;
-  const text = canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version });
   const sealedText = joinSections(sections);
-  // The pattern says yes or nothing, in half the time that zod takes. Zod says what is wrong.
-  if (!recordPatterns().describe(text, sealedText))
-    for (const checked of [definition.parseData(data), definition.parseSealed(JSON.parse(sealedText))])
-      if (!checked.success)
-        throw new RecordError('malformed', type, `is not written: it has no valid ${paths(checked.error)}`);
+  let refused = '';
+  for (const definition of versions) {
+    const { version } = definition;
+    if (!mayAuthor(definition, actor)) continue;
+    const text = canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version });
+    // The pattern says yes or nothing, in half the time that zod takes. Zod says what is wrong.
+    if (!recordPatterns().describe(text, sealedText)) {
+      refused = faultOf(definition, data, JSON.parse(sealedText));
+      if (refused !== '') continue;
+    }
+    const record = Buffer.from(text);
+    return { record, sealed: Buffer.from(sealedText), leaf: leafHash(record) };
+  }
+  throw new RecordError('malformed', type, `is not written: it has no valid ${refused}`);
+}
 
-  const record = Buffer.from(text);
-  return { record, sealed: Buffer.from(sealedText), leaf: leafHash(record) };
+/** Whether an event may be written in this version, as far as its author matters. */
+function mayAuthor({ by }: EventDefinition, actor: Actor): boolean {
+  return by === 'all' || 'cli' in actor;
+}
+
+/** The paths at which the contents do not conform to a definition; empty if they do. */
+function faultOf({ parseData, parseSealed }: EventDefinition, data: unknown, sealed: unknown): string {
+  return [parseData(data), parseSealed(sealed)]
+    .flatMap(({ error }) => (error ? [paths(error)] : []))
+    .join(', ');
 }
 
 type Sections = Readonly<Record<string, object | undefined>>;
@@ -264,8 +280,27 @@ function examine(
   if (!data.success) return fail('malformed', `data has no valid ${paths(data.error)}`);
   const sections = isIncluded ? definition.parsePartial(sealed) : definition.parseSealed(sealed);
   if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
+  const lower = events
+    .versions(type)
+    .find((one) => mayAuthor(one, record.actor) && conforms(one, record, sealed, isIncluded));
+  if (lower && lower.version < version)
+    fail('malformed', `the record has no valid version: version ${lower.version} can express it`);
+  if (!mayAuthor(definition, record.actor))
+    fail('malformed', `the record has no valid version: in version ${version}, no API key writes it`);
 
   return eventOf(record, sealed, events);
+}
+
+/** Whether a record could have been written in this version. */
+function conforms(
+  { parseData, parseSealed, parsePartial, sections }: EventDefinition,
+  { data, seals }: z.infer<typeof RecordSchema>,
+  sealed: unknown,
+  isIncluded: unknown,
+): boolean {
+  const isSealedOf = (isIncluded ? parsePartial : parseSealed)(sealed).success;
+  const hasSections = Object.keys(seals).every((name) => sections.some((section) => section.name === name));
+  return isSealedOf && hasSections && parseData(data).success;
 }
 
 function eventOf(record: z.infer<typeof RecordSchema>, sealed: unknown, events: Catalogue): LogEvent {

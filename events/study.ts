@@ -1,13 +1,14 @@
 /**
- * The facts of a study: its registration, then its randomized participants, with pauses in between. Stream
+ * The facts of a study that its allocations rest on: its registration, its randomized participants, its recoveries. Stream
  * `study-<studyId>`.
  *
  * Everything in `data` is in the clear and safe for a blinded reader. Everything in `sections` is sealed (see record.ts).
  * Lists are always arrays, never object keys, because keys such as "10" and "9" would be reordered.
  */
 import { z } from 'zod';
-import { defineEvent, type FactOf } from './define.ts';
+import { defineEvent } from './define.ts';
 import { SignedSize } from './log.ts';
+import { request } from './study-state.ts';
 
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();
@@ -81,14 +82,8 @@ export const ParticipantRandomized = defineEvent('ParticipantRandomized', 1, {
     },
   },
   /** Present when the request carried an `Idempotency-Key`. */
-  optionalSections: { request: { idempotencyKey: z.string().min(1) } },
+  optionalSections: request,
 });
-
-const Reason = z.strictObject({ reason: z.string().min(1) });
-const inTheClear = { stream: 'study', sections: {}, optionalSections: {} } as const;
-
-export const StudyPaused = defineEvent('StudyPaused', 1, { ...inTheClear, data: Reason });
-export const StudyResumed = defineEvent('StudyResumed', 1, { ...inTheClear, data: Reason });
 
 /**
  * The first event after the records that a recovery of the log kept of the study (after its registration, if none were
@@ -103,10 +98,3 @@ export const StudyRecovered = defineEvent('StudyRecovered', 1, {
   sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
   optionalSections: {},
 });
-
-export type StudyFact =
-  | FactOf<typeof StudyRegistered>
-  | FactOf<typeof ParticipantRandomized>
-  | FactOf<typeof StudyPaused>
-  | FactOf<typeof StudyResumed>
-  | FactOf<typeof StudyRecovered>;

@@ -70,10 +70,11 @@ async function setState(
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
+    const actor = cliActor();
     const { outcome } = await log.studies.submit(
       study.stream,
-      { type: verb, reason: options.reason },
-      cliActor(),
+      { type: verb, reason: options.reason, user: actor.user },
+      actor,
     );
     const sentences = {
       paused: 'is paused',

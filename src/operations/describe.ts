@@ -53,6 +53,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   duplicate: 'the participant is assigned already',
   'idempotency-key-reused': 'the Idempotency-Key was used for another request',
   paused: 'the study is paused',
+  closed: 'the study is closed',
   suspended: 'the studies file differs from what was registered',
   'not-permitted': 'the key does not permit it',
   'not-found': 'not there, or not for this key',
@@ -72,6 +73,8 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
       return `the balance${at}`;
     case 'bundle':
       return `a bundle (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
+    case 'envelopes':
+      return `the printed code-break${of}`;
     case 'explanation':
       return `the explanation${of}`;
     case 'generator-states':

@@ -1,6 +1,11 @@
 /** The commands of a study. Their form has been checked already; `decide` judges them against the study's state. */
+import type { LevelLimit } from '../../events/access.ts';
+import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
 import type { SignedSize } from '../../events/log.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import type { ClosingCause } from '../../events/study-state.ts';
+import type { Approval, Protocol } from '../../events/text.ts';
+import type { Status } from './acts.ts';
 
 export interface Register {
   readonly type: 'register';
@@ -10,26 +15,77 @@ export interface Register {
   readonly seedSource: 'configured' | 'drawn';
 }
 
-export interface Randomize {
+/** A command that a client may repeat. */
+export interface Repeatable {
+  /** The user who asks. Different users can use the same idempotency key without a clash. */
+  readonly user: string;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface Randomize extends Repeatable {
   readonly type: 'randomize';
   readonly participantId: string;
   /** One level per factor, in the order of the configuration. */
   readonly levels: readonly string[];
-  /** The user who asks. Different users can use the same idempotency key without a clash. */
-  readonly user: string;
-  readonly idempotencyKey?: string | undefined;
   /** Set when this process enrols nobody in the study because its studies file differs from the registration. */
   readonly suspended?: boolean;
 }
 
-export interface Pause {
+export interface Pause extends Repeatable {
   readonly type: 'pause';
   readonly reason: string;
 }
 
-export interface Resume {
+export interface Resume extends Repeatable {
   readonly type: 'resume';
   readonly reason: string;
+}
+
+export interface Close extends Repeatable {
+  readonly type: 'close';
+  readonly cause: ClosingCause;
+  readonly reason: string;
+  readonly approvals?: readonly Approval[] | undefined;
+}
+
+export interface Reopen extends Repeatable {
+  readonly type: 'reopen';
+  readonly reason: string;
+  readonly approvals: readonly Approval[];
+  readonly protocol?: Protocol | undefined;
+}
+
+/** What all commands about one participant share. */
+interface AboutParticipant extends Repeatable {
+  readonly participantId: string;
+  /** The limits of the key. Outside them there is no such participant. */
+  readonly where?: readonly LevelLimit[] | undefined;
+}
+
+export interface Grounds {
+  readonly reason: string;
+  readonly requestedBy?: string | undefined;
+}
+
+/** Asks for one participant's arm. */
+export interface Reveal extends AboutParticipant {
+  readonly type: 'reveal';
+  readonly category: RevealCategory;
+  readonly grounds: Grounds;
+  /** A UUID made for this request. */
+  readonly reveal: string;
+  /** When the arm was shown, if it was shown before this could be recorded. */
+  readonly shownAt?: string | undefined;
+}
+
+/** Somebody learned one participant's arm in another way. */
+export interface ReportUnblinding extends AboutParticipant {
+  readonly type: 'report-unblinding';
+  readonly how: UnblindingWay;
+  readonly inadvertent: boolean;
+  readonly occurredAt: string;
+  readonly revealedAt?: number | undefined;
+  readonly grounds: Grounds;
 }
 
 /** The log was restored from a backup: the generator continues with fresh entropy. */
@@ -41,15 +97,23 @@ export interface Recover {
   readonly seed: bigint;
 }
 
-export type StudyCommand = Register | Randomize | Pause | Resume | Recover;
+/** Commands that need nothing but the part of the stream that is in the clear. */
+export type LifeCommand = Pause | Resume | Close | Reopen | Reveal | ReportUnblinding;
+export type StudyCommand = Register | Randomize | Recover | LifeCommand;
 
 export type StudyOutcome =
   | { readonly type: 'registered' | 'already-registered' | 'not-registered' }
   | { readonly type: 'recovered' | 'already-recovered' }
   | { readonly type: 'paused' | 'already-paused' | 'resumed' | 'not-paused' }
+  | { readonly type: 'closed' | 'already-closed' | 'reopened' | 'not-closed' }
   | { readonly type: 'randomized'; readonly participantId: string }
+  | { readonly type: 'revealed' | 'unblinding-reported'; readonly participantId: string }
+  /** A reveal that was shown earlier is in the log already. */
+  | { readonly type: 'already-recorded'; readonly revision: number }
   /** The same request with the same idempotency key gets the same answer. */
   | { readonly type: 'repeated'; readonly participantId: string }
+  /** The same, of a command that made the fact at this revision. */
+  | { readonly type: 'done-before'; readonly revision: number }
   /** The idempotency key belongs to another request. */
   | { readonly type: 'idempotency-key-reused' }
   /** The id is taken. `differingFactors` is empty when that participant has the same levels. */
@@ -58,4 +122,7 @@ export type StudyOutcome =
       readonly participantId: string;
       readonly differingFactors: readonly string[];
     }
-  | { readonly type: 'refused'; readonly because: 'paused' | 'suspended' };
+  | { readonly type: 'no-such-participant' }
+  /** Well-formed, but not possible in this study. `field` is a path in the fact. */
+  | { readonly type: 'impossible'; readonly field: string; readonly why: string }
+  | { readonly type: 'refused'; readonly because: Status | 'suspended' };

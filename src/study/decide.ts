@@ -1,11 +1,12 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
-import type { StudyFact } from '../../events/study.ts';
+import type { StudyFact } from '../../events/catalogue.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
-import type { Pause, Randomize, Recover, Register, Resume, StudyCommand, StudyOutcome } from './commands.ts';
-import { evolve, fork, levelIndexes, type RegisteredState, requestKey, type StudyState } from './state.ts';
+import type { Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
+import { answeredBefore, decideLife, requestSection } from './life.ts';
+import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
 
@@ -15,12 +16,10 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
   switch (command.type) {
     case 'randomize':
       return randomize(state, command);
-    case 'pause':
-      return pause(state, command);
-    case 'resume':
-      return resume(state, command);
     case 'recover':
       return recover(state, command);
+    default:
+      return decideLife(state, command);
   }
 }
 
@@ -47,21 +46,20 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
  * needs an open study.
  */
 function randomize(state: RegisteredState, command: Randomize): StudyDecision {
-  const { participantId, levels, idempotencyKey } = command;
-  if (idempotencyKey !== undefined) {
-    const earlier = state.requests.get(requestKey(command.user, idempotencyKey));
-    if (earlier) {
-      const same =
-        earlier.participantId === participantId && differing(state, earlier.levels, levels).length === 0;
-      return { outcome: same ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' } };
-    }
+  const { participantId, levels } = command;
+  const earlier = answeredBefore(state, command);
+  if (earlier) {
+    const { enrolled } = earlier;
+    const isSame =
+      enrolled?.participantId === participantId && differing(state, enrolled.levels, levels).length === 0;
+    return { outcome: isSame ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' } };
   }
   const taken = state.enrolled.get(participantId);
   if (taken) {
     const differingFactors = differing(state, taken.levels, levels);
     return { outcome: { type: 'duplicate', participantId, differingFactors } };
   }
-  if (state.status === 'paused') return { outcome: { type: 'refused', because: 'paused' } };
+  if (state.status !== 'open') return { outcome: { type: 'refused', because: state.status } };
   if (command.suspended) return { outcome: { type: 'refused', because: 'suspended' } };
 
   const { treatment, draw } = allocate(
@@ -78,7 +76,7 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
       sections: {
         allocation: { treatment },
         draw,
-        ...(idempotencyKey === undefined ? {} : { request: { idempotencyKey } }),
+        ...requestSection(command),
       },
     },
     outcome: { type: 'randomized', participantId },
@@ -88,16 +86,6 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
 /** Names of the factors whose levels differ. */
 function differing(state: RegisteredState, a: readonly string[], b: readonly string[]): string[] {
   return state.configuration.factors.filter((_, i) => a[i] !== b[i]).map(({ name }) => name);
-}
-
-function pause(state: RegisteredState, { reason }: Pause): StudyDecision {
-  if (state.status === 'paused') return { outcome: { type: 'already-paused' } };
-  return { fact: { type: 'StudyPaused', data: { reason }, sections: {} }, outcome: { type: 'paused' } };
-}
-
-function resume(state: RegisteredState, { reason }: Resume): StudyDecision {
-  if (state.status === 'open') return { outcome: { type: 'not-paused' } };
-  return { fact: { type: 'StudyResumed', data: { reason }, sections: {} }, outcome: { type: 'resumed' } };
 }
 
 function recover(state: RegisteredState, { recovery, kept, signed, seed }: Recover): StudyDecision {

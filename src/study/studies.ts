@@ -1,8 +1,9 @@
 /** The studies of the running service: finds them by name and holds the one writer of each. */
 import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
+import type { StudyFact } from '../../events/catalogue.ts';
 import type { Actor } from '../../events/record.ts';
-import type { StudyConfiguration, StudyFact } from '../../events/study.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import { logHistory, type Recovery } from '../../projections/log.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import { DomainError } from '../base/errors.ts';

@@ -7,6 +7,7 @@ import type { PartialEvent } from '../../events/record.ts';
 import type { Recovery } from '../../projections/log.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { BrokenStream } from '../store/event-store.ts';
+import type { Status } from '../study/acts.ts';
 import { type Decode, decode } from './decoding.ts';
 import type { Evidence } from './evidence.ts';
 import type { ClaimedIdentity } from './log-identity.ts';
@@ -86,10 +87,11 @@ class Audits {
     const checks = new StudyChecks(this.#history, warnings, recovered);
     const finished = async <E extends PartialEvent>(
       decode: Decode<E>,
-      replay: Replay<E> & { readonly participants: number },
+      replay: Replay<E> & { readonly participants: number; readonly status: Status | undefined },
     ) => {
       const audit = await this.#audit(stream, warnings, decode, replay);
-      return audit.finish({ study: checks.name, participants: replay.participants });
+      const { participants, status } = replay;
+      return audit.finish({ study: checks.name, participants, life: checks.lifeReport(status) });
     };
     return undrawn
       ? finished(undrawn, new EnrolmentReplay(checks))

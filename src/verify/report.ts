@@ -39,6 +39,11 @@ export type WarningCode =
   | 'id-not-matching'
   | 'id-not-compared'
   | 'recovered'
+  | 'revealed'
+  | 'revealed-in-emergency'
+  | 'recorded-late'
+  | 'unblinding-reported'
+  | 'approval-asserted'
   | 'moved'
   | 'two-histories-signed';
 
@@ -110,6 +115,16 @@ export interface StreamEvidence {
   readonly uncovered?: { readonly from: number; readonly to: number };
 }
 
+/** What happened in a study besides its allocations. What did not happen is left out. */
+export interface LifeReport {
+  /** After the last record. */
+  readonly state: 'open' | 'paused' | 'closed';
+  /** How many codes were broken, by category. */
+  readonly revealed?: Readonly<Record<string, number>>;
+  /** How many times a participant was unblinded without the service, as reported. */
+  readonly unblindingReported?: number;
+}
+
 export interface StreamReport {
   readonly stream: string;
   /** Name of the study, according to its registration. */
@@ -118,6 +133,8 @@ export interface StreamReport {
   readonly records: number;
   /** Only for a study. */
   readonly participants?: number;
+  /** Only for a study, as far as it was decided again. */
+  readonly life?: LifeReport;
   /** Base64 of the Merkle root over all records. Absent when a revision is missing. */
   readonly root?: string;
   readonly divergence?: Divergence;

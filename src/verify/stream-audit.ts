@@ -15,7 +15,7 @@ import type { SignedCheckpoint } from './evidence.ts';
 import { mismatch } from './replay/differences.ts';
 import { DigestSet } from './replay/digest-set.ts';
 import type { Replay } from './replay/replay.ts';
-import type { Divergence, LostCheckpoint, Mismatch, StreamReport } from './report.ts';
+import type { Divergence, LifeReport, LostCheckpoint, Mismatch, StreamReport } from './report.ts';
 import type { Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
@@ -114,7 +114,11 @@ export class StreamAudit<E extends PartialEvent> {
   }
 
   /** @param more what else is known about the stream */
-  finish(more: { readonly study?: string | undefined; readonly participants?: number }): StreamReport {
+  finish(more: {
+    readonly study?: string | undefined;
+    readonly participants?: number;
+    readonly life?: LifeReport | undefined;
+  }): StreamReport {
     if (this.#records === 0) {
       const none = mismatch('revision', 0, undefined, 'the stream has no record');
       this.#divergence ??= { revision: 0, alsoDiffer: [], ...none };
@@ -133,6 +137,7 @@ export class StreamAudit<E extends PartialEvent> {
       sound: this.#divergence === undefined && evidence.failing === 0 && this.#lost.length === 0,
       records: this.#records,
       ...(more.participants !== undefined && { participants: more.participants }),
+      ...(more.life && { life: more.life }),
       ...(root !== undefined && { root }),
       ...(this.#divergence && { divergence: this.#divergence }),
       notReplayed: this.#records - this.#passed,

@@ -84,7 +84,11 @@ describe('a log in SQLite', () => {
     expect(outcomes.filter((type) => type === 'randomized')).toHaveLength(60);
     expect(outcomes.filter((type) => type === 'duplicate')).toHaveLength(60);
     const key = await two.keys.issue({ user: 'nurse', scopes: ['read'] }, OPERATOR);
-    await one.studies.submit(streams[0] ?? '', { type: 'pause', reason: 'data review' }, OPERATOR);
+    await one.studies.submit(
+      streams[0] ?? '',
+      { type: 'pause', user: 'operator', reason: 'data review' },
+      OPERATOR,
+    );
 
     await untilSame(one, two);
     const three = await start(data);
@@ -140,11 +144,11 @@ describe('a log in SQLite', () => {
     await expect.poll(() => one.keys.accept(key.apiKey), soon).toBeUndefined();
     expect(await one.keys.revoke(key.keyId, undefined, OPERATOR)).toBe('already-revoked');
 
-    await two.studies.submit(stream, { type: 'pause', reason: 'data review' }, OPERATOR);
+    await two.studies.submit(stream, { type: 'pause', user: 'operator', reason: 'data review' }, OPERATOR);
     await expect
       .poll(() => one.studies.find(CONFIGURATION.name)?.registered.paused?.reason, soon)
       .toBe('data review');
-    await one.studies.submit(stream, { type: 'resume', reason: 'review done' }, OPERATOR);
+    await one.studies.submit(stream, { type: 'resume', user: 'operator', reason: 'review done' }, OPERATOR);
     await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.paused, soon).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 /** A small study and facts about it, for tests that need some fact and do not care which. */
-import type { Fact } from '../../events/catalogue.ts';
+import type { Fact, StudyFact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
-import type { StudyConfiguration, StudyFact } from '../../events/study.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
 import type { Randomize, Register } from '../../src/study/commands.ts';
 import { allocate } from '../../src/urn/allocate.ts';

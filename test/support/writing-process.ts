@@ -1,6 +1,7 @@
 /** A process that uses a store: it folds the studies, and writes to one of them. */
+
+import type { StudyFact } from '../../events/catalogue.ts';
 import type { Actor, LogEvent } from '../../events/record.ts';
-import type { StudyFact } from '../../events/study.ts';
 import { type Participants, participants } from '../../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import type { EventStore } from '../../src/store/event-store.ts';

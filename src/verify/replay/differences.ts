@@ -1,6 +1,6 @@
 /** Compares two facts field by field. */
 import type { Fact } from '../../../events/catalogue.ts';
-import type { LogEvent } from '../../../events/record.ts';
+import type { LogEvent, PartialEvent } from '../../../events/record.ts';
 import type { Mismatch } from '../report.ts';
 
 /** The most characters of a value that are quoted. */
@@ -25,6 +25,13 @@ export function factDifferences(decided: Fact, event: LogEvent): FieldDifference
   const sections: Readonly<Record<string, object | undefined>> = event.sections;
   for (const name of new Set([...Object.keys(expectedSections), ...Object.keys(sections)]))
     collect(expectedSections[name], sections[name], name, found, true);
+  return found;
+}
+
+/** Where the part in the clear differs from the decided fact. */
+export function dataDifferences({ data: decided }: Fact, { data }: PartialEvent): FieldDifference[] {
+  const found: FieldDifference[] = [];
+  collect(decided, data, 'data', found);
   return found;
 }
 

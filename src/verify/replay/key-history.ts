@@ -4,6 +4,7 @@
  * The only order between streams is this: an event names the revision of `access` at which the deciding process accepted
  * the key. Only clocks can show whether a process could have known of a revocation in time, so that is only a warning.
  */
+import type { Scope } from '../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
 import type { Mismatch } from '../report.ts';
@@ -27,6 +28,8 @@ interface Lifetime {
 /** What a key was used for. */
 export interface KeyUse {
   readonly study: string;
+  /** The key must have one of them. */
+  readonly scopes: readonly Scope[];
   /** Levels by factor. */
   readonly levels: readonly { readonly factor: string; readonly level: string }[];
 }
@@ -61,7 +64,7 @@ export class KeyHistory {
     this.#times.push(Date.parse(at));
   }
 
-  /** @returns why the actor was not allowed to randomize this participant; undefined if allowed */
+  /** @returns why the actor was not allowed to write this event; undefined if allowed */
   judge(event: Header, use: KeyUse, warnings: Warnings): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor) return undefined;
@@ -169,9 +172,17 @@ export class KeyHistory {
 }
 
 /** The limits of a key never change. */
-function limitMismatch({ scopes, studies, where }: ApiKey, { study, levels }: KeyUse): Mismatch | undefined {
-  if (!scopes.includes('randomize'))
-    return mismatch('actor.keyId', 'a key with the scope randomize', scopes, 'the key may not randomize');
+function limitMismatch(
+  { scopes, studies, where }: ApiKey,
+  { study, scopes: needed, levels }: KeyUse,
+): Mismatch | undefined {
+  if (!needed.some((scope) => scopes.includes(scope)))
+    return mismatch(
+      'actor.keyId',
+      `a key with the scope ${needed.join(' or ')}`,
+      scopes,
+      `the key may not ${needed.join(' or ')}`,
+    );
   if (studies && !studies.includes(study))
     return mismatch('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
   for (const limit of where ?? []) {

@@ -1,21 +1,24 @@
 /**
- * Replays the stream of a study whose draws are withheld, so that nothing can be decided again. It can still check the
- * order of the events, the ids, the levels, the actors and, where treatments are included, that they are the study's.
+ * Replays the stream of a study whose draws are withheld, so that they cannot be decided again. Everything else can: the
+ * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
+ * the study's.
  */
 import type { PartialEvent } from '../../../events/record.ts';
+import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
+import { decideLife, type Life, lifeAfter, newLife } from '../../study/life.ts';
 import type { Mismatch } from '../report.ts';
-import { mismatch } from './differences.ts';
-import { DigestSet } from './digest-set.ts';
-import type { Replay } from './replay.ts';
+import { CompactParticipants } from './compact-participants.ts';
+import { dataDifferences, mismatch } from './differences.ts';
+import { type LifeEvent, lifeCommandOf } from './life-command.ts';
+import { asMismatches, type Replay } from './replay.ts';
 import { type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
+
+type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 
 export class EnrolmentReplay implements Replay<PartialEvent> {
   readonly #checks: StudyChecks;
-  readonly #ids = new DigestSet();
-  #status: 'unregistered' | 'open' | 'paused' = 'unregistered';
-  #treatments: readonly string[] = [];
-  #recovery = 0;
+  #life: Life | undefined;
   participants = 0;
 
   constructor(checks: StudyChecks) {
@@ -24,15 +27,20 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
 
   take(given: PartialEvent): readonly Mismatch[] {
     const event = given as PartialStudyEvent;
-    const outcome = this.#refusal(event);
-    const found =
-      this.#checks.mismatch(event) ??
-      (outcome && undecided(event.type, outcome)) ??
-      this.#treatmentMismatch(event) ??
-      this.#checks.actorMismatch(event);
-    if (found) return [found];
-    this.#checks.take(event, (id) => this.#ids.has(id));
-    this.#evolve(event);
+    const life = this.#life;
+    const enrolled = (id: string) => life?.enrolled.get(id);
+    const invalid = this.#checks.mismatch(event);
+    if (invalid) return [invalid];
+    const mismatches = mismatchesOf(event, life);
+    if (mismatches.length > 0) return mismatches;
+    const actorMismatch = this.#checks.actorMismatch(event, enrolled);
+    if (actorMismatch) return [actorMismatch];
+    this.#checks.take(event, (id) => enrolled(id) !== undefined);
+    if (life) this.#life = lifeAfter(life, event);
+    else if (event.type === 'StudyRegistered') {
+      const { configuration } = event.data;
+      this.#life = { ...newLife(configuration), enrolled: new CompactParticipants(configuration) };
+    }
     return [];
   }
 
@@ -40,48 +48,51 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (type === 'ParticipantRandomized') this.participants++;
   }
 
-  /** The outcome with which the decider would have refused this event, as far as withheld sections do not matter. */
-  #refusal(event: PartialStudyEvent): StudyOutcome['type'] | undefined {
-    const status = this.#status;
-    if (event.type === 'StudyRegistered') return status === 'unregistered' ? undefined : 'already-registered';
-    if (status === 'unregistered') return 'not-registered';
-    switch (event.type) {
-      case 'ParticipantRandomized':
-        if (this.#ids.has(event.data.participantId)) return 'duplicate';
-        return status === 'paused' ? 'refused' : undefined;
-      case 'StudyPaused':
-        return status === 'paused' ? 'already-paused' : undefined;
-      case 'StudyResumed':
-        return status === 'open' ? 'not-paused' : undefined;
-      case 'StudyRecovered':
-        return this.#recovery >= event.data.recovery ? 'already-recovered' : undefined;
-    }
+  /** Of the study; undefined before its registration. */
+  get status(): Status | undefined {
+    return this.#life?.status;
   }
+}
 
-  #treatmentMismatch(event: PartialStudyEvent): Mismatch | undefined {
-    if (event.type !== 'ParticipantRandomized' || !event.sections.allocation) return undefined;
-    const { treatment } = event.sections.allocation;
-    if (this.#treatments.includes(treatment)) return undefined;
-    return mismatch('allocation.treatment', this.#treatments, treatment, 'no treatment of this study');
-  }
-
-  #evolve(event: PartialStudyEvent): void {
-    switch (event.type) {
-      case 'StudyRegistered':
-        this.#status = 'open';
-        this.#treatments = event.data.configuration.treatments;
-        break;
-      case 'ParticipantRandomized':
-        this.#ids.add(event.data.participantId);
-        break;
-      case 'StudyPaused':
-        this.#status = 'paused';
-        break;
-      case 'StudyResumed':
-        this.#status = 'open';
-        break;
-      case 'StudyRecovered':
-        this.#recovery = event.data.recovery;
+function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonly Mismatch[] {
+  const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
+  if (event.type === 'StudyRegistered') return life ? refused({ type: 'already-registered' }) : [];
+  if (!life) return refused({ type: 'not-registered' });
+  switch (event.type) {
+    case 'ParticipantRandomized': {
+      const outcome = enrolmentRefusal(event, life);
+      if (outcome) return refused(outcome);
+      const unknown = treatmentMismatch(event, life);
+      return unknown ? [unknown] : [];
     }
+    case 'StudyRecovered':
+      return life.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
+    default:
+      return lifeMismatches(event, life);
   }
+}
+
+function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
+  const { fact, outcome } = decideLife(life, lifeCommandOf(event));
+  if (!fact) return [undecided(event.type, outcome)];
+  return asMismatches(
+    dataDifferences(fact, event),
+    'deciding it again from the earlier events gives something else',
+  );
+}
+
+/** With what the decider would have refused it, as far as that is in the clear. */
+function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Life): StudyOutcome | undefined {
+  const { participantId } = data;
+  if (life.enrolled.get(participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
+  return ACTS[type].in.includes(life.status) ? undefined : { type: 'refused', because: life.status };
+}
+
+function treatmentMismatch(
+  { sections }: Of<'ParticipantRandomized'>,
+  { configuration: { treatments } }: Life,
+): Mismatch | undefined {
+  const { treatment } = sections.allocation ?? {};
+  if (treatment === undefined || treatments.includes(treatment)) return undefined;
+  return mismatch('allocation.treatment', treatments, treatment, 'no treatment of this study');
 }

@@ -2,26 +2,23 @@
  * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
  * the earlier participants and the generator state after the previous event.
  *
- * It keeps no events. Of the participants, it keeps counts by level and treatment, and the ids and idempotency keys, which
- * take 32 to 64 bytes each.
+ * It keeps no events. Of the participants, it keeps counts by level and treatment, and some 100 bytes each
+ * (compact-participants.ts).
  */
+import type { StudyFact } from '../../../events/catalogue.ts';
 import type { LogEvent } from '../../../events/record.ts';
+import type { Status } from '../../study/acts.ts';
 import type { StudyCommand } from '../../study/commands.ts';
 import { decide } from '../../study/decide.ts';
-import { ForkableMap } from '../../study/forkable-map.ts';
-import { type Enrolled, evolve, type StudyState } from '../../study/state.ts';
+import { evolve, type StudyState } from '../../study/state.ts';
 import type { Mismatch } from '../report.ts';
+import { CompactParticipants, CompactRequests } from './compact-participants.ts';
 import { type FieldDifference, factDifferences } from './differences.ts';
-import { DigestSet } from './digest-set.ts';
+import { lifeCommandOf } from './life-command.ts';
 import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
 import { type StudyChecks, undecided } from './study-checks.ts';
 
-type StudyEvent = Extract<
-  LogEvent,
-  {
-    type: 'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered';
-  }
->;
+type StudyEvent = Extract<LogEvent, { type: StudyFact['type'] }>;
 
 /** The order in which differing fields are reported: what came before the draw, the draw, its result. */
 const REPORTING_ORDER = [
@@ -50,8 +47,14 @@ export class StudyReplay implements Replay {
     if (mismatches.length > 0) return mismatches;
     const next = evolve(this.#state, event);
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
-    this.#state = isBegun ? { ...next, enrolled: new KeysOnly(), requests: new KeysOnly() } : next;
-    this.#checks.take(event, (id) => this.#isEnrolled(id));
+    this.#state = isBegun
+      ? {
+          ...next,
+          enrolled: new CompactParticipants(event.data.configuration),
+          requests: new CompactRequests(),
+        }
+      : next;
+    this.#checks.take(event, (id) => this.#enrolled(id) !== undefined);
     return [];
   }
 
@@ -59,18 +62,23 @@ export class StudyReplay implements Replay {
     if (type === 'ParticipantRandomized') this.participants++;
   }
 
-  #isEnrolled(id: string): boolean {
-    return this.#state.status !== 'unregistered' && this.#state.enrolled.get(id) !== undefined;
+  /** Of the study; undefined before its registration. */
+  get status(): Status | undefined {
+    return this.#state.status === 'unregistered' ? undefined : this.#state.status;
+  }
+
+  #enrolled(id: string) {
+    return this.#state.status === 'unregistered' ? undefined : this.#state.enrolled.get(id);
   }
 
   #mismatches(event: StudyEvent): readonly Mismatch[] {
     const invalid = this.#checks.mismatch(event);
     if (invalid) return [invalid];
     const { fact, outcome } = decide(this.#state, commandOf(event));
-    if (!fact) return [undecided(event.type, outcome.type)];
+    if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
-    const actorMismatch = this.#checks.actorMismatch(event);
+    const actorMismatch = this.#checks.actorMismatch(event, (id) => this.#enrolled(id));
     return actorMismatch ? [actorMismatch] : [];
   }
 }
@@ -90,12 +98,10 @@ function commandOf(event: StudyEvent): StudyCommand {
         user: event.actor.user,
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
-    case 'StudyPaused':
-      return { type: 'pause', reason: event.data.reason };
-    case 'StudyResumed':
-      return { type: 'resume', reason: event.data.reason };
     case 'StudyRecovered':
       return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
+    default:
+      return lifeCommandOf(event);
   }
 }
 
@@ -108,19 +114,4 @@ function differenceMismatches(differences: readonly FieldDifference[]): Mismatch
       ? 'it does not begin with the state after the previous event: this event or an earlier one was changed, removed or inserted'
       : 'deciding it again from the configuration and the earlier participants gives something else',
   );
-}
-
-const ANY_PARTICIPANT: Enrolled = { participantId: '', levels: [] };
-
-/** Remembers only which participants or requests there were, which is all that a replay needs. */
-class KeysOnly extends ForkableMap<string, Enrolled> {
-  readonly #keys = new DigestSet();
-
-  override get(key: string): Enrolled | undefined {
-    return this.#keys.has(key) ? ANY_PARTICIPANT : undefined;
-  }
-
-  override set(key: string): void {
-    this.#keys.add(key);
-  }
 }

@@ -3,23 +3,26 @@
  * request arrived, who acted, and where a recovery must be. Also adds warnings.
  */
 import { v5 } from 'uuid';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { lookAlikeForm } from '../../base/text.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
+import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
+import type { Enrolled } from '../../study/life.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
-import type { Mismatch } from '../report.ts';
+import { CLOCK_TOLERANCE_MS } from '../../write/clock-tolerance.ts';
+import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
+import { LifeTally } from './life-report.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 /** Withheld sections are not checked. */
-export type PartialStudyEvent = Of<
-  'StudyRegistered' | 'ParticipantRandomized' | 'StudyPaused' | 'StudyResumed' | 'StudyRecovered'
->;
+export type PartialStudyEvent = Of<StudyFact['type']>;
 
 /** What a recovery of the log says of a study. */
 export type Recovered = Of<'StudyRecovered'>['data'];
@@ -30,15 +33,25 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-recovered': 'its generator has already been restarted for this recovery or a later one',
   'already-paused': 'the study is paused already',
   'not-paused': 'the study is not paused',
+  'already-closed': 'the study is closed already',
+  'not-closed': 'the study is not closed',
+  'already-recorded': 'the same code-break is recorded already',
+  'no-such-participant': 'no participant with that id is randomized before it',
   duplicate: 'a participant with that id is randomized already',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
+  'done-before': 'its idempotency key belongs to an earlier request of the same user',
   'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
-  refused: 'the study is paused and takes no participants',
 };
 
 /** The mismatch of an event that the decider would have refused. */
-export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome['type']): Mismatch {
-  return mismatch('type', undefined, type, UNDECIDED[outcome] ?? 'it would not have been decided');
+export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
+  if (outcome.type === 'impossible')
+    return mismatch(`data.${outcome.field}`, 'what is possible in this study', undefined, outcome.why);
+  const why =
+    outcome.type === 'refused'
+      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
+      : (UNDECIDED[outcome.type] ?? 'it would not have been decided');
+  return mismatch('type', undefined, type, why);
 }
 
 export class StudyChecks {
@@ -48,6 +61,7 @@ export class StudyChecks {
   #factors: readonly { readonly name: string; readonly levels: ReadonlySet<string> }[] | undefined;
   #idPattern: IdPattern | undefined;
   #name: string | undefined;
+  readonly #life: LifeTally;
   /** The few ids that differ from their `lookAlikeForm`, by that form. */
   readonly #unlike = new Map<string, string>();
 
@@ -56,6 +70,11 @@ export class StudyChecks {
     this.#keys = keys;
     this.#warnings = warnings;
     this.#recoveredAt = recoveredAt;
+    this.#life = new LifeTally(warnings);
+  }
+
+  lifeReport(status: Status | undefined): LifeReport | undefined {
+    return this.#life.report(status);
   }
 
   /** The name in the registration, even if that diverges. */
@@ -70,20 +89,38 @@ export class StudyChecks {
       return registrationMismatch(event);
     }
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
-    if (recovered || event.type !== 'ParticipantRandomized') return recovered;
-    return this.#participantMismatch(event.data);
+    if (recovered) return recovered;
+    if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data);
+    return futureMismatch(event);
   }
 
-  actorMismatch(event: PartialStudyEvent): Mismatch | undefined {
-    const { actor } = event;
-    const isRandomized = event.type === 'ParticipantRandomized';
+  /** @param enrolled finds the participants enrolled before the event */
+  actorMismatch(
+    event: PartialStudyEvent,
+    enrolled: (id: string) => Enrolled | undefined,
+  ): Mismatch | undefined {
+    const { actor, type } = event;
+    const { cli, scopes } = ACTS[type];
     if ('cli' in actor)
-      return isRandomized
-        ? mismatch('actor', 'an API key', actor, 'nobody randomizes from the command line')
-        : undefined;
-    if (!isRandomized)
+      return cli
+        ? undefined
+        : mismatch('actor', 'an API key', actor, 'nobody randomizes from the command line');
+    if (scopes.length === 0)
       return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
-    return this.#keys.judge(event, { study: this.name ?? '', levels: event.data.levels }, this.#warnings);
+    const use = { study: this.name ?? '', scopes, levels: this.#levelsIn(event, enrolled) };
+    const shownAt = type === 'AllocationRevealed' ? event.data.shownAt : undefined;
+    return this.#keys.judge(shownAt === undefined ? event : { ...event, at: shownAt }, use, this.#warnings);
+  }
+
+  /** The levels that a key's limits are compared with; empty for an event that is not about a participant. */
+  #levelsIn(
+    event: PartialStudyEvent,
+    enrolled: (id: string) => Enrolled | undefined,
+  ): readonly { readonly factor: string; readonly level: string }[] {
+    if (event.type === 'ParticipantRandomized') return event.data.levels;
+    if (event.type !== 'AllocationRevealed' && event.type !== 'UnblindingReported') return [];
+    const levels = enrolled(event.data.participantId)?.levels ?? [];
+    return levels.map((level, i) => ({ factor: this.#factors?.[i]?.name ?? '', level }));
   }
 
   /**
@@ -95,6 +132,7 @@ export class StudyChecks {
     if (event.type === 'ParticipantRandomized') this.#compareId(event);
     if (event.type === 'StudyRecovered') this.#warnOfRecovery(event);
     if (event.type === 'ParticipantRandomized') this.#warnOfLookAlike(event, isKnown);
+    else this.#life.take(event);
   }
 
   /** Earlier versions accepted such ids, so old logs may hold them. */
@@ -194,6 +232,18 @@ export class StudyChecks {
         revision,
       );
   }
+}
+
+/** What happened before an event cannot be dated after it. */
+function futureMismatch(event: PartialStudyEvent): Mismatch | undefined {
+  const [field, time] =
+    event.type === 'AllocationRevealed'
+      ? ['data.shownAt', event.data.shownAt]
+      : event.type === 'UnblindingReported'
+        ? ['data.occurredAt', event.data.occurredAt]
+        : ['', undefined];
+  if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
+  return mismatch(field, `at most ${event.at}`, time, 'it is later than the event itself');
 }
 
 /** The generator must restart exactly where a recovery of the log says, and with the same data. */

@@ -121,9 +121,9 @@ function commandOf(event: LogEvent): StudyCommand {
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
     case 'StudyPaused':
-      return { type: 'pause', ...event.data };
+      return { type: 'pause', user: 'operator', ...event.data };
     case 'StudyResumed':
-      return { type: 'resume', ...event.data };
+      return { type: 'resume', user: 'operator', ...event.data };
     default:
       throw new Error(`${event.type} is no event of a study`);
   }

@@ -105,7 +105,7 @@ describe('a log, and files, full of terminal control characters', () => {
         { type: 'randomize', participantId, levels: [EVIL], user: EVIL },
         actor,
       );
-    await log.studies.submit(stream, { type: 'pause', reason: EVIL }, operator);
+    await log.studies.submit(stream, { type: 'pause', user: 'operator', reason: EVIL }, operator);
     await log.keys.revoke(issued.keyId, EVIL, operator);
     await log.close();
     const db = new Database(join(data, 'urn.sqlite'));

@@ -24,7 +24,10 @@ import { frozenSamples } from '../../support/samples.ts';
 type Placed = RecordBytes & { readonly stream: string; readonly revision: number };
 
 /** The catalogue under another name: no record is known to it by its text. */
-const theLongWay = new Catalogue(catalogue.all());
+const theLongWay = new Catalogue(
+  catalogue.all(),
+  new Map(catalogue.all().map(({ type, version }) => [`${type}@${version}`, (contents) => contents])),
+);
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
@@ -76,10 +79,19 @@ function* changes(text: string): Generator<string> {
 
 afterEach(() => vi.restoreAllMocks());
 
+/** Of these, so few are written that the full check is fast enough. It alone knows which version is the right one. */
+function isRare(name: string): boolean {
+  return (
+    /@2$|^Log|^Signing|^Copy/.test(name) ||
+    ['StudyPaused@1', 'StudyResumed@1', 'StudyClosed@1', 'StudyReopened@1'].includes(name) ||
+    ['AllocationRevealed@1', 'UnblindingReported@1'].includes(name)
+  );
+}
+
 describe('the fast check of a record', () => {
   const samples = frozenSamples();
 
-  it.each(samples.filter(({ stream }) => stream !== 'log'))('accepts $name', (sample) => {
+  it.each(samples.filter(({ name }) => !isRare(name)))('accepts $name', (sample) => {
     checkRecord(sample);
     const parse = vi.spyOn(JSON, 'parse');
     checkRecord(sample);

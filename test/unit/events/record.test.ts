@@ -195,7 +195,7 @@ describe('a record', () => {
     it.each([
       [
         'of a type that is not in the catalogue',
-        { type: 'StudyClosed', data: {}, sections: {} },
+        { type: 'StudyArchived', data: {}, sections: {} },
         'unknown-type',
       ],
       ['with an empty reason', { ...paused, data: { reason: '' } }, 'malformed'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StudyFact } from '../../../events/study.ts';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import { balance } from '../../../projections/balance.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';

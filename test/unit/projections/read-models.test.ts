@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessFact } from '../../../events/access.ts';
-import type { Fact } from '../../../events/catalogue.ts';
-import type { StudyFact } from '../../../events/study.ts';
+import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { access } from '../../../projections/access.ts';
 import { balance } from '../../../projections/balance.ts';
 import { participants } from '../../../projections/participants.ts';

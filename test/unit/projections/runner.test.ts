@@ -261,12 +261,12 @@ describe('a stream alone is halted by', () => {
     [
       'an event of a type that this build does not know',
       () => ({ record: forged('"StudyPaused"', '"StudyArchived"'), revision: 2 }),
-      'StudyArchived@1 is unknown to this build',
+      'StudyArchived@2 is unknown to this build',
     ],
     [
       'an event of a version that it does not know',
-      () => ({ record: forged('"version":1', '"version":2'), revision: 2 }),
-      'StudyPaused@2 is unknown',
+      () => ({ record: forged('"version":2', '"version":3'), revision: 2 }),
+      'StudyPaused@3 is unknown',
     ],
     [
       'a record that was changed',

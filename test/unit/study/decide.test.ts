@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StudyFact } from '../../../events/study.ts';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
 import { decide, studyDecider } from '../../../src/study/decide.ts';
 import { evolve, fork, type StudyState, studyState } from '../../../src/study/state.ts';
@@ -24,8 +24,8 @@ import { referenceHistories } from '../../support/vectors.ts';
 const given = sentences(studyDecider, studyState.initial);
 const DOCTOR = { ...NURSE, user: 'doctor' };
 
-const PAUSE = { type: 'pause', reason: 'data review' } as const;
-const RESUME = { type: 'resume', reason: 'review done' } as const;
+const PAUSE = { type: 'pause', user: 'operator', reason: 'data review' } as const;
+const RESUME = { type: 'resume', user: 'operator', reason: 'review done' } as const;
 
 /** A participant of the same levels as `randomize` asks for, under no idempotency key. */
 function enrolled(participantId: string, idempotencyKey?: string): StudyFact {

@@ -37,8 +37,8 @@ export const step = (command: StudyCommand, actor: Actor = nurse(), at?: string)
   ...(at !== undefined && { at }),
 });
 export const REGISTERED = step({ ...REGISTER, studyId: STUDY_ID }, OPERATOR);
-export const PAUSED = step({ type: 'pause', reason: 'data review' }, OPERATOR);
-export const RESUMED = step({ type: 'resume', reason: 'review done' }, OPERATOR);
+export const PAUSED = step({ type: 'pause', user: 'operator', reason: 'data review' }, OPERATOR);
+export const RESUMED = step({ type: 'resume', user: 'operator', reason: 'review done' }, OPERATOR);
 const kinds = CONFIGURATION.factors.reduce<string[][]>(
   (all, { levels }) => all.flatMap((given) => levels.map((level) => [...given, level])),
   [[]],

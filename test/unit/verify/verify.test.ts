@@ -298,7 +298,7 @@ describe('a problem with the acting key is found if it', () => {
 
   it('cannot pause a study', async () => {
     const report = await verify(logOf([REGISTERED, { ...PAUSED, actor: nurse() }]));
-    expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'actor' });
+    expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'actor.keyId' });
   });
 });
 

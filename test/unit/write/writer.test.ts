@@ -148,7 +148,7 @@ describe('commands that arrive together', () => {
         randomize('001'),
         randomize('002', { levels: ['Neither', '30-Dupage County'] }),
         randomize('\ud800'),
-        { type: 'pause', reason: '' } as const,
+        { type: 'pause', user: 'operator', reason: '' } as const,
         randomize('003'),
       ].map((command) => all.here.submit(command)),
     );
@@ -215,7 +215,7 @@ describe('a conflict', () => {
   it('may change the decision', async () => {
     const all = await scene();
     await all.there.submit(randomize('001'));
-    await all.there.submit({ type: 'pause', reason: 'data review' });
+    await all.there.submit({ type: 'pause', user: 'operator', reason: 'data review' });
     expect(await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))))).toEqual([
       'duplicate',
       'refused',
@@ -290,7 +290,7 @@ describe('an append whose fate is unclear', () => {
     const all = await scene(SHORT);
     all.store.next('lands-late', async () => {
       await all.store.land();
-      await all.there.submit({ type: 'pause', reason: 'data review' });
+      await all.there.submit({ type: 'pause', user: 'operator', reason: 'data review' });
       throw lost();
     });
     all.store.always = 'lost-before';
@@ -438,8 +438,14 @@ const someCommand: fc.Arbitrary<StudyCommand> = fc.oneof(
       })
       .map(({ id, ...more }) => randomize(id, more)),
   },
-  { weight: 1, arbitrary: fc.constant<StudyCommand>({ type: 'pause', reason: 'data review' }) },
-  { weight: 1, arbitrary: fc.constant<StudyCommand>({ type: 'resume', reason: 'review done' }) },
+  {
+    weight: 1,
+    arbitrary: fc.constant<StudyCommand>({ type: 'pause', user: 'operator', reason: 'data review' }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constant<StudyCommand>({ type: 'resume', user: 'operator', reason: 'review done' }),
+  },
   { weight: 1, arbitrary: fc.constant<StudyCommand>(REGISTER) },
 );
 const commands = fc.array(someCommand, { maxLength: 30 }).map((list) => [REGISTER, ...list]);
@@ -536,9 +542,9 @@ function commandOf(event: Awaited<ReturnType<typeof eventsIn>>[number]): StudyCo
         idempotencyKey: event.sections.request?.idempotencyKey,
       });
     case 'StudyPaused':
-      return { type: 'pause', reason: event.data.reason };
+      return { type: 'pause', user: 'operator', reason: event.data.reason };
     case 'StudyResumed':
-      return { type: 'resume', reason: event.data.reason };
+      return { type: 'resume', user: 'operator', reason: event.data.reason };
     default:
       throw new Error(event.type);
   }

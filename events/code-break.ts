@@ -1,0 +1,52 @@
+/**
+ * Facts about who was unblinded. Stream `study-<studyId>`, so receipts cover them, and blinded staff can list them. They
+ * hold no arm.
+ */
+import { z } from 'zod';
+import { defineEvent } from './define.ts';
+import { request } from './study-state.ts';
+import { FreeText } from './text.ts';
+
+const Instant = z.iso.datetime({ precision: 3 });
+const Revision = z.int().nonnegative();
+/** Sealed, because it is free text about one participant. */
+const grounds = { grounds: { reason: FreeText, requestedBy: z.string().min(1).optional() } };
+
+/** How an event names a participant: by the id as randomized, and by the revision of the enrolling event. */
+const participant = { participantId: z.string().min(1), randomizedAt: Revision };
+
+export const RevealCategory = z.enum(['emergency', 'safety-report', 'monitoring', 'planned', 'end', 'other']);
+export type RevealCategory = z.infer<typeof RevealCategory>;
+
+/** The service was asked for one participant's arm, and showed it once this was in the log. */
+export const AllocationRevealed = defineEvent('AllocationRevealed', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    category: RevealCategory,
+    ...participant,
+    /** Made when the arm was asked for. The same reveal is not recorded twice. */
+    reveal: z.uuid(),
+    /** When the arm was shown, if the log could not be written then. */
+    shownAt: Instant.optional(),
+  }),
+  sections: grounds,
+  optionalSections: request,
+});
+
+export const UnblindingWay = z.enum(['envelope', 'label', 'clinical', 'disclosure', 'other']);
+export type UnblindingWay = z.infer<typeof UnblindingWay>;
+
+/** Somebody learned a participant's arm without the service, or the service was asked by mistake. */
+export const UnblindingReported = defineEvent('UnblindingReported', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    how: UnblindingWay,
+    inadvertent: z.literal(true).optional(),
+    occurredAt: Instant,
+    ...participant,
+    /** Revision of a code-break that was a mistake. */
+    revealedAt: Revision.optional(),
+  }),
+  sections: grounds,
+  optionalSections: request,
+});

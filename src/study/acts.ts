@@ -1,0 +1,32 @@
+/**
+ * Which event of a study may be written by whom, and in which state of the study. The decider, the verification, the HTTP
+ * routes and the documents follow this one table.
+ */
+import type { Scope } from '../../events/access.ts';
+import type { StudyFact } from '../../events/catalogue.ts';
+
+export const STATUSES = ['open', 'paused', 'closed'] as const;
+export type Status = (typeof STATUSES)[number];
+
+export interface Act {
+  /** Whether somebody at the command line may do it. */
+  readonly cli: boolean;
+  /** An API key needs one of these scopes. Empty: no key may do it. */
+  readonly scopes: readonly Scope[];
+  /** The states of the study in which it is possible. */
+  readonly in: readonly Status[];
+}
+
+export const ACTS: Readonly<Record<StudyFact['type'], Act>> = {
+  StudyRegistered: { cli: true, scopes: [], in: [] },
+  ParticipantRandomized: { cli: false, scopes: ['randomize'], in: ['open'] },
+  StudyPaused: { cli: true, scopes: ['manage'], in: ['open'] },
+  StudyResumed: { cli: true, scopes: ['manage'], in: ['paused'] },
+  StudyClosed: { cli: true, scopes: ['manage'], in: ['open', 'paused'] },
+  StudyReopened: { cli: true, scopes: ['manage'], in: ['closed'] },
+  // An emergency does not wait for a study to be opened.
+  AllocationRevealed: { cli: true, scopes: ['unblind'], in: STATUSES },
+  UnblindingReported: { cli: true, scopes: ['unblind'], in: STATUSES },
+  // The log decides when. See src/log/recovery.ts.
+  StudyRecovered: { cli: true, scopes: [], in: STATUSES },
+};

@@ -1,0 +1,37 @@
+/** The command that an event answers, as far as the event is included in what is verified. */
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { PartialEvent } from '../../../events/record.ts';
+import type { Grounds, LifeCommand } from '../../study/commands.ts';
+
+type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+
+/** An event of a study whose decision needs only what is in the clear. */
+export type LifeEvent = Of<
+  Exclude<StudyFact['type'], 'StudyRegistered' | 'ParticipantRandomized' | 'StudyRecovered'>
+>;
+
+export function lifeCommandOf(event: LifeEvent): LifeCommand {
+  const asked = { user: event.actor.user, idempotencyKey: event.sections.request?.idempotencyKey };
+  switch (event.type) {
+    case 'StudyPaused':
+      return { type: 'pause', ...event.data, ...asked };
+    case 'StudyResumed':
+      return { type: 'resume', ...event.data, ...asked };
+    case 'StudyClosed':
+      return { type: 'close', ...event.data, ...asked };
+    case 'StudyReopened':
+      return { type: 'reopen', ...event.data, ...asked };
+    case 'AllocationRevealed':
+      return { type: 'reveal', ...event.data, grounds: groundsIn(event), ...asked };
+    case 'UnblindingReported': {
+      const { inadvertent = false, ...data } = event.data;
+      return { type: 'report-unblinding', ...data, inadvertent, grounds: groundsIn(event), ...asked };
+    }
+  }
+}
+
+/** Nothing is decided by them, so it does not matter if they are withheld. */
+function groundsIn({ sections }: Of<'AllocationRevealed' | 'UnblindingReported'>): Grounds {
+  const { reason = '', requestedBy } = sections.grounds ?? {};
+  return { reason, requestedBy };
+}
