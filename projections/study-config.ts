@@ -1,4 +1,4 @@
-/** A study's configuration as registered, and whether it is paused. */
+/** A study's configuration as registered, and whether it takes participants. */
 import type { StudyConfiguration } from '../events/study.ts';
 import type { Projection } from './projection.ts';
 
@@ -30,8 +30,14 @@ export interface RegisteredStudy {
   readonly registeredAt: string;
   /** Recoveries of the log from a backup. Each one restarted the generator with fresh entropy. */
   readonly recoveries: readonly StudyRecovery[];
-  /** Why the study is paused; undefined if it is not. */
-  readonly paused: { readonly reason: string; readonly at: string } | undefined;
+  /** Why the study takes no participants, and since when; undefined if it is open. */
+  readonly halt: Halt | undefined;
+}
+
+export interface Halt {
+  readonly state: 'paused' | 'closed';
+  readonly reason: string;
+  readonly at: string;
 }
 
 export const studyConfig: Projection<RegisteredStudy | undefined> = {
@@ -51,13 +57,18 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
           seedWeak,
           registeredAt: event.at,
           recoveries: [],
-          paused: undefined,
+          halt: undefined,
         };
       }
       case 'StudyPaused':
-        return state && { ...state, paused: { reason: event.data.reason, at: event.at } };
+        return state && { ...state, halt: { state: 'paused', reason: event.data.reason, at: event.at } };
+      case 'StudyClosed': {
+        const { cause, reason } = event.data;
+        return state && { ...state, halt: { state: 'closed', reason: `${cause}: ${reason}`, at: event.at } };
+      }
       case 'StudyResumed':
-        return state && { ...state, paused: undefined };
+      case 'StudyReopened':
+        return state && { ...state, halt: undefined };
       case 'StudyRecovered': {
         const { recovery, kept, signed } = event.data;
         const recovered = { recovery, at: event.at, kept, signed: signed?.size };

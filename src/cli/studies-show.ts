@@ -13,7 +13,7 @@ import {
 } from '../history/moment.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import { openOrPaused } from '../study/standing.ts';
+import { standingInLog } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
@@ -55,7 +55,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const { study, counts } = shown;
     if (!counts) throw unknownStudy(name);
     await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
-    const standing = moment ? openOrPaused(study.registered.paused) : log.studies.standing(study.stream);
+    const standing = moment ? standingInLog(study.registered.halt) : log.studies.standing(study.stream);
     const view: View = {
       ...shown,
       counts,
@@ -80,11 +80,11 @@ interface View extends Shown {
 }
 
 function asJson({ study, counts, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint }: View) {
-  const { studyId, registeredAt, seedSource, seedWeak, recoveries, paused, configuration } = study.registered;
+  const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration } = study.registered;
   return {
     ...overview,
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
-    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, paused, configuration },
+    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration },
     ...{ balance: counts, firstCheckpoint, verifierKey },
   };
 }

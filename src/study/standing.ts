@@ -11,6 +11,7 @@ import type { LogParts } from '../write/folded-stream.ts';
 export const STANDINGS = [
   'open',
   'paused', // by a StudyPaused in the log
+  'closed', // by a StudyClosed in the log
   'suspended', // in this process: the studies file differs from the registration, or the signing key is missing
   'rolled-back', // the log does not extend what it has signed, or the study is waiting for its recovery
   'moved', // the log continues in another store
@@ -55,15 +56,15 @@ export function standingOf(
     const since = state === 'moved' ? runner.lastAt(LOG_STREAM) : undefined;
     return { state, reason: refusal.message, since };
   }
-  const standing = openOrPaused(runner.state(studyConfig, stream)?.paused);
-  // As in the decider: a pause takes precedence over a suspension.
-  if (standing.state === 'paused' || suspension === undefined) return standing;
+  const standing = standingInLog(runner.state(studyConfig, stream)?.halt);
+  // As in the decider: a pause or a closing takes precedence over a suspension.
+  if (standing.state !== 'open' || suspension === undefined) return standing;
   return { state: 'suspended', reason: suspension, since: undefined };
 }
 
 /** A study's state according to the log alone. */
-export function openOrPaused(paused: RegisteredStudy['paused']): Standing {
-  return paused
-    ? { state: 'paused', reason: paused.reason, since: paused.at }
+export function standingInLog(halt: RegisteredStudy['halt']): Standing {
+  return halt
+    ? { state: halt.state, reason: halt.reason, since: halt.at }
     : { state: 'open', reason: undefined, since: undefined };
 }

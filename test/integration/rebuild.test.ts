@@ -146,9 +146,9 @@ describe('a log in SQLite', () => {
 
     await two.studies.submit(stream, { type: 'pause', user: 'operator', reason: 'data review' }, OPERATOR);
     await expect
-      .poll(() => one.studies.find(CONFIGURATION.name)?.registered.paused?.reason, soon)
+      .poll(() => one.studies.find(CONFIGURATION.name)?.registered.halt?.reason, soon)
       .toBe('data review');
     await one.studies.submit(stream, { type: 'resume', user: 'operator', reason: 'review done' }, OPERATOR);
-    await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.paused, soon).toBeUndefined();
+    await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.halt, soon).toBeUndefined();
   });
 });

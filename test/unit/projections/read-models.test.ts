@@ -94,14 +94,19 @@ describe('the configuration', () => {
       seedWeak: false,
       registeredAt: AT,
       recoveries: [],
-      paused: undefined,
+      halt: undefined,
     });
   });
 
   it('says whether the study is paused, since when, and why', () => {
-    expect(fold(studyConfig, [registered(), paused])?.paused).toEqual({ reason: 'data review', at: AT });
-    expect(fold(studyConfig, [registered(), paused, resumed])?.paused).toBeUndefined();
-    expect(fold(studyConfig, [registered(), paused, resumed, paused])?.paused).toEqual({
+    expect(fold(studyConfig, [registered(), paused])?.halt).toEqual({
+      state: 'paused',
+      reason: 'data review',
+      at: AT,
+    });
+    expect(fold(studyConfig, [registered(), paused, resumed])?.halt).toBeUndefined();
+    expect(fold(studyConfig, [registered(), paused, resumed, paused])?.halt).toEqual({
+      state: 'paused',
       reason: 'data review',
       at: AT,
     });

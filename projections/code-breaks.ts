@@ -1,0 +1,75 @@
+/** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
+import type { RevealCategory, UnblindingWay } from '../events/code-break.ts';
+import type { LogEvent } from '../events/record.ts';
+import type { Projection } from './projection.ts';
+
+export interface CodeBreak {
+  readonly revision: number;
+  /** When it was recorded. */
+  readonly at: string;
+  /** As randomized. */
+  readonly participantId: string;
+  readonly how:
+    | { readonly type: 'revealed'; readonly category: RevealCategory }
+    | {
+        readonly type: 'reported';
+        readonly way: UnblindingWay;
+        readonly inadvertent: boolean;
+        /** Revision of a code-break that was a mistake. */
+        readonly revealedAt: number | undefined;
+      };
+  /** When the arm became known. */
+  readonly knownAt: string;
+  /** Whether the arm was shown before this could be recorded. */
+  readonly isLate: boolean;
+  readonly user: string;
+  /** Undefined for somebody at the command line. */
+  readonly keyId: string | undefined;
+  readonly onBehalfOf: string | undefined;
+  readonly reason: string;
+  readonly requestedBy: string | undefined;
+}
+
+export const codeBreaks: Projection<CodeBreak[]> = {
+  name: 'code-breaks',
+  stream: 'study',
+  initial: () => [],
+  apply(state, event) {
+    if (event.type === 'AllocationRevealed' || event.type === 'UnblindingReported')
+      state.push(codeBreakOf(event));
+    return state;
+  },
+};
+
+function codeBreakOf(
+  event: Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
+): CodeBreak {
+  const { revision, at, actor } = event;
+  const { grounds } = event.sections;
+  const common = {
+    revision,
+    at,
+    participantId: event.data.participantId,
+    user: actor.user,
+    keyId: 'keyId' in actor ? actor.keyId : undefined,
+    onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
+    reason: grounds.reason,
+    requestedBy: grounds.requestedBy,
+  };
+  if (event.type === 'AllocationRevealed') {
+    const { category, shownAt } = event.data;
+    return {
+      ...common,
+      how: { type: 'revealed', category },
+      knownAt: shownAt ?? at,
+      isLate: shownAt !== undefined,
+    };
+  }
+  const { how, inadvertent = false, revealedAt, occurredAt } = event.data;
+  return {
+    ...common,
+    how: { type: 'reported', way: how, inadvertent, revealedAt },
+    knownAt: occurredAt,
+    isLate: false,
+  };
+}
