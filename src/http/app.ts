@@ -4,7 +4,7 @@ import type { Logger } from '../service/logger.ts';
 import type { Metrics } from '../service/metrics.ts';
 import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
-import type { Locals } from './request/locals.ts';
+import { type Locals, modeHeader } from './request/locals.ts';
 import { observe } from './request/observe.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { noteRefusal } from './request/refusal.ts';
@@ -12,6 +12,7 @@ import { API_HEADERS, send } from './request/reply.ts';
 import type { Services } from './request/services.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
+import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
 import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { getExplanation } from './routes/explanation.ts';
 import { getHealth } from './routes/health.ts';
@@ -22,6 +23,7 @@ import { randomizeParticipant } from './routes/randomize-participant.ts';
 import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
 import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
+import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
 
@@ -46,6 +48,10 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
   route(app, '/explanation', '[]', { GET: getExplanation(parts) });
   route(app, '/balance', '[]', { GET: getBalance(parts) });
+
+  route(app, '/study_state', '{}', { POST: postStudyState(parts) });
+  route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
+  route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
 
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
@@ -141,7 +147,8 @@ function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'reco
     if (response.destroyed) return;
     const { status, message, results = locals.emptyResults } = problem;
     const revision = locals.revision === undefined ? {} : { 'Urn-Revision': String(locals.revision) };
-    send(response, { status, message, results, headers: { ...problem.headers, ...revision } });
+    const headers = { ...problem.headers, ...revision, ...modeHeader(locals) };
+    send(response, { status, message, results, headers });
   };
 }
 

@@ -2,6 +2,12 @@
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
+import {
+  breakCodeOperation,
+  CodeBreaksResult,
+  listCodeBreaksOperation,
+  reportUnblindingOperation,
+} from './routes/code-breaks.ts';
 import { ConsistencyProofResult, consistencyProofOperation } from './routes/consistency-proof.ts';
 import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
 import { healthOperation } from './routes/health.ts';
@@ -13,6 +19,7 @@ import { randomizeParticipantOperation } from './routes/randomize-participant.ts
 import { readinessOperation } from './routes/readiness.ts';
 import { RecordsResult, recordsOperation } from './routes/records.ts';
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
+import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
 
 export function openApiDocument(version: string): Json {
@@ -44,6 +51,9 @@ export function openApiDocument(version: string): Json {
 const PATHS = {
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
+  '/study_state': { post: studyStateOperation },
+  '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
+  '/unblindings': { post: reportUnblindingOperation },
   '/records': { get: recordsOperation },
   '/operations': { get: operationsOperation },
   '/verification': { get: verificationOperation },
@@ -69,6 +79,7 @@ function componentSchemas(): Json {
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
+    CodeBreaks: jsonSchema(CodeBreaksResult),
     Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),
   };
 }

@@ -10,6 +10,8 @@ import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import { studyConfig } from '../../projections/study-config.ts';
 import { Keys } from '../access/keys.ts';
 import { DomainError } from '../base/errors.ts';
+import { type CodeBreakHooks, CodeBreaks } from '../code-break/code-breaks.ts';
+import { PendingReveals } from '../code-break/pending-reveals.ts';
 import type { SignedState } from '../ledger/covering-recovery.ts';
 import { type Beginning, type LogIdentity, openIdentity } from '../ledger/identity.ts';
 import type { Keyring } from '../ledger/keyring.ts';
@@ -46,6 +48,7 @@ export interface OpenLog {
   readonly gate: WriteGate;
   readonly keys: Keys;
   readonly studies: Studies;
+  readonly codeBreaks: CodeBreaks;
   readonly operations: Operations;
   /**
    * Folds the whole log and compares it with what it signed last, which opens the write gate. `onProgress` gets the
@@ -75,7 +78,7 @@ export interface OpenLog {
   close(): Promise<void>;
 }
 
-export interface LogHooks extends RunnerHooks, WriterHooks, Pick<Beginning, 'onBegun'> {
+export interface LogHooks extends RunnerHooks, WriterHooks, CodeBreakHooks, Pick<Beginning, 'onBegun'> {
   onKeyLost?(error: Error): void;
   /** The log continues after a move or a recovery: all of it was read, and the write gate is up to date. */
   onReopened?(): void;
@@ -97,7 +100,7 @@ export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHoo
 }
 
 async function openIn(
-  { store, verify, keyring, lastCheckpointsFile }: OpenStore,
+  { store, verify, keyring, lastCheckpointsFile, pendingFile }: OpenStore,
   settings: LogSettings,
   actor: Actor,
   hooks: LogHooks,
@@ -116,6 +119,8 @@ async function openIn(
   const keys = new Keys(parts);
   const studies = new Studies(parts);
   const operations = new Operations(parts);
+  const pending = pendingFile === undefined ? undefined : new PendingReveals(pendingFile);
+  const codeBreaks = new CodeBreaks({ studies, runner, pending }, hooks);
   const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints });
   const stopFollowing = followReopening(
     runner,
@@ -127,7 +132,19 @@ async function openIn(
     hooks.onStoreError,
   );
   return {
-    ...{ store, identity, runner, ledger, gate, keys, studies, operations, verify, lastCheckpoints },
+    ...{
+      store,
+      identity,
+      runner,
+      ledger,
+      gate,
+      keys,
+      studies,
+      codeBreaks,
+      operations,
+      verify,
+      lastCheckpoints,
+    },
     rebuild: (onProgress) => comparison.rebuild(onProgress),
     read: (stream) => comparison.read(stream),
     findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),

@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DomainError } from '../base/errors.ts';
+import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { type Keyring, keyringInFile, keyringInMemory } from '../ledger/keyring.ts';
 import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -30,6 +31,8 @@ export interface OpenStore {
   readonly keyring: Keyring;
   /** Undefined for a log in memory, which is always new. */
   readonly lastCheckpointsFile?: string;
+  /** For code-breaks that could not be recorded at once. Undefined for a log in memory. */
+  readonly pendingFile?: string;
 }
 
 /**
@@ -44,14 +47,18 @@ export async function openStore(settings: StoreSettings): Promise<OpenStore> {
     return { store, verify: verifyInStore(store), keyring: keyringInMemory() };
   }
   const keyring = keyringInFile(signingKeyFile(settings));
-  const lastCheckpointsFile = join(resolve(settings.data), LAST_CHECKPOINTS);
+  const data = resolve(settings.data);
+  const files = {
+    lastCheckpointsFile: join(data, LAST_CHECKPOINTS),
+    pendingFile: join(data, PENDING_REVEALS),
+  };
   if (location.kind === 'eventstoredb') {
     const store = await openEventStoreDb(location.url, settings);
-    return { store, verify: verifyInStore(store), keyring, lastCheckpointsFile };
+    return { store, verify: verifyInStore(store), keyring, ...files };
   }
   const { file } = location;
   const store = new SqliteStore(file);
-  return { store, verify: verifyDatabase(file), keyring, lastCheckpointsFile };
+  return { store, verify: verifyDatabase(file), keyring, ...files };
 }
 
 /**

@@ -2,12 +2,28 @@
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
+import { PENDING_REVEALS, type PendingReveal } from '../code-break/pending-reveals.ts';
 import type { LogHooks } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
 
-/** @param onSafe is called when the records of a stream are no longer in danger */
-export function logHooks(logger: Logger, onSafe: () => void): LogHooks {
+/**
+ * @param onSafe is called when the records of a stream are no longer in danger
+ * @param onUnrecorded is called when an arm was shown and this could be recorded nowhere
+ */
+export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () => void): LogHooks {
   return {
+    onPending: (error) =>
+      logger.error(
+        { why: error.message },
+        `a code was broken in an emergency while the log could not be written: it is in ${PENDING_REVEALS}, and goes to the log as soon as that is possible`,
+      ),
+    onUnrecorded: (error) => {
+      logger.error(
+        { why: error.message },
+        `a code was broken in an emergency, and neither the log nor ${PENDING_REVEALS} could be written (hint: make room on the disk; record it with urn unblindings add)`,
+      );
+      onUnrecorded();
+    },
     onClockSetBack: (stream, before, now) =>
       logger.warn(
         { stream, before, now },
@@ -45,5 +61,20 @@ export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Act
       { type, user, keyId, ...data, why: error.message },
       isMoved ? what : `${what} (hint: make room on the disk, or recover the log)`,
     );
+  };
+}
+
+/** Logs code-breaks that stay pending, each once. */
+export function logImpossible(logger: Logger): (reveals: readonly PendingReveal[]) => void {
+  const logged = new Set<string>();
+  return (reveals) => {
+    for (const { study, participantId, shownAt, reveal } of reveals) {
+      if (logged.has(reveal)) continue;
+      logged.add(reveal);
+      logger.error(
+        { study, participantId, shownAt },
+        `a code-break in ${PENDING_REVEALS} cannot be recorded: this log has no such participant (hint: was the log recovered? Keep the file)`,
+      );
+    }
   };
 }

@@ -11,6 +11,8 @@ export interface Metrics {
   readonly writerHooks: WriterHooks;
   readonly observeRequest: RequestObserver;
   connectionRefused(): void;
+  /** An arm was shown in an emergency, and this could be recorded nowhere. */
+  revealUnrecorded(): void;
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -32,6 +34,11 @@ export function makeMetrics(measured: Measured): Metrics {
     help: 'Connections closed at once, because their address or all addresses together held too many',
     registers,
   });
+  const revealsUnrecorded = new Counter({
+    name: 'urn_reveals_unrecorded_total',
+    help: 'Arms shown in an emergency although neither the log nor the file for such cases could be written',
+    registers,
+  });
   const writerHooks = makeWriterHooks(registers);
   registerGauges(registers, measured);
   return {
@@ -39,6 +46,7 @@ export function makeMetrics(measured: Measured): Metrics {
     writerHooks,
     observeRequest: requestObserver(registry),
     connectionRefused: () => connectionsRefused.inc(),
+    revealUnrecorded: () => revealsUnrecorded.inc(),
   };
 }
 

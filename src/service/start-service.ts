@@ -20,7 +20,7 @@ import type { RelaySettings } from '../relay/settings.ts';
 import { Verifications } from '../verify/verifications.ts';
 import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
-import { logHooks, logUnrecorded } from './log-hooks.ts';
+import { logHooks, logImpossible, logUnrecorded } from './log-hooks.ts';
 import type { Logger } from './logger.ts';
 import { type Metrics, makeMetrics } from './metrics.ts';
 import { prepareStudies } from './prepare-studies.ts';
@@ -63,7 +63,7 @@ export async function startService(
   });
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
-    ...logHooks(logger, () => reopen()),
+    ...logHooks(logger, () => reopen(), metrics.revealUnrecorded),
     onFolded: (stream) => feed.noticed(stream),
     onBegun: (logName) => {
       begun = begunIn(settings, logName);
@@ -124,9 +124,9 @@ class StartingService {
 
   #app() {
     const { settings, logger, log, metrics } = this.#parts;
-    const { studies, runner, ledger } = log;
+    const { studies, codeBreaks, runner, ledger } = log;
     return httpApp({
-      ...{ studies, runner, ledger, logger, metrics },
+      ...{ studies, codeBreaks, runner, ledger, logger, metrics },
       authentication: new Authentication(log.keys),
       history: new History({ store: log.store, logId: log.identity.logId }),
       verifications: this.#verifications,
@@ -171,6 +171,7 @@ class StartingService {
     const { settings, logger, log } = this.#parts;
     this.#notReady = undefined;
     const collectors = startCollectors(log, settings.witness, logger);
+    log.codeBreaks.start(logImpossible(logger));
     return {
       log,
       address,
@@ -203,6 +204,7 @@ class StartingService {
     await this.#preparing;
     await this.#server.drain();
     this.#metricsServer?.close();
+    this.#parts.log.codeBreaks.stop();
     await this.#recorder.stop();
     await this.#parts.feed.stop();
     for (const collector of collectors) await collector.stop();

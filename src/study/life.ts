@@ -7,6 +7,7 @@ import type { StudyFact } from '../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Approval } from '../../events/text.ts';
+import { isDay } from '../base/day.ts';
 import type { Decision } from '../write/decider.ts';
 import { ACTS, type Status } from './acts.ts';
 import type { Grounds, LifeCommand, Repeatable, ReportUnblinding, Reveal, StudyOutcome } from './commands.ts';
@@ -219,13 +220,6 @@ function impossibility({ configuration, reveals }: Life, fact: LifeFact): StudyO
 
 function lacksApproval(approvals: readonly Approval[], { mode }: StudyConfiguration): boolean {
   return mode === 'live' && approvals.length === 0;
-}
-
-/** Whether a text in the form `YYYY-MM-DD` is a day of the calendar. */
-export function isDay(text: string): boolean {
-  const time = Date.parse(`${text}T00:00:00Z`);
-  // Date reads 2027-02-31 as a day in March.
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
 /** The participant with this id, unless the key's limits exclude them. */

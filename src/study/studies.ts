@@ -135,6 +135,19 @@ export class Studies {
   }
 
   /**
+   * What would come of a command now. Nothing is written.
+   * @throws DomainError as `submit`
+   */
+  async tryOut(stream: string, command: StudyCommand): Promise<Written<StudyOutcome>> {
+    const { gate, runner } = this.#parts;
+    const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
+    if (refusal) throw refusal;
+    await runner.catchUp(stream);
+    const { outcome } = studyDecider.decide(runner.state(studyState, stream), command);
+    return { outcome, revision: runner.revision(stream) };
+  }
+
+  /**
    * Restarts the generator of every study that a recovery of the log names, unless that has been done. Until then, the
    * study takes no participants.
    * @returns the names of the studies

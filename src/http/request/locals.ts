@@ -14,4 +14,13 @@ export interface Locals {
   actor?: KeyActor;
   /** The name of the study, once it is clear that the key may know of it. */
   studyName?: string;
+  /** Whether the study is a test. */
+  isTest?: boolean;
+}
+
+const TEST = { 'Urn-Mode': 'test' } as const;
+
+/** Marks every answer about a test study, so that nobody takes it for a live one. */
+export function modeHeader({ isTest }: Locals): Readonly<Record<string, string>> | undefined {
+  return isTest ? TEST : undefined;
 }

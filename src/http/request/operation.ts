@@ -16,8 +16,16 @@ export const ERRORS = {
   503: 'The service is starting or overloaded, or the log is out of space or does not answer. Try again after Retry-After',
 };
 
-interface Operation {
+interface Operation extends Answers {
   parameters: readonly Json[];
+}
+
+interface BodyOperation extends Answers {
+  body: Json;
+  bodyExample: Json;
+}
+
+interface Answers {
   result: Json;
   /** An example of `results`. */
   example?: unknown;
@@ -34,34 +42,88 @@ export function operation(
   scopes: readonly string[],
   parts: Operation,
 ): Json {
-  const { parameters, result, example, empty, errors, headers } = parts;
-  const failures = Object.entries(errors).map(([status, description]) => [
-    status,
-    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
-  ]);
+  const { parameters, ...answers } = parts;
+  return { ...described(summary, operationId, scopes), parameters, responses: responsesOf(answers) };
+}
+
+/** An operation that takes its parameters in a JSON body. */
+export function bodyOperation(
+  summary: string,
+  operationId: string,
+  scopes: readonly string[],
+  { body, bodyExample, ...answers }: BodyOperation,
+): Json {
+  return {
+    ...described(summary, operationId, scopes),
+    parameters: WRITE_HEADERS,
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: body, example: bodyExample } },
+    },
+    responses: responsesOf({
+      ...answers,
+      headers: {
+        ...answers.headers,
+        'Urn-Dry-Run': { description: '`true` if this was a dry run', schema: { type: 'string' } },
+      },
+      errors: { ...answers.errors, ...BODY_ERRORS },
+    }),
+  };
+}
+
+const BODY_ERRORS = {
+  413: 'The body is longer than 16 KiB',
+  415: 'The body is not JSON by its Content-Type',
+};
+
+/** The headers of a request that writes. */
+export const WRITE_HEADERS = [
+  {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes a retry safe: the same request with the same Idempotency-Key gets the same answer. Scoped to study and user.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+  {
+    name: 'X-On-Behalf-Of',
+    in: 'header',
+    description:
+      'The person who used a shared key. It is recorded with the event. It must be in NFC and have no invisible characters.',
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+  },
+];
+
+function described(summary: string, operationId: string, scopes: readonly string[]): Json {
   return {
     tags: ['Studies'],
     summary,
     operationId,
     description: `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
-    parameters,
-    responses: {
-      200: {
-        ...response(
-          'Success',
-          envelopeOf(result),
-          example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
-        ),
-        headers: {
-          'Urn-Revision': {
-            description: 'The revision of the study that the response shows',
-            schema: { type: 'integer' },
-          },
-          ...headers,
+  };
+}
+
+function responsesOf({ result, example, empty, errors, headers }: Answers): Json {
+  const failures = Object.entries(errors).map(([status, description]) => [
+    status,
+    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
+  ]);
+  return {
+    200: {
+      ...response(
+        'Success',
+        envelopeOf(result),
+        example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
+      ),
+      headers: {
+        'Urn-Revision': {
+          description: 'The revision of the study that the response shows',
+          schema: { type: 'integer' },
         },
+        ...headers,
       },
-      ...Object.fromEntries(failures),
     },
+    ...Object.fromEntries(failures),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Runner } from '../../../projections/runner.ts';
+import type { CodeBreaks } from '../../code-break/code-breaks.ts';
 import type { History } from '../../history/history.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Recorder } from '../../operations/recorder.ts';
@@ -12,6 +13,7 @@ import type { StudyViews } from './study-view.ts';
 export interface Services {
   readonly authentication: Authentication;
   readonly studies: Studies;
+  readonly codeBreaks: CodeBreaks;
   readonly runner: Runner;
   readonly ledger: Ledger;
   readonly history: History;

@@ -1,14 +1,18 @@
 /** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
 import type { Request, Response } from 'express';
+import type { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { ApiKey } from '../../../projections/access.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Accepted } from '../../access/keys.ts';
-import type { Disclosed } from '../../operations/recorder.ts';
+import type { Disclosed, KeyActor } from '../../operations/recorder.ts';
+import { isWithin } from '../../study/life.ts';
 import type { Study } from '../../study/studies.ts';
 import { apiKeyOf } from './credentials.ts';
-import type { Locals } from './locals.ts';
+import { idempotencyKeyOf, onBehalfOf } from './headers.ts';
+import { expectJson, readJson } from './json-body.ts';
+import { type Locals, modeHeader } from './locals.ts';
 import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
@@ -59,32 +63,93 @@ export function studyHandler(
   return keyHandler(
     services,
     async (request, locals) => {
-      const { http, response, accepted } = request;
+      const { http, accepted } = request;
       const name = request.query.get('study');
-      let study = studyFor(services, accepted.key, name);
-      locals.study = study.registered.studyId;
-      locals.studyName = study.registered.configuration.name;
-      locals.revision = study.revision;
-      requireScope(accepted.key, scopes);
-      let { query } = request;
-      if (http.method !== 'POST' && query.has(MIN_REVISION)) {
-        query = await minRevisionShown(services.runner, study.stream, query);
-        study = studyFor(services, accepted.key, name);
-      }
-      const view = services.views.of(study);
-      // Listed one by one: a spread costs more than the rest of this function.
-      return answer({
-        http,
-        response,
-        query,
-        accepted,
-        study,
-        view,
-        participants: services.runner.state(participants, study.stream),
-      });
+      const study = studyNamed(services, accepted.key, name, scopes, locals);
+      if (http.method === 'POST' || !request.query.has(MIN_REVISION))
+        return answer(aboutStudy(services, request, study));
+      const query = await minRevisionShown(services.runner, study.stream, request.query);
+      return answer(aboutStudy(services, { ...request, query }, studyFor(services, accepted.key, name)));
     },
     checkForm,
   );
+}
+
+/** A request whose parameters are in a JSON body. */
+export interface BodyRequest<T> extends StudyRequest {
+  readonly body: T;
+}
+
+/**
+ * Like `studyHandler`, for a route that reads a JSON body, which names the study.
+ * @param find how the study is found; default: any study that the key may know of and that can be read
+ */
+export function bodyHandler<T extends { readonly study: string }>(
+  services: Services,
+  schema: z.ZodType<T>,
+  scopes: readonly Scope[],
+  answer: (request: BodyRequest<T>) => Promise<StudyReply>,
+  find: typeof studyFor = studyFor,
+) {
+  const checkForm = (http: Request, query: Query) => {
+    expectJson(http, query);
+    idempotencyKeyOf(http);
+    onBehalfOf(http);
+  };
+  return keyHandler(
+    services,
+    async (request, locals) => {
+      const body = await readJson(request.http, schema);
+      const study = studyNamed(services, request.accepted.key, body.study, scopes, locals, find);
+      return answer({ ...aboutStudy(services, request, study), body });
+    },
+    checkForm,
+  );
+}
+
+function studyNamed(
+  services: Services,
+  key: ApiKey,
+  name: string | undefined,
+  scopes: readonly Scope[],
+  locals: Locals,
+  find: typeof studyFor = studyFor,
+): Study {
+  const study = find(services, key, name);
+  locals.study = study.registered.studyId;
+  const { name: registeredName, mode } = study.registered.configuration;
+  locals.studyName = registeredName;
+  locals.isTest = mode === 'test';
+  locals.revision = study.revision;
+  requireScope(key, scopes);
+  return study;
+}
+
+function aboutStudy(
+  services: Services,
+  { http, response, query, accepted }: KeyRequest,
+  study: Study,
+): StudyRequest {
+  const { views, runner } = services;
+  // Listed one by one: a spread costs more than the rest of this function.
+  return {
+    http,
+    response,
+    query,
+    accepted,
+    study,
+    view: views.of(study),
+    participants: runner.state(participants, study.stream),
+  };
+}
+
+/** Who writes an event on behalf of the key. */
+export function actorOf({ http, accepted: { key, accessRevision } }: KeyRequest): KeyActor {
+  const { keyId, user } = key;
+  const behalf = onBehalfOf(http);
+  return behalf === undefined
+    ? { accessRevision, keyId, user }
+    : { accessRevision, keyId, onBehalfOf: behalf, user };
 }
 
 /** @throws HttpProblem 403 */
@@ -124,7 +189,7 @@ export function keyHandler(
         : recorder.disclosed(actor, disclosed));
     }
     if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
-    const headers = Object.assign({ 'Urn-Revision': String(revision) }, reply.headers);
+    const headers = Object.assign({ 'Urn-Revision': String(revision) }, modeHeader(locals), reply.headers);
     if (typeof results === 'string') send(response, { status, message, results, headers });
     else await sendSlices(response, { status, message, headers }, results, services.limits.lists);
   };
@@ -138,23 +203,40 @@ export function requireReady(notReady: Services['notReady']): void {
 
 /** A study outside the key's limits is indistinguishable from one that does not exist. */
 export function studyFor(
-  { studies, runner }: Pick<Services, 'studies' | 'runner'>,
+  services: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,
   asked: string | undefined,
 ): Study {
+  const { studies, runner } = services;
   const name = nameFor(key, asked);
-  const study = studies.find(name);
-  const notFound = () => noStudy(name);
-  const has = (factor: string) =>
-    study?.registered.configuration.factors.some((candidate) => candidate.name === factor);
-  if (study && key.where?.some((limit) => !has(limit.factor))) throw notFound();
+  const study = knownStudy(services, key, name);
   if (runner.halted(studies.streamOf(name)))
     throw new HttpProblem(
       503,
       'This study cannot be read completely; its operator finds the reason in the log of the service',
       { 'Retry-After': '300' },
     );
-  if (!study) throw notFound();
+  if (!study) throw noStudy(name);
+  return study;
+}
+
+/** Like `studyFor`, but also a study of which only the first records could be read. */
+export function studyEvenIfHalted(
+  services: Pick<Services, 'studies' | 'runner'>,
+  key: ApiKey,
+  asked: string | undefined,
+): Study {
+  const name = nameFor(key, asked);
+  const study = knownStudy(services, key, name);
+  if (!study) throw noStudy(name);
+  return study;
+}
+
+function knownStudy({ studies }: Pick<Services, 'studies'>, key: ApiKey, name: string): Study | undefined {
+  const study = studies.find(name);
+  const has = (factor: string) =>
+    study?.registered.configuration.factors.some((candidate) => candidate.name === factor);
+  if (study && key.where?.some((limit) => !has(limit.factor))) throw noStudy(name);
   return study;
 }
 
@@ -181,15 +263,7 @@ function noStudy(name: string): HttpProblem {
   return new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
 }
 
-/**
- * Whether the key may act on a participant with these levels (one per factor, in the study's order): each factor that the
- * key limits must have one of the levels it lists.
- */
+/** Whether the key may act on a participant with these levels, one per factor in the study's order. */
 export function withinLimits(key: ApiKey, study: Study, levels: Participant['levels']): boolean {
-  if (!key.where) return true;
-  const { factors } = study.registered.configuration;
-  return key.where.every((limit) => {
-    const index = factors.findIndex(({ name }) => name === limit.factor);
-    return limit.levels.includes(levels[index] ?? '');
-  });
+  return isWithin(key.where, study.registered.configuration, levels);
 }

@@ -1,6 +1,5 @@
 /** POST /study_participants: randomizes a new participant. */
 import type { Scope } from '../../../events/access.ts';
-import type { Actor } from '../../../events/record.ts';
 import { type Participant, participants } from '../../../projections/participants.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -10,30 +9,21 @@ import { BG_STATE, idParameter, STUDY } from '../request/documented-parameters.t
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../request/headers.ts';
 import { orUnavailable } from '../request/min-revision.ts';
-import { ERRORS, operation } from '../request/operation.ts';
+import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
 import { HttpProblem } from '../request/problem.ts';
+import { RECEIPT, receiptHeader } from '../request/receipt.ts';
+import { refusedReply, reusedReply } from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
-import { type StudyReply, type StudyRequest, studyHandler, withinLimits } from '../request/study-request.ts';
+import {
+  actorOf,
+  type StudyReply,
+  type StudyRequest,
+  studyHandler,
+  withinLimits,
+} from '../request/study-request.ts';
 import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
-
-const HEADERS = [
-  {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description:
-      'Makes a retry safe: the same request with the same Idempotency-Key gets the same record. Scoped to study and user.',
-    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
-  },
-  {
-    name: 'X-On-Behalf-Of',
-    in: 'header',
-    description:
-      'The person who used a shared key. It is recorded with the event. It must be in NFC and have no invisible characters.',
-    schema: { type: 'string', minLength: 1, maxLength: 128 },
-  },
-];
 
 export const randomizeParticipantOperation = operation(
   'Randomize a new participant',
@@ -45,22 +35,16 @@ export const randomizeParticipantOperation = operation(
       idParameter(true),
       levelParameters('One level of every factor'),
       BG_STATE,
-      ...HEADERS,
+      ...WRITE_HEADERS,
     ],
     result: RECORDS,
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: {
-      'Urn-Receipt': {
-        description:
-          'A signed checkpoint that includes the new allocation: the whole note (as in /checkpoint) in base64, at most 1000 characters. Keep it. Nothing that it covers can be changed unnoticed.',
-        schema: { type: 'string', maxLength: 1000 },
-      },
-    },
+    headers: RECEIPT,
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
-      409: 'The study is paused',
+      409: 'The study is paused or closed',
       422: 'The Idempotency-Key was used for a different request',
     },
   },
@@ -78,11 +62,7 @@ export function randomizeParticipant(services: Services) {
     if (!withinLimits(accepted.key, study, levels))
       throw new HttpProblem(403, 'This API key is limited to other levels than these');
     const { keyId, user } = accepted.key;
-    const { accessRevision } = accepted;
-    const actor: Actor =
-      behalf === undefined
-        ? { accessRevision, keyId, user }
-        : { accessRevision, keyId, onBehalfOf: behalf, user };
+    const actor = actorOf(request);
     const command = {
       type: 'randomize' as const,
       participantId: id,
@@ -148,7 +128,7 @@ function answer(
         message: SUCCESS,
         revision,
         ...record(request, shownScopes, outcome.participantId, revision),
-        headers: { 'Urn-Receipt': receipt(request, ledger, revision) },
+        headers: receiptHeader(ledger, request.study.stream, revision),
         // The allocation is made. It must be shown even if the key has used up its budget of disclosures.
         isAlwaysShown: outcome.type === 'randomized',
       };
@@ -163,42 +143,12 @@ function answer(
       return { ...refused, message: `${message}, with other levels of: ${differ.join(', ')}`, results: '[]' };
     }
     case 'idempotency-key-reused':
-      return {
-        status: 422,
-        message: 'This Idempotency-Key was used for another request (use a new key for a new participant)',
-        results: '[]',
-        revision,
-      };
+      return reusedReply(revision);
     case 'refused':
-      if (outcome.because === 'paused')
-        return {
-          status: 409,
-          message: 'The study is paused and takes no participants',
-          results: '[]',
-          revision,
-        };
-      return {
-        status: 503,
-        message:
-          'The study takes no participants: the studies file of the service differs from what was registered (its operator finds the differences with: urn studies check)',
-        results: '[]',
-        revision,
-        refused: 'suspended',
-        headers: { 'Retry-After': '60' },
-      };
+      return refusedReply(outcome.because, revision);
     default:
       throw new Error(`unexpected outcome ${outcome.type}`);
   }
-}
-
-/**
- * A signed checkpoint of the study that includes the record at this revision, in base64. All answers of a batch carry the
- * same checkpoint, which is signed once.
- */
-function receipt({ study }: StudyRequest, ledger: Ledger, revision: number): string {
-  const { size, base64 } = ledger.checkpoint(study.stream);
-  if (size <= revision) throw new Error('a participant that was decided is not in the ledger');
-  return base64;
 }
 
 /** How a participant differs reveals their levels, so a key learns nothing of participants outside its limits. */

@@ -47,6 +47,7 @@ export function getVerification(services: Services) {
     const { name, stream } = studyNameFor(services, key, query.get('study'));
     locals.study = stream.slice('study-'.length);
     locals.studyName = name;
+    locals.isTest = services.studies.find(name)?.registered.configuration.mode === 'test';
     requireScope(key, ['audit']);
     const problems = unknownParameters(query, PARAMETERS, 'verification');
     const checkpoint = checkpointOf(query, { logName: services.logName, stream }, problems);

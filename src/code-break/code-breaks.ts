@@ -1,0 +1,217 @@
+/**
+ * Breaks the code of one participant. First the code-break is in the log, on the disk; then the arm is given. An emergency
+ * does not wait for a log that cannot be written: after three seconds the code-break goes to a file, and from there to the
+ * log as soon as that is possible.
+ */
+import { randomUUID } from 'node:crypto';
+import type { LevelLimit } from '../../events/access.ts';
+import type { RevealCategory } from '../../events/code-break.ts';
+import type { Actor } from '../../events/record.ts';
+import { type Participant, participants } from '../../projections/participants.ts';
+import type { Runner } from '../../projections/runner.ts';
+import { DomainError } from '../base/errors.ts';
+import type { Grounds, StudyOutcome } from '../study/commands.ts';
+import { isWithin } from '../study/life.ts';
+import type { Studies, Study } from '../study/studies.ts';
+import type { PendingReveal, PendingReveals } from './pending-reveals.ts';
+
+/** How long an emergency waits for the log, in ms. */
+const EMERGENCY_WAIT_MS = 3000;
+/** How often the service tries to record what is pending, in ms. */
+const RETRY_MS = 2000;
+
+export interface RevealRequest {
+  readonly participantId: string;
+  readonly category: RevealCategory;
+  readonly grounds: Grounds;
+  /** The limits of the key. */
+  readonly where?: readonly LevelLimit[] | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Where the code-break is recorded. `none`: nowhere, because not even the file could be written. */
+export type RecordedIn = 'log' | 'pending' | 'none';
+
+export type RevealResult =
+  | {
+      readonly type: 'revealed';
+      readonly participant: Participant;
+      readonly recordedIn: RecordedIn;
+      /** Of the code-break, if it is in the log; otherwise of the last event known. */
+      readonly revision: number;
+    }
+  | { readonly type: 'not-revealed'; readonly outcome: StudyOutcome; readonly revision: number };
+
+export interface CodeBreakParts {
+  readonly studies: Studies;
+  readonly runner: Runner;
+  /** Undefined for a log in memory. */
+  readonly pending: PendingReveals | undefined;
+  readonly now?: () => Date;
+}
+
+export interface CodeBreakHooks {
+  /** The arm was shown, and this could be recorded nowhere. */
+  onUnrecorded?(error: Error): void;
+  onPending?(error: Error): void;
+}
+
+/** The parts of a reveal that do not change when it is tried again. */
+interface Asked extends RevealRequest {
+  readonly reveal: string;
+  readonly shownAt?: string;
+}
+
+export class CodeBreaks {
+  readonly #parts: CodeBreakParts;
+  readonly #hooks: CodeBreakHooks;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: CodeBreakParts, hooks: CodeBreakHooks = {}) {
+    this.#parts = parts;
+    this.#hooks = hooks;
+  }
+
+  /**
+   * @throws DomainError when the log cannot be written, unless it is an emergency and the participant is known
+   */
+  async reveal(study: Study, request: RevealRequest, actor: Actor): Promise<RevealResult> {
+    const asked = { ...request, reveal: randomUUID() };
+    const recording = this.#record(study.stream, asked, actor);
+    if (asked.category !== 'emergency') return await recording;
+    // What comes of it later is of no interest here, but must not end the process.
+    recording.catch(() => undefined);
+    try {
+      return await withinMs(EMERGENCY_WAIT_MS, recording);
+    } catch (error) {
+      return await this.#revealUnrecorded(study, asked, actor, error as Error);
+    }
+  }
+
+  async #record(stream: string, { grounds, ...asked }: Asked, actor: Actor): Promise<RevealResult> {
+    const { user } = actor;
+    const command = { type: 'reveal' as const, ...asked, grounds, user };
+    const { outcome, revision } = await this.#parts.studies.submit(stream, command, actor);
+    const participant = this.#find(stream, asked.participantId);
+    if (participant && IS_RECORDED.has(outcome.type))
+      return { type: 'revealed', participant, recordedIn: 'log', revision };
+    return { type: 'not-revealed', outcome, revision };
+  }
+
+  /** @throws the given error if the participant is not known here */
+  async #revealUnrecorded(
+    { stream, registered, revision }: Study,
+    asked: Asked,
+    actor: Actor,
+    error: Error,
+  ): Promise<RevealResult> {
+    const participant = this.#find(stream, asked.participantId);
+    if (!participant) throw error;
+    const { configuration } = registered;
+    if (!isWithin(asked.where, configuration, participant.levels))
+      return { type: 'not-revealed', outcome: { type: 'no-such-participant' }, revision };
+    const { category, grounds, reveal, idempotencyKey } = asked;
+    const shownAt = (this.#parts.now?.() ?? new Date()).toISOString();
+    const recordedIn = await this.#keep(
+      {
+        study: configuration.name,
+        participantId: participant.participantId,
+        ...{ category, ...grounds, reveal, shownAt, actor, idempotencyKey },
+      },
+      error,
+    );
+    return { type: 'revealed', participant, recordedIn, revision };
+  }
+
+  async #keep(reveal: PendingReveal, why: Error): Promise<RecordedIn> {
+    const { pending } = this.#parts;
+    try {
+      if (!pending) throw new Error('a log in memory has no folder');
+      await pending.add(reveal);
+      this.#hooks.onPending?.(why);
+      return 'pending';
+    } catch (error) {
+      this.#hooks.onUnrecorded?.(error as Error);
+      return 'none';
+    }
+  }
+
+  /** Code-breaks that are not in the log yet. */
+  async pending(): Promise<PendingReveal[]> {
+    return (await this.#parts.pending?.list()) ?? [];
+  }
+
+  /**
+   * Records what is pending. Needs a folded log.
+   * @returns what stays pending because it cannot be recorded in this log: its participant was lost, for example
+   * @throws DomainError when the log cannot be written now
+   */
+  async recordPending(): Promise<PendingReveal[]> {
+    const impossible: PendingReveal[] = [];
+    const recorded = new Set<string>();
+    const reveals = await this.pending();
+    try {
+      for (const reveal of reveals)
+        if (await this.#recordLate(reveal)) recorded.add(reveal.reveal);
+        else impossible.push(reveal);
+    } finally {
+      if (recorded.size > 0) await this.#parts.pending?.remove(recorded);
+    }
+    return impossible;
+  }
+
+  async #recordLate({ study: name, actor, reason, requestedBy, ...asked }: PendingReveal): Promise<boolean> {
+    const study = this.#parts.studies.find(name);
+    if (!study) return false;
+    const { type } = await this.#record(study.stream, { ...asked, grounds: { reason, requestedBy } }, actor);
+    return type === 'revealed';
+  }
+
+  /** Tries to record what is pending, now and every two seconds. */
+  start(onImpossible: (reveals: readonly PendingReveal[]) => void): void {
+    let isBusy = false;
+    const attempt = async () => {
+      if (isBusy) return;
+      isBusy = true;
+      try {
+        onImpossible(await this.recordPending());
+      } catch (error) {
+        if (!(error instanceof DomainError)) this.#hooks.onUnrecorded?.(error as Error);
+      } finally {
+        isBusy = false;
+      }
+    };
+    this.#timer = setInterval(attempt, RETRY_MS).unref();
+    void attempt();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #find(stream: string, participantId: string): Participant | undefined {
+    return this.#parts.runner.state(participants, stream).byId.get(participantId);
+  }
+}
+
+const IS_RECORDED: ReadonlySet<StudyOutcome['type']> = new Set([
+  'revealed',
+  'done-before',
+  'already-recorded',
+]);
+
+/** @throws DomainError `unavailable` when the promise takes longer */
+async function withinMs<T>(ms: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new DomainError('unavailable', `the log did not answer within ${ms / 1000} s`)),
+      ms,
+    );
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

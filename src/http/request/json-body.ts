@@ -1,0 +1,87 @@
+/** Reads the JSON body of a request. Free text does not belong in a URL, which proxies and browsers keep. */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { parse as parseStrictly } from 'lossless-json';
+import type { z } from 'zod';
+import { HttpProblem } from './problem.ts';
+import { type Query, refuseApiKey } from './query.ts';
+
+/** The largest body that is read. */
+const BODY_BYTES = 16 * 1024;
+const CLOSE = { Connection: 'close' };
+
+/** What can be checked before the key. @throws HttpProblem 400, 413, 415 */
+export function expectJson({ headers }: IncomingMessage, query: Query): void {
+  const [misplaced] = [...query.keys()].filter((name) => name !== 'api_key');
+  if (misplaced !== undefined)
+    throw new HttpProblem(400, `${misplaced} belongs in the JSON body, not in the query string`);
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() !== 'application/json')
+    throw new HttpProblem(
+      415,
+      'The body must be JSON (send Content-Type: application/json; with curl: --json or -H)',
+    );
+  if (Number(headers['content-length'] ?? 0) > BODY_BYTES) throw tooLarge();
+}
+
+/**
+ * The body, checked against a schema.
+ * @throws HttpProblem 400 naming every problem, 413
+ */
+export async function readJson<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
+  const bytes = await readBytes(request);
+  if (!isUtf8(bytes)) throw new HttpProblem(400, 'The body is not UTF-8');
+  const text = bytes.toString('utf8');
+  refuseApiKey(text);
+  const parsed = schema.safeParse(parseJson(text));
+  if (!parsed.success) throw new HttpProblem(400, parsed.error.issues.map(describe).join('; '));
+  return parsed.data;
+}
+
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const take = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= BODY_BYTES) {
+        chunks.push(chunk);
+        return;
+      }
+      request.off('data', take);
+      reject(tooLarge());
+    };
+    request.on('data', take);
+    request.once('end', () => resolve(Buffer.concat(chunks)));
+    // Nobody is there to read the answer.
+    request.once('close', () => reject(new HttpProblem(400, 'The body is not complete', CLOSE)));
+  });
+}
+
+/** @throws HttpProblem 400 */
+function parseJson(text: string): unknown {
+  try {
+    // It refuses a member that is given twice, of which JSON.parse keeps the last without a word.
+    parseStrictly(text);
+    return JSON.parse(text);
+  } catch (error) {
+    // The message of the parser quotes the text, which may be about a participant.
+    const isDouble = error instanceof Error && error.message.startsWith('Duplicate key');
+    throw new HttpProblem(400, isDouble ? 'The body has a member twice' : 'The body is not JSON');
+  }
+}
+
+function tooLarge(): HttpProblem {
+  return new HttpProblem(413, `The body is longer than ${BODY_BYTES / 1024} KiB`, CLOSE);
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  const { path, code, message } = issue;
+  const where = path.map(String).join('.');
+  if (code === 'unrecognized_keys') {
+    const names = issue.keys.map((key) => [where, key].filter(Boolean).join('.'));
+    return `${names.join(', ')} ${names.length === 1 ? 'is not a member' : 'are not members'} of this request`;
+  }
+  if (code === 'invalid_type' && issue.input === undefined && where !== '') return `${where} is missing`;
+  return where === '' ? `The body: ${message}` : `${where}: ${message}`;
+}

@@ -1,0 +1,46 @@
+/** What all routes that write to a study answer when the study does not allow it. */
+import type { Status } from '../../study/acts.ts';
+import type { StudyReply } from './study-request.ts';
+
+const CONFLICT = { status: 409, results: '[]' } as const;
+
+/** @param because the state of the study that forbids it */
+export function refusedReply(because: Status | 'suspended', revision: number): StudyReply {
+  switch (because) {
+    case 'paused':
+      return {
+        ...CONFLICT,
+        message: 'The study is paused and takes no participants',
+        revision,
+        refused: 'paused',
+      };
+    case 'closed':
+      return {
+        ...CONFLICT,
+        message: 'The study is closed and takes no participants',
+        revision,
+        refused: 'closed',
+      };
+    case 'suspended':
+      return {
+        status: 503,
+        message:
+          'The study takes no participants: the studies file of the service differs from what was registered (its operator finds the differences with: urn studies check)',
+        results: '[]',
+        revision,
+        refused: 'suspended',
+        headers: { 'Retry-After': '60' },
+      };
+    case 'open':
+      throw new Error('an open study forbids nothing');
+  }
+}
+
+export function reusedReply(revision: number): StudyReply {
+  return {
+    status: 422,
+    message: 'This Idempotency-Key was used for another request (use a new key for another one)',
+    results: '[]',
+    revision,
+  };
+}

@@ -1,0 +1,315 @@
+/** GET and POST /code_breaks, POST /unblindings: who was unblinded, and breaking the code of one participant. */
+import { z } from 'zod';
+import { RevealCategory, UnblindingWay } from '../../../events/code-break.ts';
+import { type CodeBreak, codeBreaks } from '../../../projections/code-breaks.ts';
+import type { Participant } from '../../../projections/participants.ts';
+import { ACTS } from '../../study/acts.ts';
+import type { ReportUnblinding, StudyOutcome } from '../../study/commands.ts';
+import { DryRun, Grounds, Person, StudyName } from '../request/body-members.ts';
+import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
+import { dryRunReply } from '../request/dry-run.ts';
+import { idempotencyKeyOf } from '../request/headers.ts';
+import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
+import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { RECEIPT, receiptHeader } from '../request/receipt.ts';
+import { reusedReply } from '../request/refused-reply.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { ParticipantId, resultJson } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import {
+  actorOf,
+  type BodyRequest,
+  bodyHandler,
+  type StudyReply,
+  type StudyRequest,
+  studyEvenIfHalted,
+  studyHandler,
+  withinLimits,
+} from '../request/study-request.ts';
+import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+
+const grounds = { reason: Grounds, requested_by: Person.optional() };
+const NO_PARTICIPANT = 'There is no such participant';
+
+const RevealBody = z.strictObject({
+  study: StudyName,
+  id: ParticipantId,
+  category: RevealCategory,
+  ...grounds,
+  dry_run: DryRun,
+});
+
+export const breakCodeOperation = bodyOperation(
+  'Break the code of one participant',
+  'breakCode',
+  ACTS.AllocationRevealed.scopes,
+  {
+    body: jsonSchema(RevealBody),
+    bodyExample: {
+      study: 'CHS JCOIN',
+      id: '001-0007',
+      category: 'emergency',
+      reason: 'anaphylaxis, ICU',
+      requested_by: 'Dr. K.',
+    },
+    result: RECORDS,
+    example: [EXAMPLE_RECORD],
+    empty: [],
+    headers: {
+      ...RECEIPT,
+      'Urn-Recorded': {
+        description:
+          '`log`: the code-break is in the log. `pending`: the log could not be written, and this is an emergency; the code-break is in a file of the service, and goes to the log as soon as that is possible. `none`: it could be recorded nowhere; report it.',
+        schema: { type: 'string', enum: ['log', 'pending', 'none'] },
+      },
+    },
+    errors: {
+      ...ERRORS,
+      404: `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`,
+      422: 'The Idempotency-Key was used for a different request',
+    },
+  },
+);
+
+/** No limit on what a key may have in progress applies here, and no state of the study stops it. */
+export function postCodeBreak(services: Services) {
+  const { studies } = services;
+  const answer = async (request: BodyRequest<z.infer<typeof RevealBody>>): Promise<StudyReply> => {
+    const { http, accepted, study, body, view } = request;
+    const { where, user } = accepted.key;
+    const { id: participantId, category, reason, requested_by: requestedBy } = body;
+    const asked = {
+      participantId,
+      category,
+      grounds: { reason, requestedBy },
+      where,
+      idempotencyKey: idempotencyKeyOf(http),
+    };
+    if (body.dry_run) {
+      const command = { type: 'reveal', ...asked, user, reveal: 'dry run' } as const;
+      const { outcome, revision } = await studies.tryOut(study.stream, command);
+      return problemOf(outcome, revision) ?? dryRunReply('stays', revision);
+    }
+    const revealed = await services.codeBreaks.reveal(study, asked, actorOf(request));
+    const { revision } = revealed;
+    if (revealed.type === 'not-revealed') {
+      const problem = problemOf(revealed.outcome, revision);
+      if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
+      return problem;
+    }
+    const { participant, recordedIn } = revealed;
+    const receipt = recordedIn === 'log' ? receiptHeader(services.ledger, study.stream, revision) : {};
+    return {
+      status: 200,
+      message: SUCCESS,
+      // The arm is what was asked for, whatever else the key may read.
+      results: view.records([participant], ['read']),
+      revision,
+      headers: { 'Urn-Recorded': recordedIn, ...receipt },
+    };
+  };
+  return bodyHandler(services, RevealBody, ACTS.AllocationRevealed.scopes, answer, studyEvenIfHalted);
+}
+
+const Instant = z.iso
+  .datetime({ error: 'is not an instant in UTC, such as 2027-03-02T21:40:00Z' })
+  .meta({ format: 'date-time' });
+
+const UnblindingBody = z.strictObject({
+  study: StudyName,
+  id: ParticipantId,
+  occurred_at: Instant.refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' }),
+  how: UnblindingWay,
+  inadvertent: z.boolean().optional(),
+  revealed_at: z.int().nonnegative().optional().meta({
+    description: 'The revision of a code-break that was a mistake',
+  }),
+  ...grounds,
+  dry_run: DryRun,
+});
+
+export const reportUnblindingOperation = bodyOperation(
+  'Report that a participant was unblinded without the service, or in error',
+  'reportUnblinding',
+  ACTS.UnblindingReported.scopes,
+  {
+    body: jsonSchema(UnblindingBody),
+    bodyExample: {
+      study: 'CHS JCOIN',
+      id: '001-0007',
+      occurred_at: '2027-03-02T21:40:00Z',
+      how: 'envelope',
+      inadvertent: true,
+      reason: 'the envelope was torn in the post',
+    },
+    result: RECORDS,
+    example: [],
+    empty: [],
+    headers: RECEIPT,
+    errors: {
+      ...ERRORS,
+      404: `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`,
+      422: 'revealed_at is not a code-break of this participant. Or the Idempotency-Key was used for a different request',
+    },
+  },
+);
+
+export function postUnblinding(services: Services) {
+  return bodyHandler(services, UnblindingBody, ACTS.UnblindingReported.scopes, async (request) => {
+    const { study, body } = request;
+    const command = reportOf(request);
+    if (body.dry_run) {
+      const { outcome, revision } = await services.studies.tryOut(study.stream, command);
+      return problemOf(outcome, revision) ?? dryRunReply('stays', revision);
+    }
+    const { outcome, revision } = await services.studies.submit(study.stream, command, actorOf(request));
+    const problem = problemOf(outcome, revision);
+    if (problem) return problem;
+    const headers = receiptHeader(services.ledger, study.stream, revision);
+    return { status: 200, message: SUCCESS, results: recordFor(request), revision, headers };
+  });
+}
+
+function reportOf({
+  http,
+  accepted: { key },
+  body,
+}: BodyRequest<z.infer<typeof UnblindingBody>>): ReportUnblinding {
+  const { reason, requested_by: requestedBy } = body;
+  return {
+    type: 'report-unblinding',
+    participantId: body.id,
+    how: body.how,
+    inadvertent: body.inadvertent ?? false,
+    occurredAt: new Date(body.occurred_at).toISOString(),
+    revealedAt: body.revealed_at,
+    grounds: { reason, requestedBy },
+    where: key.where,
+    user: key.user,
+    idempotencyKey: idempotencyKeyOf(http),
+  };
+}
+
+/** The participant's record as the key's scopes show it. */
+function recordFor({
+  accepted: { key },
+  participants,
+  view,
+  body,
+}: BodyRequest<z.infer<typeof UnblindingBody>>): string {
+  const participant = participants.byId.get(body.id);
+  const scopes = key.scopes.filter((scope) => scope === 'read' || scope === 'blinded');
+  return participant && scopes.length > 0 ? view.records([participant], scopes) : '[]';
+}
+
+/** The answer when the command was refused. */
+function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  switch (outcome.type) {
+    case 'no-such-participant':
+      return { status: 404, message: NO_PARTICIPANT, results: '[]', revision };
+    case 'impossible':
+      throw new HttpProblem(422, `${snakeCase(outcome.field)}: ${outcome.why}`);
+    case 'idempotency-key-reused':
+      return reusedReply(revision);
+    default:
+      return undefined;
+  }
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export const CodeBreaksResult = z.array(
+  z.strictObject({
+    revision: z.int(),
+    at: z.string().meta({ description: 'When it was recorded, in ISO 8601 (UTC)' }),
+    id: z.string().meta({ description: 'The participant' }),
+    type: z.enum(['revealed', 'reported']).meta({
+      description:
+        '`revealed`: the service showed the arm. `reported`: somebody reported that it became known otherwise',
+    }),
+    category: RevealCategory.optional(),
+    how: UnblindingWay.optional(),
+    inadvertent: z.boolean().optional(),
+    revealed_at: z.int().optional(),
+    known_at: z.string().meta({ description: 'When the arm became known, in ISO 8601 (UTC)' }),
+    recorded_late: z.boolean().meta({
+      description: 'Whether the arm was shown before this could be recorded',
+    }),
+    user: z.string(),
+    key_id: z.string().optional().meta({ description: 'Absent for somebody at the command line' }),
+    on_behalf_of: z.string().optional(),
+    reason: z.string().optional().meta({ description: 'Only for a key with the scope `read` or `audit`' }),
+    requested_by: z.string().optional(),
+  }),
+);
+
+export const listCodeBreaksOperation = operation(
+  'List who was unblinded, without the arms',
+  'listCodeBreaks',
+  ['blinded', 'read', 'audit'],
+  {
+    parameters: [STUDY, MIN_REVISION],
+    result: ref('CodeBreaks'),
+    example: [
+      {
+        revision: 42,
+        at: '2027-03-04T02:11:09.120Z',
+        id: '001-0007',
+        type: 'revealed',
+        category: 'emergency',
+        known_at: '2027-03-04T02:11:09.120Z',
+        recorded_late: false,
+        user: 'site-11',
+        key_id: 'k5f1c09ab34d2',
+      },
+    ],
+    empty: [],
+    errors: ERRORS,
+  },
+);
+
+const LIST_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+
+export function listCodeBreaks(services: Services) {
+  return studyHandler(services, ['blinded', 'read', 'audit'], (request) => {
+    refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'code_breaks'));
+    const { study } = request;
+    const all = services.runner.state(codeBreaks, study.stream);
+    const shown = all.filter(({ participantId }) => mayKnowOf(request, participantId));
+    const { scopes } = request.accepted.key;
+    const withGrounds = scopes.includes('read') || scopes.includes('audit');
+    const results = resultJson(
+      CodeBreaksResult,
+      shown.map((one) => rendered(one, withGrounds)),
+    );
+    return { status: 200, message: SUCCESS, results, revision: study.revision };
+  });
+}
+
+function mayKnowOf({ participants, accepted: { key }, study }: StudyRequest, id: string): boolean {
+  const participant: Participant | undefined = participants.byId.get(id);
+  return participant !== undefined && withinLimits(key, study, participant.levels);
+}
+
+function rendered(one: CodeBreak, withGrounds: boolean): z.infer<typeof CodeBreaksResult>[number] {
+  const { revision, at, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
+  return {
+    ...{ revision, at, id: one.participantId, type: how.type },
+    ...(how.type === 'revealed'
+      ? { category: how.category }
+      : {
+          how: how.way,
+          inadvertent: how.inadvertent,
+          ...(how.revealedAt !== undefined && { revealed_at: how.revealedAt }),
+        }),
+    known_at: knownAt,
+    recorded_late: isLate,
+    user,
+    ...(keyId !== undefined && { key_id: keyId }),
+    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
+    ...(withGrounds && { reason, ...(requestedBy !== undefined && { requested_by: requestedBy }) }),
+  };
+}

@@ -1,0 +1,123 @@
+/** POST /study_state: closes, reopens, pauses or resumes a study. */
+import { z } from 'zod';
+import { ClosingCause } from '../../../events/study-state.ts';
+import { ACTS } from '../../study/acts.ts';
+import type { LifeCommand, StudyOutcome } from '../../study/commands.ts';
+import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../request/body-members.ts';
+import { dryRunReply } from '../request/dry-run.ts';
+import { idempotencyKeyOf } from '../request/headers.ts';
+import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { RECEIPT, receiptHeader } from '../request/receipt.ts';
+import { reusedReply } from '../request/refused-reply.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { resultJson } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { actorOf, type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+
+const common = { study: StudyName, reason: StudyReason, dry_run: DryRun };
+
+const Body = z.discriminatedUnion('action', [
+  z.strictObject({
+    action: z.literal('close'),
+    ...common,
+    cause: ClosingCause,
+    approvals: Approvals.optional(),
+  }),
+  z.strictObject({
+    action: z.literal('reopen'),
+    ...common,
+    approvals: Approvals.optional().meta({ description: 'At least one in a live study' }),
+    protocol: ProtocolVersion.optional(),
+  }),
+  z.strictObject({ action: z.enum(['pause', 'resume']), ...common }),
+]);
+type Body = z.infer<typeof Body>;
+
+const StateResult = z.strictObject({ state: z.enum(['open', 'paused', 'closed']) });
+
+export const studyStateOperation = bodyOperation(
+  'Close, reopen, pause or resume a study',
+  'setStudyState',
+  ACTS.StudyClosed.scopes,
+  {
+    body: jsonSchema(Body),
+    bodyExample: {
+      study: 'CHS JCOIN',
+      action: 'close',
+      cause: 'target',
+      reason: '300 randomized',
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-01' }],
+    },
+    result: jsonSchema(StateResult),
+    example: { state: 'closed' },
+    empty: {},
+    headers: RECEIPT,
+    errors: {
+      ...ERRORS,
+      409: 'The state of the study does not allow it: a closed study is reopened before it is paused, a paused one resumed',
+      422: 'Well-formed, but not possible: a live study is reopened without approval. Or the Idempotency-Key was used for another request',
+    },
+  },
+);
+
+export function postStudyState(services: Services) {
+  return bodyHandler(services, Body, ACTS.StudyClosed.scopes, async (request) => {
+    const { body, study } = request;
+    const command = commandOf(request);
+    if (body.dry_run) {
+      const { outcome, revision } = await services.studies.tryOut(study.stream, command);
+      return problemOf(outcome, revision) ?? dryRunReply('stays', revision);
+    }
+    const { outcome, revision } = await services.studies.submit(study.stream, command, actorOf(request));
+    const problem = problemOf(outcome, revision);
+    if (problem) return problem;
+    const state = services.studies.find(body.study)?.registered.halt?.state ?? 'open';
+    return {
+      status: 200,
+      message: SUCCESS,
+      results: resultJson(StateResult, { state }),
+      revision,
+      headers: receiptHeader(services.ledger, study.stream, revision),
+    };
+  });
+}
+
+function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): LifeCommand {
+  const asked = { user: key.user, idempotencyKey: idempotencyKeyOf(http), reason: body.reason };
+  switch (body.action) {
+    case 'close': {
+      const { cause, approvals = [] } = body;
+      return { type: 'close', ...asked, cause, ...(approvals.length > 0 && { approvals }) };
+    }
+    case 'reopen': {
+      const { approvals = [], protocol } = body;
+      return { type: 'reopen', ...asked, approvals, protocol };
+    }
+    default:
+      return { type: body.action, ...asked };
+  }
+}
+
+/** The answer when the study does not become, or is not already, what was asked for. */
+function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  switch (outcome.type) {
+    case 'refused': {
+      const { because } = outcome;
+      const hint = because === 'closed' ? 'reopen it first' : 'resume it, or close it';
+      return {
+        status: 409,
+        message: `The study is ${because} (${hint})`,
+        results: '{}',
+        revision,
+        refused: because === 'closed' ? 'closed' : 'paused',
+      };
+    }
+    case 'impossible':
+      throw new HttpProblem(422, `${outcome.field}: ${outcome.why}`);
+    case 'idempotency-key-reused':
+      return { ...reusedReply(revision), results: '{}' };
+    default:
+      return undefined;
+  }
+}
