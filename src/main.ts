@@ -52,6 +52,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
+  reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
+  'code-breaks': async () => (await import('./cli/code-breaks.ts')).codeBreaksCommand(),
+  unblindings: async () => {
+    const { unblindingsCommand } = await import('./cli/unblindings.ts');
+    return group('unblindings', 'unblindings outside the service, or in error: add', unblindingsCommand());
+  },
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   report: async () => (await import('./cli/report.ts')).reportCommand(),
   relay: async () => (await import('./cli/relay.ts')).relayCommand(),

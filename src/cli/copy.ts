@@ -1,5 +1,6 @@
 /** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
+import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { type AbortParts, abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
 import { MoveError } from '../move/move-error.ts';
@@ -93,7 +94,10 @@ async function run({ json = false, ...options }: Options): Promise<void> {
       return;
     }
     const moveWith = async (log?: OpenLog) => {
-      if (log) await refuseRolledBack(log);
+      if (log) {
+        await refuseRolledBack(log);
+        await refusePending(log);
+      }
       const moved = await move(parts, ends, dryRun);
       report(moved, ends, json);
       if (moved.move !== undefined && log) await noteWhatIsSigned(log);
@@ -223,6 +227,15 @@ async function refuseRolledBack(log: OpenLog): Promise<void> {
   shown.end();
   const rolledBack = log.gate.rollback();
   if (rolledBack) throw rolledBack;
+}
+
+/** A code-break that is not in the log must not be forgotten in the data folder of a log that has moved. @throws UsageError */
+async function refusePending({ codeBreaks }: OpenLog): Promise<void> {
+  const pending = await codeBreaks.pending();
+  if (pending.length > 0)
+    throw new UsageError(
+      `${pending.length} code-breaks in ${PENDING_REVEALS} are not in the log yet (hint: urn studies list records them)`,
+    );
 }
 
 /** Lets a service with this data folder recognize a backup of the source that was made before the move. */

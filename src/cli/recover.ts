@@ -22,6 +22,7 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
+import { recordPendingReveals } from './pending-reveals.ts';
 
 interface Options extends LogOptions {
   readonly reason: string;
@@ -116,6 +117,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
       ),
     );
     if (dryRun) return;
+    await recordPendingReveals(log);
     note(
       [
         `The generator of ${renewed.length === 1 ? 'one study' : `${renewed.length} studies`} begins anew. Restart the service.`,

@@ -8,6 +8,7 @@ import type { Study } from '../study/studies.ts';
 import { withLog } from './open-log.ts';
 import { type LogOptions, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
+import { recordPendingReveals } from './pending-reveals.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 
 export function summary(log: OpenLog, study: Study) {
@@ -67,6 +68,7 @@ export async function withStudies<T>(options: LogOptions, use: (log: OpenLog) =>
     shown.end();
     const warning = log.gate.refusal(LOG_STREAM, 'write');
     if (warning) note(`warning: ${warning.message}`);
+    await recordPendingReveals(log);
     return use(log);
   };
   return withLog(options, used, hooks);

@@ -1,21 +1,13 @@
 /** Members that the JSON bodies of several routes share. */
 import { z } from 'zod';
 import { isDay } from '../../base/day.ts';
-
-const CONTROL = /[^\P{Cc}\n\t]/u;
+import { freeTextProblem } from '../../base/free-text.ts';
 
 function freeText(least: number, meaning: string) {
   return z
     .string()
     .superRefine((text, context) => {
-      const { length } = [...text];
-      const problem = CONTROL.test(text)
-        ? 'has a control character'
-        : /\p{Cs}/u.test(text)
-          ? 'has half of a character (a lone surrogate)'
-          : length < least || length > 2000 || text.trim() === ''
-            ? `takes ${least} to 2000 characters`
-            : undefined;
+      const problem = freeTextProblem(text, least);
       if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
     })
     .meta({ description: meaning, minLength: least, maxLength: 2000 });

@@ -1,0 +1,105 @@
+/** urn code-breaks: who was unblinded; and printed code-breaks for sites that may be offline. */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { Command } from 'commander';
+import { type CodeBreak, codeBreaks } from '../../projections/code-breaks.ts';
+import { participants } from '../../projections/participants.ts';
+import { recordDisclosure } from './disclosed.ts';
+import { type ParticipantOptions, withParticipant } from './grounds.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { note, result, table } from './output.ts';
+import { withStudies } from './studies-log.ts';
+
+interface ListOptions extends LogOptions {
+  readonly study?: string;
+  readonly json?: boolean;
+}
+
+interface PrintOptions extends ParticipantOptions {
+  readonly out?: string;
+}
+
+const PRINT_HELP = `
+The text names the participant's ARM. Seal it in an envelope that shows when it was opened, and report an opened one with
+urn unblindings add. Printing is recorded (urn operations).`;
+
+export function codeBreaksCommand(): Command {
+  const print = withParticipant(logCommand('print'))
+    .description("print one participant's arm, to be sealed in an envelope for a site that may be offline")
+    .addOption(option('--out <file>', 'a new file (default: standard output)'))
+    .addHelpText('after', PRINT_HELP)
+    .action(printEnvelope);
+  return logCommand('code-breaks')
+    .description('list who was unblinded, when, by whom, and why; never an arm')
+    .addOption(option('--study <name>', 'name of the study'))
+    .addOption(jsonOption())
+    .addCommand(print)
+    .action(list);
+}
+
+async function list({ study: name, json, ...options }: ListOptions): Promise<void> {
+  if (name === undefined) throw new UsageError('--study is missing (hint: urn studies list)');
+  await withStudies(options, async ({ studies, runner }) => {
+    const study = studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const all = runner.state(codeBreaks, study.stream);
+    if (json) result(JSON.stringify(all, null, 2));
+    else if (all.length === 0) note(`nobody in ${name} was unblinded, as far as the log says`);
+    else result(table(all.map(row)));
+  });
+}
+
+function row(one: CodeBreak): string[] {
+  const { knownAt, participantId, how, user, keyId, onBehalfOf, reason, requestedBy, isLate } = one;
+  const what = how.type === 'revealed' ? how.category : `reported: ${how.way}`;
+  const by = [
+    `${user}${keyId === undefined ? ' (command line)' : ` (${keyId})`}`,
+    ...(onBehalfOf === undefined ? [] : [`on behalf of ${onBehalfOf}`]),
+    ...(requestedBy === undefined ? [] : [`for ${requestedBy}`]),
+  ].join(' ');
+  const remarks = [
+    ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
+    ...(isLate ? [`recorded late, at ${one.at}`] : []),
+  ].join(', ');
+  return [knownAt, participantId, what, by, reason, remarks];
+}
+
+async function printEnvelope({ study: name, id, out, ...options }: PrintOptions): Promise<void> {
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const participant = log.runner.state(participants, study.stream).byId.get(id);
+    if (!participant)
+      throw new UsageError(`study ${JSON.stringify(name)} has no participant ${JSON.stringify(id)}`);
+    const { mode } = study.registered.configuration;
+    const text = [
+      `CODE-BREAK${mode === 'test' ? ' (TEST STUDY)' : ''}`,
+      '',
+      `Study        ${name}`,
+      `Participant  ${id}`,
+      `Randomized   ${participant.at} (revision ${participant.revision})`,
+      `Arm          ${participant.treatment}`,
+      '',
+      `Printed      ${new Date().toISOString()}`,
+      '',
+      'Open only in an emergency. Then report it: who opened it, when, and why.',
+    ].join('\n');
+    // The file is made first: a disclosure must not be recorded of a file that cannot be written.
+    const file = out === undefined ? undefined : newFile(out);
+    await recordDisclosure(log, { what: 'envelopes', study: name, participant: id });
+    if (file === undefined) result(text);
+    else {
+      writeSync(file, `${text}\n`);
+      closeSync(file);
+      note(`written: ${out} (it names the arm: seal it)`);
+    }
+  });
+}
+
+/** @throws UsageError when there is such a file */
+function newFile(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    throw new UsageError(`cannot write ${path}: ${(error as Error).message} (hint: name a new file)`);
+  }
+}

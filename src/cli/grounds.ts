@@ -1,0 +1,55 @@
+/** Options of the commands about one participant, and their checks. */
+import { type Command, Option } from 'commander';
+import { freeTextProblem } from '../base/free-text.ts';
+import type { Grounds, StudyOutcome } from '../study/commands.ts';
+import { type LogOptions, option, UsageError } from './options.ts';
+
+export interface ParticipantOptions extends LogOptions {
+  readonly study: string;
+  readonly id: string;
+}
+
+export interface GroundsOptions extends ParticipantOptions {
+  readonly reason: string;
+  readonly requestedBy?: string;
+  readonly dryRun?: boolean;
+}
+
+const LEAST_REASON = 3;
+
+export function withParticipant(command: Command): Command {
+  return command
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(option('--id <id>', 'id of the participant').makeOptionMandatory());
+}
+
+export function withGrounds(command: Command): Command {
+  return withParticipant(command)
+    .addOption(
+      option('--reason <text>', 'recorded under seal: blinded readers do not see it').makeOptionMandatory(),
+    )
+    .addOption(option('--requested-by <name>', 'who asked for it; under seal, too'))
+    .addOption(option('--dry-run', 'only check whether it would be recorded'));
+}
+
+export function choice(flags: string, description: string, choices: readonly string[]): Option {
+  // `option` would read it from the environment, too, which is no place for what is decided case by case.
+  return new Option(flags, description).choices([...choices]).makeOptionMandatory();
+}
+
+/** @throws UsageError */
+export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
+  const problem = freeTextProblem(reason, LEAST_REASON);
+  if (problem !== undefined) throw new UsageError(`--reason ${problem}`);
+  const unfit = requestedBy === undefined ? undefined : freeTextProblem(requestedBy, 1);
+  if (unfit !== undefined) throw new UsageError(`--requested-by ${unfit}`);
+  return { reason, requestedBy };
+}
+
+/** The error for a command that was refused; undefined if it was not. */
+export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptions): UsageError | undefined {
+  if (outcome.type === 'no-such-participant')
+    return new UsageError(`study ${JSON.stringify(study)} has no participant ${JSON.stringify(id)}`);
+  if (outcome.type === 'impossible') return new UsageError(`${outcome.field}: ${outcome.why}`);
+  return undefined;
+}

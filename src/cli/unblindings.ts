@@ -1,0 +1,82 @@
+/** urn unblindings add: reports that somebody learned an arm without the service, or in error. */
+import type { Command } from 'commander';
+import { UnblindingWay } from '../../events/code-break.ts';
+import { choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
+import { cliActor, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { note } from './output.ts';
+import { withStudies } from './studies-log.ts';
+
+interface Options extends GroundsOptions {
+  readonly how: UnblindingWay;
+  readonly occurredAt: string;
+  readonly inadvertent?: boolean;
+  readonly revealedAt?: string;
+}
+
+const HELP = `
+The report names no arm. It counts as a code-break in every list.
+
+Example:
+  urn unblindings add --study 'CHS JCOIN' --id 001-0007 --how envelope --occurred-at 2027-03-02T21:40Z --inadvertent \\
+    --reason 'the envelope was torn in the post'`;
+
+export function unblindingsCommand(): Command[] {
+  return [
+    withGrounds(logCommand('add'))
+      .description(
+        'report an unblinding: an opened envelope, a label, a patient who was told, a code broken in error',
+      )
+      .addOption(choice('--how <way>', 'how the arm became known', UnblindingWay.options))
+      .addOption(option('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory())
+      .addOption(option('--inadvertent', 'nobody meant to'))
+      .addOption(
+        option('--revealed-at <revision>', 'revision of a code-break that was a mistake (urn code-breaks)'),
+      )
+      .addHelpText('after', HELP)
+      .action(run),
+  ];
+}
+
+async function run(options: Options): Promise<void> {
+  const { study: name, id: participantId, how, inadvertent = false, dryRun } = options;
+  const grounds = groundsOf(options);
+  const occurredAt = instant(options.occurredAt);
+  const revealedAt = options.revealedAt === undefined ? undefined : revision(options.revealedAt);
+  await withStudies(options, async ({ studies }) => {
+    const study = studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const actor = cliActor();
+    const command = {
+      type: 'report-unblinding',
+      ...{ participantId, how, inadvertent, occurredAt, revealedAt, grounds },
+      user: actor.user,
+    } as const;
+    const { outcome, revision: at } = dryRun
+      ? await studies.tryOut(study.stream, command)
+      : await studies.submit(study.stream, command, actor);
+    const refused = refusalOf(outcome, options);
+    if (refused) throw refused;
+    note(
+      dryRun
+        ? `the unblinding of ${participantId} would be recorded; nothing was recorded`
+        : `the unblinding of ${participantId} is recorded (revision ${at})`,
+    );
+  });
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/;
+
+/** @throws UsageError */
+function instant(text: string): string {
+  const time = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time))
+    throw new UsageError(`--occurred-at "${text}" is not an instant in UTC, such as 2027-03-02T21:40Z`);
+  if (time > Date.now()) throw new UsageError(`--occurred-at ${text} is in the future`);
+  return new Date(time).toISOString();
+}
+
+/** @throws UsageError */
+function revision(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--revealed-at "${text}" is not a revision`);
+  return Number(text);
+}
