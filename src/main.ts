@@ -53,7 +53,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
-  'code-breaks': async () => (await import('./cli/code-breaks.ts')).codeBreaksCommand(),
+  'code-breaks': async () => {
+    const { codeBreaksCommand } = await import('./cli/code-breaks.ts');
+    return group('code-breaks', 'who was unblinded: list (the default), print', codeBreaksCommand(), 'list');
+  },
   unblindings: async () => {
     const { unblindingsCommand } = await import('./cli/unblindings.ts');
     return group('unblindings', 'unblindings outside the service, or in error: add', unblindingsCommand());
@@ -77,15 +80,16 @@ for (const name of wanted) {
   if (command) add(program, command);
 }
 
-function group(name: string, description: string, commands: readonly Command[]): Command {
+/** @param byDefault the command that runs if none is named */
+function group(name: string, description: string, commands: readonly Command[], byDefault?: string): Command {
   const made = new Command(name).description(description).copyInheritedSettings(program);
-  for (const command of commands) add(made, command);
+  for (const command of commands) add(made, command, command.name() === byDefault);
   return made;
 }
 
 /** `addCommand` alone would leave the command with commander's own exit codes. */
-function add(parent: Command, command: Command): void {
-  parent.addCommand(command.copyInheritedSettings(parent));
+function add(parent: Command, command: Command, isDefault = false): void {
+  parent.addCommand(command.copyInheritedSettings(parent), { isDefault });
 }
 
 try {

@@ -10,7 +10,7 @@ import { note, result, table } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
 interface ListOptions extends LogOptions {
-  readonly study?: string;
+  readonly study: string;
   readonly json?: boolean;
 }
 
@@ -22,22 +22,23 @@ const PRINT_HELP = `
 The text names the participant's ARM. Seal it in an envelope that shows when it was opened, and report an opened one with
 urn unblindings add. Printing is recorded (urn operations).`;
 
-export function codeBreaksCommand(): Command {
-  const print = withParticipant(logCommand('print'))
-    .description("print one participant's arm, to be sealed in an envelope for a site that may be offline")
-    .addOption(option('--out <file>', 'a new file (default: standard output)'))
-    .addHelpText('after', PRINT_HELP)
-    .action(printEnvelope);
-  return logCommand('code-breaks')
-    .description('list who was unblinded, when, by whom, and why; never an arm')
-    .addOption(option('--study <name>', 'name of the study'))
-    .addOption(jsonOption())
-    .addCommand(print)
-    .action(list);
+/** The first one is the default. */
+export function codeBreaksCommand(): Command[] {
+  return [
+    logCommand('list')
+      .description('list who was unblinded, when, by whom, and why; never an arm')
+      .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+      .addOption(jsonOption())
+      .action(list),
+    withParticipant(logCommand('print'))
+      .description("print one participant's arm, to be sealed in an envelope for a site that may be offline")
+      .addOption(option('--out <file>', 'a new file (default: standard output)'))
+      .addHelpText('after', PRINT_HELP)
+      .action(printEnvelope),
+  ];
 }
 
 async function list({ study: name, json, ...options }: ListOptions): Promise<void> {
-  if (name === undefined) throw new UsageError('--study is missing (hint: urn studies list)');
   await withStudies(options, async ({ studies, runner }) => {
     const study = studies.find(name);
     if (!study) throw unknownStudy(name);
