@@ -4,7 +4,8 @@ import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
-import type { Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
+import { ACTS } from './acts.ts';
+import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { answeredBefore, decideLife, requestSection } from './life.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
@@ -41,27 +42,10 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
   };
 }
 
-/**
- * The order matters: a repeated request gets the same answer whatever the study's state is now. Only a new participant
- * needs an open study.
- */
 function randomize(state: RegisteredState, command: Randomize): StudyDecision {
+  const refused = randomizeRefusal(state, command);
+  if (refused) return { outcome: refused };
   const { participantId, levels } = command;
-  const earlier = answeredBefore(state, command);
-  if (earlier) {
-    const { enrolled } = earlier;
-    const isSame =
-      enrolled?.participantId === participantId && differing(state, enrolled.levels, levels).length === 0;
-    return { outcome: isSame ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' } };
-  }
-  const taken = state.enrolled.get(participantId);
-  if (taken) {
-    const differingFactors = differing(state, taken.levels, levels);
-    return { outcome: { type: 'duplicate', participantId, differingFactors } };
-  }
-  if (state.status !== 'open') return { outcome: { type: 'refused', because: state.status } };
-  if (command.suspended) return { outcome: { type: 'refused', because: 'suspended' } };
-
   const { treatment, draw } = allocate(
     state.configuration,
     state.counts,
@@ -73,14 +57,39 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
     fact: {
       type: 'ParticipantRandomized',
       data: { levels: named, participantId },
-      sections: {
-        allocation: { treatment },
-        draw,
-        ...requestSection(command),
-      },
+      sections: { allocation: { treatment }, draw, ...requestSection(command) },
     },
     outcome: { type: 'randomized', participantId },
   };
+}
+
+/**
+ * Why nobody is randomized; undefined if somebody would be. The order matters: a repeated request gets the same answer
+ * whatever the study's state is now. Only a new participant needs an open study.
+ */
+function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutcome | undefined {
+  const { participantId, levels } = command;
+  const earlier = answeredBefore(state, command);
+  if (earlier) {
+    const { enrolled } = earlier;
+    const isSame =
+      enrolled?.participantId === participantId && differing(state, enrolled.levels, levels).length === 0;
+    return isSame ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' };
+  }
+  const taken = state.enrolled.get(participantId);
+  if (taken)
+    return { type: 'duplicate', participantId, differingFactors: differing(state, taken.levels, levels) };
+  if (!ACTS.ParticipantRandomized.in.includes(state.status))
+    return { type: 'refused', because: state.status };
+  return command.suspended ? { type: 'refused', because: 'suspended' } : undefined;
+}
+
+/** What would come of a command, without drawing anything. */
+export function tryOut(state: StudyState, command: Randomize | LifeCommand): StudyOutcome {
+  if (state.status === 'unregistered') return { type: 'not-registered' };
+  if (command.type !== 'randomize') return decideLife(state, command).outcome;
+  const { participantId } = command;
+  return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
 }
 
 /** Names of the factors whose levels differ. */

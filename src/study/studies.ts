@@ -10,8 +10,8 @@ import { DomainError } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';
-import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
-import { studyDecider } from './decide.ts';
+import type { LifeCommand, Randomize, Register, StudyCommand, StudyOutcome } from './commands.ts';
+import { studyDecider, tryOut } from './decide.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
 
@@ -135,15 +135,15 @@ export class Studies {
   }
 
   /**
-   * What would come of a command now. Nothing is written.
+   * What would come of a command now. Nothing is written, and nothing is drawn.
    * @throws DomainError as `submit`
    */
-  async tryOut(stream: string, command: StudyCommand): Promise<Written<StudyOutcome>> {
+  async tryOut(stream: string, command: Randomize | LifeCommand): Promise<Written<StudyOutcome>> {
     const { gate, runner } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;
     await runner.catchUp(stream);
-    const { outcome } = studyDecider.decide(runner.state(studyState, stream), command);
+    const outcome = tryOut(runner.state(studyState, stream), command);
     return { outcome, revision: runner.revision(stream) };
   }
 

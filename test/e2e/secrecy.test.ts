@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Ask, ask, rawRequest, talk, within } from '../support/client.ts';
+import { postJson } from '../support/post-json.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../support/service.ts';
 import { damageLastRecord, storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
@@ -19,6 +20,8 @@ const GRANTS = {
   blinded: ['blinded', '--scope', 'blinded,randomize'],
   auditor: ['auditor', '--scope', 'read,audit'],
   leaver: ['leaver'],
+  breaker: ['breaker', '--scope', 'blinded,unblind'],
+  manager: ['manager', '--scope', 'manage'],
 } as const;
 type Name = keyof typeof GRANTS;
 let keys: Record<Name, string>;
@@ -28,6 +31,8 @@ const logs: string[] = [];
 const inTheOpen: string[] = [];
 const answers: { readonly name: Name; readonly path: string; readonly answer: Answer }[] = [];
 
+/** Free text about a participant, and who asked: sealed. */
+const GROUNDS = { reason: 'ZZGROUNDS of the code-break', requested_by: 'ZZGROUNDS Dr. K.' };
 const IDEMPOTENCY_KEYS = ['ZZIDEMPOTENCY-first', 'ZZIDEMPOTENCY-second', 'ZZIDEMPOTENCY-third'];
 const as = async (service: Service, name: Name, path: string, options: Ask = {}) => {
   const answer = await ask(service.url, path, { key: keys[name], ...options });
@@ -80,7 +85,30 @@ async function everyRequest(service: Service, id: string): Promise<void> {
       for (const parameters of [{}, { revision: '1' }, { first: '1' }])
         await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
     await as(service, name, '/study_config', { method: 'DELETE' });
+    await everyCodeBreak(service, name, own);
   }
+}
+
+/** Every request with a JSON body about a participant; the state of the study stays as it is. */
+async function everyCodeBreak(service: Service, name: Name, own: string): Promise<void> {
+  const post = async (path: string, body: object) => {
+    const about = { study: 'Sleep', ...GROUNDS, ...body };
+    const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-${path}-${own}` };
+    const answer = await postJson(service.url, path, keys[name], about, retry);
+    answers.push({ name, path, answer });
+  };
+  const occurred = { how: 'label', occurred_at: '2026-01-02T03:04:05Z' };
+  for (const id of [own, 'first-reader', 'nobody'])
+    for (const more of [{ dry_run: true }, {}, { category: 'other' }, { unknown: 1 }]) {
+      await post('/code_breaks', { id, category: 'emergency', ...more });
+      await post('/unblindings', { id, ...occurred, ...more });
+    }
+  await post('/study_state', { action: 'close', cause: 'other', reason: 'ZZOPEN', dry_run: true });
+  await as(service, name, '/code_breaks', { parameters: { study: 'Sleep' } });
+  await as(service, name, '/study_participants', {
+    method: 'POST',
+    parameters: { study: 'Sleep', id: `${own}-dry`, ...COOK, 'urn.dry_run': 'true' },
+  });
 }
 
 /** The key in every place where people put keys by mistake. */
@@ -235,7 +263,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     ).toEqual([]);
   });
 
-  it.each(['reader', 'writer', 'blinded', 'leaver'] as const)(
+  it.each(['reader', 'writer', 'blinded', 'leaver', 'breaker', 'manager'] as const)(
     'what the key %s can read, except for the arms that its scopes show',
     (name) => {
       const told = textsOf(answers.filter((shown) => shown.name === name));
@@ -248,10 +276,34 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     },
   );
 
-  it.each(['writer', 'blinded'] as const)('no participant shown to the key %s has an arm', (name) => {
-    const told = answers.filter((shown) => shown.name === name && shown.path === '/study_participants');
-    expect(found(textsOf(told), secrets())).toEqual([]);
-    expect(told.some(({ answer }) => answer.status === 200 && answer.results.length > 0)).toBe(true);
+  it.each(['writer', 'blinded', 'breaker'] as const)(
+    'no participant shown to the key %s has an arm',
+    (name) => {
+      const told = answers.filter((shown) => shown.name === name && shown.path === '/study_participants');
+      expect(found(textsOf(told), secrets())).toEqual([]);
+      expect(told.some(({ answer }) => answer.status === 200 && answer.results.length > 0)).toBe(true);
+    },
+  );
+
+  it('no answer but that to a code-break shows an arm to a key without read', () => {
+    const broken = answers.filter(
+      ({ path, answer }) => path === '/code_breaks' && answer.headers.has('urn-recorded'),
+    );
+    expect(new Set(broken.map(({ name }) => name))).toEqual(new Set(['breaker']));
+    expect(found(textsOf(broken), ['ZZTREAT'])).toEqual(['ZZTREAT']);
+    const blind: Name[] = ['writer', 'blinded', 'breaker', 'manager'];
+    const others = answers.filter(
+      (shown) => blind.includes(shown.name) && shown.path !== '/study_config' && !broken.includes(shown),
+    );
+    expect(found(textsOf(others), secrets())).toEqual([]);
+  });
+
+  it('no key without read or audit is shown why a code was broken', () => {
+    const grounds = (names: readonly Name[]) =>
+      found(textsOf(answers.filter(({ name }) => names.includes(name))), ['ZZGROUNDS']);
+    expect(grounds(['writer', 'blinded', 'breaker', 'manager', 'leaver'])).toEqual([]);
+    expect(grounds(['reader'])).toEqual(['ZZGROUNDS']);
+    expect(found([...logs, ...inTheOpen], ['ZZGROUNDS'])).toEqual([]);
   });
 
   it('no error message for any key names an arm', () => {
@@ -273,7 +325,8 @@ describe('in the log of events', () => {
     const texts = (records: typeof clear) => records.map(({ record }) => JSON.stringify(record));
     const registered = clear.filter(({ record }) => record.type === 'StudyRegistered');
     const others = clear.filter(({ record }) => record.type !== 'StudyRegistered');
-    expect(found(texts(others), secrets())).toEqual([]);
+    expect(found(texts(others), [...secrets(), 'ZZGROUNDS'])).toEqual([]);
+    expect(others.map(({ record }) => record.type)).toContain('AllocationRevealed');
     expect(found(texts(registered), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
   });
 });

@@ -45,6 +45,14 @@ export const BG_STATE = {
   schema: { type: 'string', enum: ['omit'] },
 };
 
+export const DRY_RUN_PARAMETER = {
+  name: 'urn.dry_run',
+  in: 'query',
+  description:
+    '`true` checks everything and records nothing: nobody is randomized and nothing is drawn. The response has the header Urn-Dry-Run and shows only that the request would be taken.',
+  schema: { type: 'string', enum: ['true'] },
+};
+
 export const URN_NEXT = {
   'Urn-Next': {
     description: 'Where the next page begins. Absent if this is the last page.',

@@ -7,6 +7,8 @@ import type { Query } from './query.ts';
 export const PAGE_PARAMETERS: readonly string[] = ['urn.limit', 'urn.from'];
 /** `omit` leaves the generator states out. */
 export const BG_STATE = 'urn.bg_state';
+/** `true` checks everything and records nothing. */
+export const DRY_RUN = 'urn.dry_run';
 /** They select a moment in the history of a study. */
 export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
 

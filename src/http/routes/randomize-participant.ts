@@ -5,11 +5,13 @@ import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
-import { BG_STATE, idParameter, STUDY } from '../request/documented-parameters.ts';
+import { BG_STATE, DRY_RUN_PARAMETER, idParameter, STUDY } from '../request/documented-parameters.ts';
+import { DRY_RUN_HEADER, dryRunReply } from '../request/dry-run.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../request/headers.ts';
 import { orUnavailable } from '../request/min-revision.ts';
 import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
+import { DRY_RUN } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
 import { refusedReply, reusedReply } from '../request/refused-reply.ts';
@@ -35,6 +37,7 @@ export const randomizeParticipantOperation = operation(
       idParameter(true),
       levelParameters('One level of every factor'),
       BG_STATE,
+      DRY_RUN_PARAMETER,
       ...WRITE_HEADERS,
     ],
     result: RECORDS,
@@ -55,6 +58,7 @@ export function randomizeParticipant(services: Services) {
     const { http, query, accepted, study, view } = request;
     const problems: string[] = [];
     const shownScopes = scopesShown(request, problems);
+    const isDry = isDryRun(query, problems);
     const behalf = onBehalfOf(http);
     const lookAlikes = lookAlikeProblems(query.get('id'), behalf);
     if (lookAlikes.length > 0 && (await isUnknown(services, request))) problems.push(...lookAlikes);
@@ -71,6 +75,12 @@ export function randomizeParticipant(services: Services) {
       idempotencyKey: idempotencyKeyOf(http),
       suspended: services.studies.isSuspended(study.stream),
     };
+    if (isDry) {
+      const { outcome, revision } = await services.studies.tryOut(study.stream, command);
+      return outcome.type === 'randomized'
+        ? dryRunReply('moves', revision)
+        : { ...answer(request, shownScopes, services.ledger, outcome, revision), headers: DRY_RUN_HEADER };
+    }
     const { posts } = services.limits;
     posts.enter(keyId);
     try {
@@ -81,6 +91,13 @@ export function randomizeParticipant(services: Services) {
     }
   };
   return studyHandler(services, ['randomize'], randomize, checkForm);
+}
+
+/** Adds any problem with the parameter to the list. */
+function isDryRun(query: StudyRequest['query'], problems: string[]): boolean {
+  const value = query.get(DRY_RUN);
+  if (value !== undefined && value !== 'true') problems.push(`${DRY_RUN} must be true`);
+  return value === 'true';
 }
 
 /** What is checked before the key. @throws HttpProblem 400 */
