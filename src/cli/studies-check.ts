@@ -45,7 +45,9 @@ async function check(options: Options): Promise<void> {
   const { studies, warnings, liveByDefault } = await readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   const registered = await registeredStudies(options);
-  refuseNewStudies(studies, (name) => !registered.has(name));
+  const isNew = (name: string) => !registered.has(name);
+  for (const warning of refuseNewStudies(studies, isNew, [...registered.values()]))
+    note(`warning: ${formatFinding(warning)}`);
   const outcomes = studies.map(({ configuration, seed }): Outcome => {
     const { name } = configuration;
     const study = registered.get(name);

@@ -65,12 +65,22 @@ export class StudyChecks {
   #idPattern: IdPattern | undefined;
   #name: string | undefined;
   readonly #life: LifeTally;
+  readonly #seeds: Map<string, string>;
   /** The few ids that differ from their `lookAlikeForm`, by that form. */
   readonly #unlike = new Map<string, string>();
 
-  /** @param recoveredAt by revision: where the generator must restart, according to the log's recoveries */
-  constructor(keys: KeyHistory, warnings: Warnings, recoveredAt: ReadonlyMap<number, Recovered>) {
+  /**
+   * @param recoveredAt by revision: where the generator must restart, according to the log's recoveries
+   * @param seeds of the studies checked before, with the name of the first study that has each
+   */
+  constructor(
+    keys: KeyHistory,
+    warnings: Warnings,
+    recoveredAt: ReadonlyMap<number, Recovered>,
+    seeds: Map<string, string> = new Map(),
+  ) {
     this.#keys = keys;
+    this.#seeds = seeds;
     this.#warnings = warnings;
     this.#recoveredAt = recoveredAt;
     this.#life = new LifeTally(warnings);
@@ -131,7 +141,10 @@ export class StudyChecks {
    * @param isKnown whether there already was a participant with this id
    */
   take(event: PartialStudyEvent, isKnown: (id: string) => boolean): void {
-    if (event.type === 'StudyRegistered') this.#begin(event);
+    if (event.type === 'StudyRegistered') {
+      this.#begin(event);
+      this.#warnOfSharedSeed(event);
+    }
     if (event.type === 'ParticipantRandomized') this.#compareId(event);
     if (event.type === 'StudyRecovered') this.#warnOfRecovery(event);
     if (event.type === 'ParticipantRandomized') this.#warnOfLookAlike(event, isKnown);
@@ -185,6 +198,19 @@ export class StudyChecks {
     if (this.#idPattern?.isLinear && !this.#idPattern.matches(participantId))
       return mismatch('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
     return undefined;
+  }
+
+  #warnOfSharedSeed({ data, sections, revision }: Of<'StudyRegistered'>): void {
+    const { seed } = sections.generator ?? {};
+    if (seed === undefined) return;
+    const other = this.#seeds.get(seed);
+    if (other === undefined) this.#seeds.set(seed, data.configuration.name);
+    else
+      this.#warnings.add(
+        'seed-shared',
+        `the seed is that of the study ${JSON.stringify(other)}, so both drew the same numbers`,
+        revision,
+      );
   }
 
   #begin({ data, revision }: Of<'StudyRegistered'>): void {
