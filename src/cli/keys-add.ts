@@ -40,7 +40,7 @@ Scopes (none implies another):
   manage     pause, resume, close and reopen studies
 
 With audit, randomize and manage are refused unless --allow-prediction is given: their holder could act on the prediction.
-audit and manage are about whole studies, so --where does not limit them.
+audit and manage are about whole studies, so they are refused with --where.
 
 Examples:
   urn keys add edc                                          full access of the contract: read,randomize

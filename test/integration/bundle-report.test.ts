@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Content } from '../../events/content.ts';
 import { writeReport } from '../../src/bundle/bundle.ts';
+import { MAX_LISTED, StudySummary } from '../../src/bundle/study-summary.ts';
 import { openLog } from '../../src/open/open-log.ts';
 import type { StudyCommand } from '../../src/study/commands.ts';
-import { CONFIGURATION, LEVELS, OPERATOR, SEED } from '../support/facts.ts';
+import { CONFIGURATION, event, LEVELS, OPERATOR, randomized, registered, SEED } from '../support/facts.ts';
 import { fixedId } from '../support/fixed-tools.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
@@ -123,5 +124,28 @@ describe.each(['full', 'open', 'blinded'] as const)('the report with content %s'
   it('counts the participants by level', () => {
     const [counts = ''] = report(content).split('<h2>Events').slice(0, 1);
     expect(counts.slice(counts.indexOf('<h3>9</h3>'))).toMatch(/30-Dupage County.*?>3</s);
+  });
+});
+
+describe('the list of a study in which every code is broken', () => {
+  it('has a limited length, and says how many code-breaks it leaves out', () => {
+    const summary = new StudySummary();
+    summary.take(event(registered(), 0));
+    summary.take(event(randomized('001'), 1));
+    for (let n = 0; n < MAX_LISTED + 5; n++)
+      summary.take(
+        event(
+          {
+            type: 'AllocationRevealed',
+            data: { category: 'end', participantId: '001', randomizedAt: 1, reveal: fixedId(n) },
+            sections: { grounds: { reason: 'the end' } },
+          },
+          n + 2,
+        ),
+      );
+    expect(summary.listed).toHaveLength(MAX_LISTED + 2);
+    expect(summary.unlistedBreaks).toBe(5);
+    expect(summary.revealed).toEqual({ end: MAX_LISTED + 5 });
+    expect([...(summary.listed[1]?.participant?.revealed ?? [])]).toEqual(['end']);
   });
 });
