@@ -439,12 +439,14 @@ effect       no new participants; codes can still be broken
     });
   });
 
-  it('work beside a service, and ask nothing without a terminal', async () => {
+  it('hold in a service that runs, and ask nothing without a terminal', async () => {
     const run = (...args: string[]) => urn(['studies', ...args, '--data', service.data]);
-    const closed = await run('close', 'Ordered', '--cause', 'end', '--reason', 'over');
-    expect(closed).toEqual({ code: 0, stdout: '', stderr: 'Ordered is closed\n' });
-    expect((await run('close', 'Ordered', '--cause', 'end', '--reason', 'over')).code).toBe(0);
-    expect((await run('pause', 'Ordered', '--reason', 'x')).code).toBe(2);
+    const closed = await run('close', 'Sleep', '--cause', 'end', '--reason', 'over');
+    expect(closed).toEqual({ code: 0, stdout: '', stderr: 'Sleep is closed\n' });
+    const { status, message } = await clientOf(service.url, key).randomize('Sleep', '3', COOK);
+    expect({ status, message }).toEqual({ status: 409, message: expect.stringContaining('closed') });
+    expect((await run('close', 'Sleep', '--cause', 'end', '--reason', 'over')).code).toBe(0);
+    expect((await run('pause', 'Sleep', '--reason', 'x')).code).toBe(2);
   });
 });
 
