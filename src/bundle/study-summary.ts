@@ -83,7 +83,9 @@ export class StudySummary {
         this.totals = zeros();
         this.counts = configuration.factors.map(({ levels }) => levels.map(zeros));
         this.levels = configuration.factors.map(({ levels }) => levels.map(() => 0));
-        this.#note(event, 'registered');
+        const isPaused = configuration.start === 'paused';
+        if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
+        this.#note(event, isPaused ? 'registered as paused' : 'registered');
         break;
       }
       case 'ParticipantRandomized':

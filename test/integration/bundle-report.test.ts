@@ -127,6 +127,19 @@ describe.each(['full', 'open', 'blinded'] as const)('the report with content %s'
   });
 });
 
+describe('the report of a study that was registered as paused', () => {
+  it('says so until it is resumed', () => {
+    const summary = new StudySummary();
+    const { data, ...fact } = registered();
+    const configuration = { ...data.configuration, start: 'paused' as const };
+    summary.take(event({ ...fact, data: { ...data, configuration } }, 0));
+    expect(summary.halt).toMatchObject({ state: 'paused', reason: 'registered as paused' });
+    summary.take(event({ type: 'StudyResumed', data: { reason: 'go' }, sections: {} }, 1));
+    expect(summary.halt).toBeUndefined();
+    expect(summary.listed.map(({ what }) => what)).toEqual(['registered as paused', 'resumed: go']);
+  });
+});
+
 describe('the list of a study in which every code is broken', () => {
   it('has a limited length, and says how many code-breaks it leaves out', () => {
     const summary = new StudySummary();
