@@ -103,6 +103,7 @@ function withRequest<F extends StudyFact>(fact: F, idempotencyKey: string): F {
 }
 
 const refused = (because: Status) => ({ type: 'refused', because }) as const;
+const impossible = (field: string, why: string) => ({ type: 'impossible', field, why }) as const;
 
 describe('a command in each state of the study', () => {
   const revealedNow = { type: 'revealed', participantId: ID } as const;
@@ -301,14 +302,11 @@ describe('a code-break', () => {
     const other = randomized('001-0002');
     const { request: _, ...sections } = other.sections;
     const history: History = [...OPEN, { ...other, sections }, revealed];
-    const impossible = {
-      ...{ type: 'impossible', field: 'revealedAt' },
-      why: 'no code of this participant was broken at this revision',
-    } as const;
+    const why = 'no code of this participant was broken at this revision';
     for (const about of [{ revealedAt: 2 }, { revealedAt: 4 }, { participantId: '001-0002', revealedAt: 3 }])
       given(history)
         .when({ ...REPORT, ...about })
-        .then([], impossible);
+        .then([], impossible('revealedAt', why));
   });
 });
 
@@ -354,10 +352,7 @@ describe('an approval', () => {
     const unapproved = { ...REOPEN, approvals: [] };
     given(CLOSED)
       .when(unapproved)
-      .then([], {
-        ...{ type: 'impossible', field: 'approvals' },
-        why: 'a live study is reopened with the approval of somebody',
-      });
+      .then([], impossible('approvals', 'a live study is reopened with the approval of somebody'));
     const fact = registered();
     const test: History = [
       { ...fact, data: { ...fact.data, configuration: { ...CONFIGURATION, mode: 'test' } } },
@@ -370,19 +365,16 @@ describe('an approval', () => {
 
   it('was given on a day of the calendar', () => {
     const approvals = [APPROVAL, { ...APPROVAL, on: '2027-02-29' }];
-    const impossible = {
-      ...{ type: 'impossible', field: 'approvals[1].on' },
-      why: 'it is not a day of the calendar',
-    } as const;
+    const why = 'it is not a day of the calendar';
     given(OPEN)
       .when({ ...CLOSE, approvals })
-      .then([], impossible);
+      .then([], impossible('approvals[1].on', why));
     given(CLOSED)
       .when({ ...REOPEN, approvals })
-      .then([], impossible);
+      .then([], impossible('approvals[1].on', why));
     given(CLOSED)
       .when({ ...REOPEN, protocol: { version: '3', date: '2027-04-31' } })
-      .then([], { ...impossible, field: 'protocol.date' });
+      .then([], impossible('protocol.date', why));
   });
 
   it.each(['2027-01-31', '2028-02-29', '2000-02-29', '0000-02-29', '9999-12-31'])('can be of %s', (day) => {
