@@ -5,7 +5,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { catalogue } from '../../events/catalogue.ts';
 import { CONTENTS, type Content, includedSections } from '../../events/content.ts';
+import { ACTS, STATUSES } from '../../src/study/acts.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered, type Row } from '../e2e/audit/database.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
@@ -13,6 +16,7 @@ import { AT, type LifeLog, makeLifeLog } from '../support/life-log.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { firstDivergence } from '../support/own-verifier.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
+import { verifierValue } from '../support/verifier.ts';
 
 const found = requiredPython('numpy, cryptography');
 const python = found ?? '';
@@ -447,5 +451,38 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     expect(await verdict(scopes(1, ['read', 'manage']))).toBeUndefined();
     expect(await verdict(scopes(1, ['read']))).toBe('access/1');
     expect(await verdict(scopes(0, ['randomize', 'manage']))).toBe('access/0');
+  });
+});
+
+describe.skipIf(found === undefined)('the verifier in Python knows', () => {
+  it('who may write what, and when, as the program does', () => {
+    const acts = verifierValue(python, '{kind: act._asdict() for kind, act in ACTS.items()}');
+    expect(acts).toEqual(
+      Object.fromEntries(
+        Object.entries(ACTS).map(([type, { cli, scopes, in: states }]) => [type, { cli, scopes, states }]),
+      ),
+    );
+    expect(verifierValue(python, 'EVERY_STATE')).toEqual(STATUSES);
+  });
+
+  it('every event of the streams in a bundle, with its members, sections and authors', () => {
+    const events = verifierValue(
+      python,
+      '{name: [sorted(event.data), sorted(event.sections), event.by_people] for name, event in EVENTS.items()}',
+    );
+    const mark = (name: string, isOptional: boolean) => (isOptional ? `${name}?` : name);
+    expect(events).toEqual(
+      Object.fromEntries(
+        catalogue.all().flatMap(({ type, version, stream, data, sections, by }) => {
+          if (stream === 'operations') return [];
+          const { shape } = data as z.ZodObject<Record<string, z.ZodType>>;
+          const members = Object.entries(shape).map(([name, schema]) =>
+            mark(name, schema.safeParse(undefined).success),
+          );
+          const names = sections.map(({ name, isOptional }) => mark(name, isOptional));
+          return [[`${type}@${version}`, [members.sort(), names.sort(), by === 'people']]];
+        }),
+      ),
+    );
   });
 });
