@@ -5,7 +5,7 @@ import type { Actor } from '../../../events/record.ts';
 import type { Status } from '../../../src/study/acts.ts';
 import type { ReportUnblinding, Reveal, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
-import { isDay, isWithin } from '../../../src/study/life.ts';
+import { isWithin } from '../../../src/study/life.ts';
 import { studyState } from '../../../src/study/state.ts';
 import {
   CONFIGURATION,
@@ -348,6 +348,8 @@ describe('the limits of a key', () => {
 });
 
 describe('an approval', () => {
+  const approvedOn = (on: string) => ({ ...CLOSE, approvals: [{ ...APPROVAL, on }] });
+
   it('is needed to reopen a live study, and only there', () => {
     const unapproved = { ...REOPEN, approvals: [] };
     given(CLOSED)
@@ -378,13 +380,13 @@ describe('an approval', () => {
   });
 
   it.each(['2027-01-31', '2028-02-29', '2000-02-29', '0000-02-29', '9999-12-31'])('can be of %s', (day) => {
-    expect(isDay(day)).toBe(true);
+    expect(outcomeOf(OPEN, approvedOn(day))).toEqual({ type: 'closed' });
   });
 
   it.each(['2027-02-29', '2100-02-29', '2027-04-31', '2027-00-01', '2027-01-00', '2027-13-01', '2027-12-32'])(
     'cannot be of %s',
     (day) => {
-      expect(isDay(day)).toBe(false);
+      expect(outcomeOf(OPEN, approvedOn(day))).toMatchObject({ field: 'approvals[0].on' });
     },
   );
 });
