@@ -27,7 +27,7 @@ const issued = <S extends z.ZodType>(scope: S) =>
     where: z.array(LevelLimit).min(1).optional(),
     /** The key is refused from this instant on. */
     expiresAt: z.iso.datetime({ precision: 3 }).optional(),
-    /** Set when somebody chose to let a key both randomize and see generator states, which allows prediction. */
+    /** Set when somebody chose to let a key see generator states and also randomize or manage, so that it can act on what it predicts. */
     allowPrediction: z.literal(true).optional(),
   });
 const credential = {

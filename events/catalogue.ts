@@ -21,7 +21,7 @@ import {
   ServiceStarted,
   ServiceStopped,
 } from './operations.ts';
-import { ParticipantRandomized, StudyRecovered, StudyRegistered } from './study.ts';
+import { ParticipantRandomized, StudyRecovered, StudyRegistered, StudyRegistered1 } from './study.ts';
 import {
   StudyClosed,
   StudyPaused,
@@ -119,6 +119,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ApiKeyIssued1,
   ApiKeyIssued,
   ApiKeyRevoked,
+  StudyRegistered1,
   StudyRegistered,
   ParticipantRandomized,
   StudyPaused1,
@@ -141,9 +142,14 @@ const DEFINITIONS: readonly EventDefinition[] = [
 export const catalogue = new Catalogue(
   DEFINITIONS,
   new Map(
-    ['ApiKeyIssued@1', 'StudyPaused@1', 'StudyResumed@1', 'RequestRefused@1', 'EvidenceDisclosed@1'].map(
-      (version) => [version, unchanged],
-    ),
+    [
+      'ApiKeyIssued@1',
+      'StudyRegistered@1',
+      'StudyPaused@1',
+      'StudyResumed@1',
+      'RequestRefused@1',
+      'EvidenceDisclosed@1',
+    ].map((version) => [version, unchanged]),
   ),
 );
 

@@ -10,6 +10,11 @@ export type Content = (typeof CONTENTS)[number];
 /** Canonical JSON for no sections. */
 export const NO_SECTIONS = Buffer.from('{}');
 
+/** Whether a section of a study is included in the content. */
+export function isIncluded(section: string, content: Content): boolean {
+  return content === 'full' || (content === 'open' && section === 'allocation');
+}
+
 /**
  * The sections of a study's record that are included in the content, as canonical JSON.
  * @param sealed all sections, as stored

@@ -40,6 +40,7 @@ const REASONS = [
 export const RefusalReason = z.enum([
   ...REASONS,
   'closed', // the study is closed
+  'full', // the study has as many participants as its limits allow
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;
 

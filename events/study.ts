@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { defineEvent } from './define.ts';
 import { SignedSize } from './log.ts';
 import { request } from './study-state.ts';
+import { Protocol } from './text.ts';
 
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();
@@ -25,8 +26,7 @@ export type BgState = z.infer<typeof BgState>;
 export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
 export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
 
-/** A study's configuration as registered: effective values after defaults, in the order of the file. */
-export const StudyConfiguration = z.strictObject({
+const CONFIGURATION = {
   name: Name,
   mode: z.enum(['test', 'live']),
   D: ImbalanceMeasure,
@@ -42,22 +42,68 @@ export const StudyConfiguration = z.strictObject({
   /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
   idPattern: z.string().optional(),
   targetEnrollment: Count.optional(),
+};
+
+/** How many participants a study takes, in all and with one level of a factor. */
+export const Limits = z.strictObject({
+  total: z.int().min(1).optional(),
+  /** In the order of the configuration. */
+  levels: z
+    .array(z.strictObject({ factor: Name, level: Name, max: z.int().min(1) }))
+    .min(1)
+    .optional(),
+});
+export type Limits = z.infer<typeof Limits>;
+
+/** What applies to later events. Only what differs from the default is recorded, so the defaults never change. */
+export const Policies = z.strictObject({
+  /** Whether the limits stop participants. Otherwise they are information. */
+  stopAtLimit: z.literal(true).optional(),
+  /** Which level the urns count after a correction. By default `as-corrected` in a blinded study, otherwise `as-randomized`. */
+  levelCounts: z.enum(['as-randomized', 'as-corrected']).optional(),
+  /** Whether the urns still count participants who were voided as duplicates or never enrolled. By default they do. */
+  voidCounts: z.literal('removed').optional(),
+  /** Whether the urns count allocations made outside. By default they do. */
+  forcedCounts: z.literal('not-counted').optional(),
+});
+export type Policies = z.infer<typeof Policies>;
+
+/** A study's configuration as registered: effective values after defaults, in the order of the file. */
+export const StudyConfiguration = z.strictObject({
+  ...CONFIGURATION,
+  /** Absent: the sites know the arms. */
+  blinding: z.literal('blinded').optional(),
+  /** Absent: the study is open from its registration on. */
+  start: z.literal('paused').optional(),
+  limits: Limits.optional(),
+  policies: Policies.optional(),
+  protocol: Protocol.optional(),
 });
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
 
-export const StudyRegistered = defineEvent('StudyRegistered', 1, {
-  stream: 'study',
-  data: z.strictObject({
+const registration = <C extends z.ZodType>(configuration: C) =>
+  z.strictObject({
     studyId: z.uuid(),
-    configuration: StudyConfiguration,
+    configuration,
     /** Where the seed came from: the studies file, or 128 bits drawn from the operating system. */
     seedSource: z.enum(['configured', 'drawn']),
     /** A configured seed below 2^96 can be found by search from published allocations. */
     seedWeak: z.boolean(),
     algorithm: z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) }),
-  }),
+  });
+const generator = {
+  stream: 'study',
   sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
   optionalSections: {},
+} as const;
+
+export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
+  ...generator,
+  data: registration(z.strictObject(CONFIGURATION)),
+});
+export const StudyRegistered = defineEvent('StudyRegistered', 2, {
+  ...generator,
+  data: registration(StudyConfiguration),
 });
 
 export const Level = z.strictObject({ factor: Name, level: Name });

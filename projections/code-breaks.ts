@@ -41,6 +41,13 @@ export const codeBreaks: Projection<CodeBreak[]> = {
   },
 };
 
+/** In a few words: how many codes were broken, in all and by category. */
+export function describeBroken(byCategory: Readonly<Record<string, number>>): string {
+  const counts = Object.entries(byCategory);
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
+}
+
 function codeBreakOf(
   event: Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
 ): CodeBreak {

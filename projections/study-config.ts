@@ -57,7 +57,10 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
           seedWeak,
           registeredAt: event.at,
           recoveries: [],
-          halt: undefined,
+          halt:
+            configuration.start === 'paused'
+              ? { state: 'paused', reason: 'registered as paused', at: event.at }
+              : undefined,
         };
       }
       case 'StudyPaused':

@@ -48,7 +48,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   studies: async () => {
     const { studiesCommand } = await import('./cli/studies.ts');
-    return group('studies', 'studies: check, list, show, pause, resume', studiesCommand());
+    return group('studies', 'studies: check, list, show, pause, resume, close, reopen', studiesCommand());
   },
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),

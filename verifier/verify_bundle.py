@@ -214,18 +214,44 @@ def check_line(
     expect("revision", revision, record["revision"])
     if log_id is not None:
         expect("log", log_id, record["log"])
-    event = EVENTS.get(record["type"])
-    expect_that("type: an event that this program knows", event is not None)
-    check_shape("data", event.data, record["data"])
-    check_shape("seals", {name: SEAL for name in event.sections}, record["seals"])
+    check_version(record, sections)
     disclosed = disclosed_sections(content, stream, record["seals"])
     expect("names of sealed sections", disclosed, sorted(sections))
     for name, section in sections.items():
         seal = sha256(canonical(section).encode("utf-8")).hex()
         expect(f"seals.{name}", seal, record["seals"][name])
-        shape = event.sections.get(name) or event.sections[f"{name}?"]
-        check_shape(name, {**shape, "salt": SALT}, section)
     return record, sections
+
+
+def check_version(record: Json, sections: Json) -> None:
+    """A record has the form of its event, in the lowest version that can say what it says."""
+    kind, version = record["type"], record["version"]
+    event = EVENTS.get(f"{kind}@{version}")
+    expect_that("type and version: an event that this program knows", event is not None)
+    check_form(event, record, sections)
+    for lower in range(1, version):
+        is_needed = not has_form(EVENTS[f"{kind}@{lower}"], record, sections)
+        expect_that(f"version: needed, since version {lower} cannot say this", is_needed)
+
+
+def check_form(event: "Event", record: Json, sections: Json) -> None:
+    """Of a section that is withheld, the record names the seal."""
+    check_shape("data", event.data, record["data"])
+    check_shape("seals", {name: SEAL for name in event.sections}, record["seals"])
+    for name, section in sections.items():
+        shape = event.sections.get(name, event.sections.get(f"{name}?"))
+        expect_that(f"{name}: a section of this event", shape is not None)
+        check_shape(name, {**shape, "salt": SALT}, section)
+    is_person = "cli" in record["actor"]
+    expect_that("actor: somebody who writes this version", is_person or not event.by_people)
+
+
+def has_form(event: "Event", record: Json, sections: Json) -> bool:
+    try:
+        check_form(event, record, sections)
+    except Divergence:
+        return False
+    return True
 
 
 # ---- The shapes of events (docs/event-log.md) ---------------------------------------------------
@@ -247,6 +273,7 @@ class ListOf(NamedTuple):
 class Event(NamedTuple):
     data: Json
     sections: Json
+    by_people: bool = False  # in this version no API key writes it
 
 
 def check_shape(where: str, shape: Any, value: Any) -> None:
@@ -292,6 +319,17 @@ def milliseconds(instant: str) -> int:
     return (parsed - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
 
 
+def is_day(value: Any) -> bool:
+    if not matches("[0-9]{4}-[0-9]{2}-[0-9]{2}")(value):
+        return False
+    year, month, day = (int(number) for number in value.split("-"))
+    try:
+        # Python has no year 0. The calendar repeats every 400 years.
+        return bool(datetime.date(2000 + year % 400, month, day))
+    except ValueError:
+        return False
+
+
 def one_of(*values: Any) -> Kind:
     texts = [canonical(value) for value in values]
     return Kind("one of " + ", ".join(texts), lambda value: canonical(value) in texts)
@@ -309,6 +347,11 @@ SALT = Kind("32 hex digits in lower case", matches("[0-9a-f]{32}"))
 SEAL = Kind("64 hex digits in lower case", matches("[0-9a-f]{64}"))
 ROOT = Kind("base64 of 32 bytes", matches("[A-Za-z0-9+/]{43}="))
 INSTANT = Kind("an instant in UTC with milliseconds", is_instant)
+DAY = Kind("a day of the calendar, YYYY-MM-DD", is_day)
+FREE_TEXT = Kind(
+    "1 to 2,000 characters without control characters",
+    matches(r"(?:[^\x00-\x1f\x7f-\x9f]|[\n\t]){1,2000}"),
+)
 UUID = Kind(
     "a UUID",
     matches("(?i)[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
@@ -332,7 +375,7 @@ RECORD = {
     "seals": ANYTHING,
     "stream": TEXT,
     "type": TEXT,
-    "version": one_of(1),
+    "version": POSITIVE,
 }
 
 SIGNED = {"recovery": COUNT, "size": POSITIVE, "root": ROOT}
@@ -356,11 +399,28 @@ CONFIGURATION = {
     "idPattern?": TEXT,
     "targetEnrollment?": COUNT,
 }
+SCOPES = ("blinded", "read", "randomize", "audit")
+GRANT = {
+    "keyId": NAME,
+    "user": NAME,
+    "scopes": ListOf(1, one_of(*SCOPES)),
+    "studies?": ListOf(1, NAME),
+    "where?": ListOf(1, {"factor": NAME, "levels": ListOf(1, NAME)}),
+    "expiresAt?": INSTANT,
+    "allowPrediction?": one_of(True),
+}
+GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES, "unblind", "manage"))}
+APPROVAL = {"name": NAME, "role": NAME, "on": DAY, "reference?": NAME}
+REQUEST = {"request?": {"idempotencyKey": NAME}}
+GROUNDS = {"grounds": {"reason": FREE_TEXT, "requestedBy?": NAME}}
+PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
+
+# By type and version.
 EVENTS = {
     # log
-    "LogCreated": Event({"logId": UUID, "logName": LOG_NAME, "publicKey": NAME}, {}),
-    "SigningKeyRotated": Event({"publicKey": NAME, "endorsement": NAME, "reason": NAME}, {}),
-    "LogRecovered": Event(
+    "LogCreated@1": Event({"logId": UUID, "logName": LOG_NAME, "publicKey": NAME}, {}),
+    "SigningKeyRotated@1": Event({"publicKey": NAME, "endorsement": NAME, "reason": NAME}, {}),
+    "LogRecovered@1": Event(
         {
             "recovery": POSITIVE,
             "reason": NAME,
@@ -369,26 +429,16 @@ EVENTS = {
         {"studies": {}},
     ),
     # every stream; CopyAborted in log alone
-    "LogMoved": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
-    "LogReopened": Event({"move": UUID}, {}),
-    "LogArrived": Event({"move": UUID, "from": NAME}, {}),
-    "CopyAborted": Event({"move": UUID, "reason?": NAME}, {}),
+    "LogMoved@1": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
+    "LogReopened@1": Event({"move": UUID}, {}),
+    "LogArrived@1": Event({"move": UUID, "from": NAME}, {}),
+    "CopyAborted@1": Event({"move": UUID, "reason?": NAME}, {}),
     # access
-    "ApiKeyIssued": Event(
-        {
-            "keyId": NAME,
-            "user": NAME,
-            "scopes": ListOf(1, one_of("blinded", "read", "randomize", "audit")),
-            "studies?": ListOf(1, NAME),
-            "where?": ListOf(1, {"factor": NAME, "levels": ListOf(1, NAME)}),
-            "expiresAt?": INSTANT,
-            "allowPrediction?": one_of(True),
-        },
-        {"credential": {}},
-    ),
-    "ApiKeyRevoked": Event({"keyId": NAME, "reason?": NAME}, {}),
+    "ApiKeyIssued@1": Event(GRANT, {"credential": {}}),
+    "ApiKeyIssued@2": Event(GRANT_2, {"credential": {}}),
+    "ApiKeyRevoked@1": Event({"keyId": NAME, "reason?": NAME}, {}),
     # a study
-    "StudyRegistered": Event(
+    "StudyRegistered@1": Event(
         {
             "studyId": UUID,
             "configuration": CONFIGURATION,
@@ -398,7 +448,7 @@ EVENTS = {
         },
         {"generator": {"seed": DIGITS, "bgState": STATE}},
     ),
-    "ParticipantRandomized": Event(
+    "ParticipantRandomized@1": Event(
         {"participantId": NAME, "levels": ListOf(1, LEVEL)},
         {
             "allocation": {"treatment": NAME},
@@ -411,12 +461,51 @@ EVENTS = {
                 "balls": ListOf(2, COUNT),
                 "uniform53": COUNT,
             },
-            "request?": {"idempotencyKey": NAME},
+            **REQUEST,
         },
     ),
-    "StudyPaused": Event({"reason": NAME}, {}),
-    "StudyResumed": Event({"reason": NAME}, {}),
-    "StudyRecovered": Event(
+    "StudyPaused@1": Event({"reason": NAME}, {}, by_people=True),
+    "StudyPaused@2": Event({"reason": NAME}, REQUEST),
+    "StudyResumed@1": Event({"reason": NAME}, {}, by_people=True),
+    "StudyResumed@2": Event({"reason": NAME}, REQUEST),
+    "StudyClosed@1": Event(
+        {
+            "approvals?": ListOf(1, APPROVAL),
+            "cause": one_of("target", "sponsor", "safety", "regulator", "end", "other"),
+            "reason": NAME,
+        },
+        REQUEST,
+    ),
+    "StudyReopened@1": Event(
+        {
+            "approvals": ListOf(0, APPROVAL),
+            "protocol?": {"version": NAME, "date?": DAY},
+            "reason": NAME,
+        },
+        REQUEST,
+    ),
+    "AllocationRevealed@1": Event(
+        {
+            **PARTICIPANT,
+            "category": one_of(
+                "emergency", "safety-report", "monitoring", "planned", "end", "other"
+            ),
+            "reveal": UUID,
+            "shownAt?": INSTANT,
+        },
+        {**GROUNDS, **REQUEST},
+    ),
+    "UnblindingReported@1": Event(
+        {
+            **PARTICIPANT,
+            "how": one_of("envelope", "label", "clinical", "disclosure", "other"),
+            "inadvertent?": one_of(True),
+            "occurredAt": INSTANT,
+            "revealedAt?": COUNT,
+        },
+        {**GROUNDS, **REQUEST},
+    ),
+    "StudyRecovered@1": Event(
         {"recovery": POSITIVE, "kept": COUNT, "signed?": SIGNED},
         {"generator": {"seed": DIGITS, "bgState": STATE}},
     ),
@@ -641,6 +730,13 @@ class Repetitions:
         return self.revisions[int(repeats.min())]
 
 
+class Enrolled(NamedTuple):
+    """A participant, as randomized."""
+
+    revision: int
+    levels: Tuple[str, ...]  # in the order of the factors
+
+
 @dataclass
 class History:
     """What the records said so far. A record that follows from it is taken into it."""
@@ -662,9 +758,18 @@ class History:
     access_times: List[int] = field(default_factory=list)
     # The study.
     configuration: Optional[Json] = None
-    next_types: Tuple[str, ...] = ("StudyRegistered",)
-    participant_ids: Set[str] = field(default_factory=set)
-    idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)
+    state: str = "unregistered"
+    enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by participantId
+    # The combinations of levels, each kept once.
+    combinations: Dict[Tuple[str, ...], Tuple[str, ...]] = field(default_factory=dict)
+    idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)  # with the user
+    # Code-breaks: their UUIDs, and the participant of each by revision.
+    reveals: Set[str] = field(default_factory=set)
+    revealed: Dict[int, str] = field(default_factory=dict)
+    # How many there were: code-breaks by category, those recorded late, reports of others.
+    codes_broken: Dict[str, int] = field(default_factory=dict)
+    recorded_late: int = 0
+    unblindings_reported: int = 0
     # By factor and level: participants by treatment.
     counts: Dict[str, Dict[str, List[int]]] = field(default_factory=dict)
     generator: Any = None  # numpy.random.Generator; None: its states are withheld
@@ -797,15 +902,20 @@ def take_access_record(history: History, record: Json, _: Json) -> None:
 
 def check_grant(data: Json) -> None:
     """Whoever sees generator states sees arms, and could choose the next one."""
+    if "manage" in data["scopes"]:
+        expect_that("data.where: none with the scope manage", "where" not in data)
     if "audit" in data["scopes"]:
         expect_that("data.scopes: audit without blinded", "blinded" not in data["scopes"])
         expect_that("data.where: none with the scope audit", "where" not in data)
-        may_predict = "randomize" not in data["scopes"] or "allowPrediction" in data
-        expect_that("data.allowPrediction: with audit and randomize", may_predict)
+        can_act = "randomize" in data["scopes"] or "manage" in data["scopes"]
+        may_act = not can_act or "allowPrediction" in data
+        expect_that("data.allowPrediction: with audit and randomize or manage", may_act)
 
 
-def check_actor(history: History, record: Json, levels: Dict[str, str]) -> None:
-    """Whether the actor's key could randomize, as far as the `access` records tell."""
+def check_key(
+    history: History, record: Json, scopes: List[str], levels: Dict[str, str], at: int
+) -> None:
+    """Whether the actor's key could do this at that time, as far as the `access` records tell."""
     actor, revision = record["actor"], record["actor"]["accessRevision"]
     expect_that(
         "actor.accessRevision: below the size of access", revision < len(history.access_times)
@@ -814,9 +924,8 @@ def check_actor(history: History, record: Json, levels: Dict[str, str]) -> None:
     expect_that("actor.keyId: issued, as far as access tells", key is not None)
     expect("actor.user", key["user"], actor["user"])
     is_valid = key["issued"] <= revision and (key["revoked"] is None or revision < key["revoked"])
-    expect_that(
-        "actor.keyId: valid then, and may randomize", is_valid and "randomize" in key["scopes"]
-    )
+    has_scope = any(scope in key["scopes"] for scope in scopes)
+    expect_that(f"actor.keyId: valid then, and may {' or '.join(scopes)}", is_valid and has_scope)
     is_for_study = history.configuration["name"] in key.get(
         "studies", [history.configuration["name"]]
     )
@@ -824,7 +933,6 @@ def check_actor(history: History, record: Json, levels: Dict[str, str]) -> None:
     for limit in key.get("where", []):
         is_within = levels.get(limit["factor"]) in limit["levels"]
         expect_that(f"actor.keyId: for this level of {limit['factor']}", is_within)
-    at = milliseconds(record["at"])
     if "expiresAt" in key:
         is_in_time = at <= milliseconds(key["expiresAt"]) + REQUEST_MS
         expect_that(f"at: before the key expired, {key['expiresAt']}", is_in_time)
@@ -856,23 +964,82 @@ WHITE_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
 CONTROL = "\x00-\x1f\x7f-\x9f"
 
 
+class Act(NamedTuple):
+    cli: bool  # whether somebody at the command line may do it
+    scopes: List[str]  # of which an API key needs one; none: no key may do it
+    states: List[str]  # of the study, in which it is possible
+
+
+EVERY_STATE = ["open", "paused", "closed"]
+# Which event may be written by whom, and when.
+ACTS = {
+    "StudyRegistered": Act(True, [], []),
+    "ParticipantRandomized": Act(False, ["randomize"], ["open"]),
+    "StudyPaused": Act(True, ["manage"], ["open"]),
+    "StudyResumed": Act(True, ["manage"], ["paused"]),
+    "StudyClosed": Act(True, ["manage"], ["open", "paused"]),
+    "StudyReopened": Act(True, ["manage"], ["closed"]),
+    "AllocationRevealed": Act(True, ["unblind"], EVERY_STATE),
+    "UnblindingReported": Act(True, ["unblind"], EVERY_STATE),
+    "StudyRecovered": Act(True, [], EVERY_STATE),
+}
+STATE_AFTER = {
+    "StudyRegistered": "open",
+    "StudyPaused": "paused",
+    "StudyResumed": "open",
+    "StudyClosed": "closed",
+    "StudyReopened": "open",
+}
+
+
 def take_study_record(history: History, record: Json, sections: Json) -> None:
     kind = record["type"]
-    if kind != "ParticipantRandomized":
-        expect_person(record)
-    if kind == "StudyRecovered" and history.configuration:
-        take_study_recovery(history, record, sections)
-        return
-    allowed = history.next_types
-    expect(f"type: one of {list(allowed)}", kind if kind in allowed else allowed[0], kind)
+    expect_that("type: an event of a study", kind in ACTS)
+    if history.state == "unregistered":
+        expect("type", "StudyRegistered", kind)
+    else:
+        is_possible = history.state in ACTS[kind].states
+        expect_that(f"type: possible while the study is {history.state}", is_possible)
     if kind == "StudyRegistered":
         take_registration(history, record, sections)
-    if kind == "ParticipantRandomized":
+    elif kind == "ParticipantRandomized":
         take_participant(history, record, sections)
-    is_paused = kind == "StudyPaused"
-    history.next_types = (
-        ("StudyResumed",) if is_paused else ("ParticipantRandomized", "StudyPaused")
-    )
+    elif kind == "StudyRecovered":
+        take_study_recovery(history, record, sections)
+    elif kind == "StudyReopened":
+        is_approved = history.configuration["mode"] == "test" or record["data"]["approvals"] != []
+        expect_that("data.approvals: at least one, since the study is live", is_approved)
+    elif kind == "AllocationRevealed":
+        take_code_break(history, record)
+    elif kind == "UnblindingReported":
+        take_report(history, record)
+    check_request(history, record, sections)
+    check_actor(history, record)
+    history.state = STATE_AFTER.get(kind, history.state)
+
+
+def check_request(history: History, record: Json, sections: Json) -> None:
+    """One user gives an Idempotency-Key once in a study, whatever it is for."""
+    if "request" in sections:
+        request = (record["actor"]["user"], sections["request"]["idempotencyKey"])
+        is_new = request not in history.idempotency_keys
+        expect_that("request.idempotencyKey: new for this user", is_new)
+        history.idempotency_keys.add(request)
+
+
+def check_actor(history: History, record: Json) -> None:
+    data, actor, act = record["data"], record["actor"], ACTS[record["type"]]
+    if "cli" in actor:
+        expect_that("actor: an API key", act.cli)
+        return
+    expect_that("actor: a person at the command line", act.scopes != [])
+    if history.api_keys is None:
+        return
+    levels = {}
+    if "participantId" in data:
+        levels = dict(zip(history.counts, history.enrolled[data["participantId"]].levels))
+    shown_at = data.get("shownAt", record["at"])
+    check_key(history, record, act.scopes, levels, milliseconds(shown_at))
 
 
 def take_study_recovery(history: History, record: Json, sections: Json) -> None:
@@ -914,29 +1081,22 @@ def check_distinct(what: str, names: List[str]) -> None:
 
 
 def take_participant(history: History, record: Json, sections: Json) -> None:
-    data, actor, participant_id = record["data"], record["actor"], record["data"]["participantId"]
-    expect_that("actor: an API key", "keyId" in actor)
+    data, participant_id = record["data"], record["data"]["participantId"]
     levels = {each["factor"]: each["level"] for each in data["levels"]}
     factors = [each["factor"] for each in data["levels"]]
     expect("data.levels, factors", list(history.counts), factors)
     for factor, level in levels.items():
         expect_that("data.levels: configured", level in history.counts[factor])
     check_participant_id(participant_id)
-    expect_that("data.participantId: new", participant_id not in history.participant_ids)
-    history.participant_ids.add(participant_id)
-    if "request" in sections:
-        request = (actor["user"], sections["request"]["idempotencyKey"])
-        expect_that(
-            "request.idempotencyKey: new for this user", request not in history.idempotency_keys
-        )
-        history.idempotency_keys.add(request)
+    expect_that("data.participantId: new", participant_id not in history.enrolled)
+    combination = tuple(levels.values())
+    combination = history.combinations.setdefault(combination, combination)
+    history.enrolled[participant_id] = Enrolled(record["revision"], combination)
     if history.content == "full":
         check_draw(history, levels, sections)
     if "allocation" in sections:
         is_configured = sections["allocation"]["treatment"] in history.configuration["treatments"]
         expect_that("allocation.treatment: configured", is_configured)
-    if history.api_keys is not None:
-        check_actor(history, record, levels)
 
 
 def check_participant_id(participant_id: str) -> None:
@@ -945,6 +1105,43 @@ def check_participant_id(participant_id: str) -> None:
     expect_that("data.participantId: no control character", not has_control)
     has_space = re.search(f"^[{WHITE_SPACE}]|[{WHITE_SPACE}]\\Z", participant_id) is not None
     expect_that("data.participantId: no white space at either end", not has_space)
+
+
+def check_enrolled(history: History, record: Json) -> None:
+    """An event about a participant gives the id, and the revision that enrolled whoever has it."""
+    data = record["data"]
+    enrolled = history.enrolled.get(data["participantId"])
+    expect_that("data.participantId: randomized before", enrolled is not None)
+    expect("data.randomizedAt", enrolled.revision, data["randomizedAt"])
+
+
+def check_not_later(record: Json, name: str) -> None:
+    latest = milliseconds(record["at"]) + CLOCKS_DIFFER_MS
+    is_past = milliseconds(record["data"].get(name, record["at"])) <= latest
+    expect_that(f"data.{name}: not later than the record itself", is_past)
+
+
+def take_code_break(history: History, record: Json) -> None:
+    data = record["data"]
+    check_enrolled(history, record)
+    check_not_later(record, "shownAt")
+    expect_that("data.reveal: new", data["reveal"] not in history.reveals)
+    history.reveals.add(data["reveal"])
+    history.revealed[record["revision"]] = data["participantId"]
+    count = history.codes_broken.get(data["category"], 0)
+    history.codes_broken[data["category"]] = count + 1
+    history.recorded_late += "shownAt" in data
+
+
+def take_report(history: History, record: Json) -> None:
+    """Somebody was unblinded without the service, or a code-break was a mistake."""
+    data = record["data"]
+    check_enrolled(history, record)
+    check_not_later(record, "occurredAt")
+    if "revealedAt" in data:
+        is_theirs = history.revealed.get(data["revealedAt"]) == data["participantId"]
+        expect_that("data.revealedAt: a code-break of this participant", is_theirs)
+    history.unblindings_reported += 1
 
 
 # ---- The method (docs/method.md) ----------------------------------------------------------------
@@ -1218,6 +1415,20 @@ def describe_stream(stream: Stream, history: History, is_trusting: bool) -> None
             print(f"    revisions {since} to {until - 1}: {what}")
 
 
+def describe_life(history: History) -> str:
+    """What happened in the study besides its allocations."""
+    broken = [f"{count} {category}" for category, count in sorted(history.codes_broken.items())]
+    parts = [
+        f"The study is {history.state}",
+        f"codes broken: {', '.join(broken)}" if broken else "no code was broken",
+    ]
+    if history.recorded_late:
+        parts.append(f"{history.recorded_late} of them recorded after the arm was shown")
+    if history.unblindings_reported:
+        parts.append(f"unblinded without the service, as reported: {history.unblindings_reported}")
+    return "; ".join(parts)
+
+
 def count_origins(origins: List[str]) -> str:
     counted = collections.Counter(origins).most_common()
     listed = [f"{printable(origin)} ({count})" for origin, count in counted[:5]]
@@ -1333,6 +1544,7 @@ def report(
             "  The draws were NOT REPLAYED: that needs generator states, which this bundle does "
             "not hold"
         )
+    print(f"  {describe_life(history)}")
     if compared.left_out:
         print(
             f"  {len(compared.left_out)} of the given checkpoints were left out, which are of "

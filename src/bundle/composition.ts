@@ -1,5 +1,6 @@
 /** Makes the files of a bundle while the records are being written. */
-import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { type Content, isIncluded } from '../../events/content.ts';
+import { decodeRecord, type LogEvent, type PartialEvent } from '../../events/record.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
 import type { Rollback } from '../ledger/last-checkpoints.ts';
@@ -88,9 +89,11 @@ export class Composition {
   }
 
   readonly #studyLine = (stored: StoredRecord, event: LogEvent): Line => {
-    this.summary.take(event);
+    const { content } = this.#request;
+    // The report is made only from what the bundle includes.
+    this.summary.take(includedIn(content, event));
     if ('keyId' in event.actor) this.#keyIds.add(event.actor.keyId);
-    return { text: studyLine(stored, this.#request.content) };
+    return { text: studyLine(stored, content) };
   };
 
   readonly #accessLine = (stored: StoredRecord, event: LogEvent): Line =>
@@ -127,6 +130,12 @@ export class Composition {
       files: this.written,
     };
   }
+}
+
+/** A study's event without the sections that the content leaves out. */
+function includedIn(content: Content, event: LogEvent): PartialEvent {
+  const sections = Object.entries(event.sections).filter(([section]) => isIncluded(section, content));
+  return { ...event, sections: Object.fromEntries(sections) } as PartialEvent;
 }
 
 function concernsKey(event: LogEvent, keyIds: ReadonlySet<string>): boolean {

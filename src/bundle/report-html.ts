@@ -5,11 +5,18 @@
 
 import type { Content } from '../../events/content.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { describeBroken } from '../../projections/code-breaks.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
 import { barsPicture, colourOf, enrolmentPicture } from './report-pictures.ts';
 import { STYLE } from './report-style.ts';
-import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';
+import {
+  type Listed,
+  MAX_LISTED,
+  type StreamSummary,
+  type StudySummary,
+  shownInstant,
+} from './study-summary.ts';
 
 export interface ReportParts {
   readonly summary: StudySummary;
@@ -64,6 +71,8 @@ ${htmlTable(
     ['Registered', e(shownInstant(summary.registeredAt))],
     ['Last event', e(shownInstant(summary.lastAt))],
     ['Participants', String(summary.participants)],
+    ...takesNone(summary),
+    ...unblinded(summary),
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
     ...summary.recoveries.map((what) => ['Recovered', e(what)]),
     ['Study id', `<code>${e(summary.studyId)}</code>`],
@@ -71,6 +80,17 @@ ${htmlTable(
   ],
   'facts',
 )}`;
+}
+
+function takesNone({ halt }: StudySummary): string[][] {
+  return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
+}
+
+function unblinded({ revealed, unblindingReported }: StudySummary): string[][] {
+  return [
+    ...(Object.keys(revealed).length > 0 ? [['Codes broken', e(describeBroken(revealed))]] : []),
+    ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
+  ];
 }
 
 function configured(configuration: StudyConfiguration, isOpen: boolean): string {
@@ -126,11 +146,11 @@ ${htmlTable(head, [row('All participants', totals)], 'counts')}
 ${sections.join('\n')}`;
 }
 
-function levelCounts({ counts }: StudySummary, { factors }: StudyConfiguration): string {
+function levelCounts({ levels: counts }: StudySummary, { factors }: StudyConfiguration): string {
   const sections = factors.map(
     ({ name, levels }, f) => `<h3>${e(name)}</h3>
 <figure>${barsPicture(
-      levels.map((level, l) => ({ label: level, parts: [sum(counts[f]?.[l] ?? [])] })),
+      levels.map((level, l) => ({ label: level, parts: [counts[f]?.[l] ?? 0] })),
       `participants by level of ${name}`,
     )}</figure>`,
   );
@@ -139,16 +159,18 @@ ${sections.join('\n')}`;
 }
 
 function* events(
-  { listed, unlisted }: StudySummary,
+  { listed, unlisted, unlistedBreaks }: StudySummary,
   { factors }: StudyConfiguration,
   isOpen: boolean,
 ): Generator<string> {
+  const showsRevealed = listed.some(({ participant }) => participant && participant.revealed.size > 0);
   const head = [
     'Revision',
     'Time (UTC)',
     'Participant',
     ...factors.map(({ name }) => e(name)),
     ...(isOpen ? ['Treatment'] : []),
+    ...(showsRevealed ? ['Revealed'] : []),
     'By',
   ];
   const columns = head.length - 4;
@@ -156,18 +178,29 @@ function* events(
 <table class="events"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
 <tbody>
 `;
-  for (const event of listed) yield eventRow(event, columns, isOpen);
+  for (const event of listed) yield eventRow(event, columns, { isOpen, showsRevealed });
   yield '</tbody></table>\n';
   if (unlisted > 0)
     yield `<p>The first ${MAX_LISTED} participants are listed. ${unlisted} more are in the bundle's records.</p>\n`;
+  if (unlistedBreaks > 0)
+    yield `<p>The first ${MAX_LISTED} code-breaks are listed. ${unlistedBreaks} more are in the bundle's records.</p>\n`;
 }
 
-function eventRow({ revision, at, what, by, participant }: Listed, columns: number, isOpen: boolean): string {
+function eventRow(
+  { revision, at, what, by, participant }: Listed,
+  columns: number,
+  { isOpen, showsRevealed }: { readonly isOpen: boolean; readonly showsRevealed: boolean },
+): string {
   const start = `<tr><td class="number">${revision}</td><td>${e(at.replace('T', ' ').slice(0, 19))}</td>`;
   const end = `<td>${e(by)}</td></tr>\n`;
   if (!participant) return `${start}<td colspan="${columns + 1}">${e(what)}</td>${end}`;
-  const { id, levels, treatment } = participant;
-  const cells = [id, ...levels, ...(isOpen ? [treatment] : [])];
+  const { id, levels, treatment, revealed } = participant;
+  const cells = [
+    id,
+    ...levels,
+    ...(isOpen ? [treatment ?? ''] : []),
+    ...(showsRevealed ? [[...revealed].join(', ')] : []),
+  ];
   return `${start}${cells.map((text) => `<td>${e(text)}</td>`).join('')}${end}`;
 }
 
@@ -198,8 +231,4 @@ ${htmlTable(
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-function shownInstant(at: string): string {
-  return `${at.replace('T', ' ').slice(0, 19)} UTC`;
 }

@@ -36,10 +36,16 @@ Scopes (none implies another):
   randomize  randomize participants; alone, the arm is not shown
   audit      generator states and seeds, explanations, balances, the past: its holder can predict the next arm, so
              give it to someone who does not enrol
+  unblind    break the code of one participant: the arm is shown, and that it was asked for is recorded
+  manage     pause, resume, close and reopen studies
+
+With audit, randomize and manage are refused unless --allow-prediction is given: their holder could act on the prediction.
+audit and manage are about whole studies, so they are refused with --where.
 
 Examples:
   urn keys add edc                                          full access of the contract: read,randomize
   urn keys add site-30 --study "CHS JCOIN" --where "local_site=30-Dupage County"
+  urn keys add dr-ruiz --scope blinded,unblind              an investigator: sees no arm, except by breaking a code
   urn keys add auditor --scope read,audit --expires 2027-06-30`;
 
 export function addCommand(): Command {
@@ -62,7 +68,9 @@ export function addCommand(): Command {
         'last day (UTC) or instant at which the key is valid, such as 2027-06-30 or 2027-06-30T12:00:00Z',
       ),
     )
-    .addOption(option('--allow-prediction', 'allow randomize together with audit; this is recorded'))
+    .addOption(
+      option('--allow-prediction', 'allow randomize or manage together with audit; this is recorded'),
+    )
     .addOption(
       option('--force', 'issue the key even if no study has the factor or level that it is limited to'),
     )

@@ -122,8 +122,9 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
       [
         `The generator of ${renewed.length === 1 ? 'one study' : `${renewed.length} studies`} begins anew. Restart the service.`,
         'What is left to do: inform the sponsor and the statistician; compare each study with the records of its sites; check',
-        'urn keys list for keys issued or revoked after the backup; keep the receipts (urn verify reports those of lost',
-        'records as DECLARED LOSS); archive new checkpoints.',
+        'urn keys list for keys issued or revoked after the backup, and urn studies list for studies that are open because',
+        'their closing or pause was lost; keep the receipts (urn verify reports those of lost records as DECLARED LOSS);',
+        'archive new checkpoints.',
       ].join('\n'),
     );
   });

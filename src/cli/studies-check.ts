@@ -45,7 +45,9 @@ async function check(options: Options): Promise<void> {
   const { studies, warnings, liveByDefault } = await readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   const registered = await registeredStudies(options);
-  refuseNewStudies(studies, (name) => !registered.has(name));
+  const isNew = (name: string) => !registered.has(name);
+  for (const warning of refuseNewStudies(studies, isNew, [...registered.values()]))
+    note(`warning: ${formatFinding(warning)}`);
   const outcomes = studies.map(({ configuration, seed }): Outcome => {
     const { name } = configuration;
     const study = registered.get(name);
@@ -85,16 +87,31 @@ function described(of: Outcome): string {
 function registration({ configuration, seedSource, liveByDefault }: Outcome): string {
   const { mode, treatments, factors, D, w, alpha, beta, urnSelection, idPattern, targetEnrollment } =
     configuration;
+  const { blinding = 'open (the sites know the arms)', start, limits, policies, protocol } = configuration;
   const byDefault =
     ' (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)';
   const names = (list: readonly string[]) => list.map(quote).join(', ');
   return table([
     ['mode', `${mode}${liveByDefault ? byDefault : ''}`],
+    ['blinding', blinding],
+    ...(start === undefined ? [] : [['start', 'paused: urn studies resume opens it']]),
     ['arms', names(treatments)],
     ...factors.map(({ name, levels }) => [`factor ${quote(name)}`, names(levels)]),
     ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
     ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
     ...(targetEnrollment === undefined ? [] : [['target', `${targetEnrollment} participants`]]),
+    ...limitLines(limits, policies?.stopAtLimit ?? false),
+    ...(policies ? [['policies', JSON.stringify(policies)]] : []),
+    ...(protocol ? [['protocol', [protocol.version, protocol.date].filter(Boolean).join(' of ')]] : []),
   ]);
+}
+
+function limitLines(limits: StudyConfiguration['limits'], stops: boolean): string[][] {
+  const { total, levels = [] } = limits ?? {};
+  const remark = stops ? '' : ' (information only)';
+  return [
+    ...(total === undefined ? [] : [['limit', `${total} participants${remark}`]]),
+    ...levels.map(({ factor, level, max }) => ['limit', `${max} with ${factor} = ${level}${remark}`]),
+  ];
 }

@@ -1,6 +1,7 @@
 /** urn studies show: a study as it is, or as it was at a revision or instant. */
 import type { Command } from 'commander';
 import { type Balance, balance } from '../../projections/balance.ts';
+import { type CodeBreak, codeBreaks, describeBroken } from '../../projections/code-breaks.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
 import {
@@ -79,12 +80,14 @@ interface View extends Shown {
   readonly firstCheckpoint: string | undefined;
 }
 
-function asJson({ study, counts, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint }: View) {
+function asJson(view: View) {
+  const { study, counts, breaks, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } = view;
   const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration } = study.registered;
   return {
     ...overview,
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
     ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration },
+    ...brokenCodes(breaks),
     ...{ balance: counts, firstCheckpoint, verifierKey },
   };
 }
@@ -103,7 +106,28 @@ function asText(view: View): string {
   return parts.join('\n\n');
 }
 
-function facts({ study, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
+/** How many codes were broken, by category, and how often an unblinding without the service was reported. No arms. */
+function brokenCodes(breaks: readonly CodeBreak[]) {
+  const revealed: Record<string, number> = {};
+  let unblindingReported = 0;
+  for (const { how } of breaks)
+    if (how.type === 'reported') unblindingReported++;
+    else revealed[how.category] = (revealed[how.category] ?? 0) + 1;
+  return {
+    ...(Object.keys(revealed).length > 0 && { revealed }),
+    ...(unblindingReported > 0 && { unblindingReported }),
+  };
+}
+
+function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
+  const { revealed, unblindingReported } = brokenCodes(breaks);
+  return [
+    ...(revealed ? [['codes broken', describeBroken(revealed)]] : []),
+    ...(unblindingReported === undefined ? [] : [['unblinded outside', `${unblindingReported} reported`]]),
+  ];
+}
+
+function facts({ study, breaks, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
   const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId } = study.registered;
   const { name, D, w, alpha, beta, urnSelection, idPattern } = configuration;
   const seed =
@@ -119,6 +143,7 @@ function facts({ study, at, nextAt, overview, lastRevision, verifierKey }: View)
     ['mode', overview.mode],
     ['state', whyClosed(overview) ?? overview.state],
     ['participants', enrolled(overview.participants, overview.target)],
+    ...brokenCodeFacts(breaks),
     ['registered', registeredAt],
     ['study id', studyId],
     ['revision', String(study.revision)],
@@ -146,6 +171,7 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
 interface Shown {
   readonly study: Study;
   readonly counts: Balance | undefined;
+  readonly breaks: readonly CodeBreak[];
   readonly enrolled: number;
   /** Of the last event that is shown. */
   readonly at: string | undefined;
@@ -159,6 +185,7 @@ function present({ runner }: OpenLog, study: Study): Shown {
   return {
     study,
     counts: runner.state(balance, stream),
+    breaks: runner.state(codeBreaks, stream),
     enrolled: enrolledNow,
     at: runner.lastAt(stream),
     nextAt: undefined,
@@ -177,13 +204,14 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, balance, participants },
+    { registered: studyConfig, balance, participants, breaks: codeBreaks },
     isBeyond(moment),
   );
   const { inOrder } = states.participants;
   return {
     study: { stream, registered: states.registered ?? registered, revision },
     counts: states.balance,
+    breaks: states.breaks,
     enrolled: inOrder.length,
     at,
     nextAt: next?.at,

@@ -1,18 +1,11 @@
-/** urn studies: check the file; list, show, pause and resume what is registered. */
+/** urn studies: check the file; list and show what is registered; pause, resume, close and reopen it. */
 import type { Command } from 'commander';
-import {
-  cliActor,
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  option,
-  UsageError,
-  unknownStudy,
-} from './options.ts';
+import { jsonOption, type LogOptions, logCommand } from './options.ts';
 import { note, result, table } from './output.ts';
 import { checkCommand } from './studies-check.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 import { showCommand } from './studies-show.ts';
+import { stateCommands } from './studies-state.ts';
 
 type Options = LogOptions & { json?: boolean };
 
@@ -25,17 +18,8 @@ export function studiesCommand(): Command[] {
       .addOption(jsonOption())
       .action(list),
     showCommand(),
-    stateCommand('pause', 'stop taking participants, in every process that serves this log, within a second'),
-    stateCommand('resume', 'take participants again'),
+    ...stateCommands(),
   ];
-}
-
-function stateCommand(verb: 'pause' | 'resume', description: string): Command {
-  return logCommand(verb)
-    .argument('<name>', 'name of a study')
-    .description(description)
-    .addOption(option('--reason <text>', 'recorded with the event').makeOptionMandatory())
-    .action((name: string, options: LogOptions & { reason: string }) => setState(verb, name, options));
 }
 
 async function list(options: Options & { studies?: string }): Promise<void> {
@@ -57,31 +41,5 @@ async function list(options: Options & { studies?: string }): Promise<void> {
           ]),
         ),
       );
-  });
-}
-
-async function setState(
-  verb: 'pause' | 'resume',
-  name: string,
-  options: LogOptions & { reason: string },
-): Promise<void> {
-  if (options.reason.trim() === '')
-    throw new UsageError('--reason must not be empty: it is recorded with the event');
-  await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
-    const actor = cliActor();
-    const { outcome } = await log.studies.submit(
-      study.stream,
-      { type: verb, reason: options.reason, user: actor.user },
-      actor,
-    );
-    const sentences = {
-      paused: 'is paused',
-      'already-paused': 'was already paused',
-      resumed: 'takes participants again',
-      'not-paused': 'was not paused',
-    };
-    note(`${name} ${sentences[outcome.type as keyof typeof sentences]}`);
   });
 }

@@ -3,8 +3,10 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { CONTENTS, type Content } from '../../events/content.ts';
+import { decodeRecord } from '../../events/record.ts';
 import type { BundleRequest } from '../bundle/bundle.ts';
 import type { OpenLog } from '../open/open-log.ts';
+import type { StoredRecord } from '../store/event-store.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { progress } from './output.ts';
@@ -24,7 +26,12 @@ export function fileCommand(name: string, extension: string): Command {
     .addOption(
       option('--content <what>', 'which sealed sections it includes').choices(CONTENTS).default('full'),
     )
-    .addOption(option('--out <file>', `the file to write (default: <study>-<content>${extension})`))
+    .addOption(
+      option(
+        '--out <file>',
+        `the file to write (default: <study>-<content>${extension}; for a test <study>-TEST-…)`,
+      ),
+    )
     .addOption(jsonOption());
 }
 
@@ -40,13 +47,15 @@ export async function writeAbout<Written>(
   write: (log: OpenLog, request: Request) => Promise<Written>,
   report: (log: OpenLog, written: Written, file: string) => Promise<void>,
 ): Promise<void> {
-  const out = resolve(options.out ?? `${fileNameOf(study)}-${content}${extension}`);
-  if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
   const shown = progress('records written');
   await withLog(options, async (log) => {
     const { store, identity, gate, studies } = log;
     const stream = studies.streamOf(study);
-    if (await isEmpty(store.readStream(stream, 0))) throw unknownStudy(study);
+    const first = await firstRecord(store.readStream(stream, 0));
+    if (!first) throw unknownStudy(study);
+    const mark = isTest(first) ? '-TEST' : '';
+    const out = resolve(options.out ?? `${fileNameOf(study)}${mark}-${content}${extension}`);
+    if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
     const { show: onProgress } = shown;
     const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
     const written = await write(log, parts);
@@ -55,9 +64,19 @@ export async function writeAbout<Written>(
   });
 }
 
-async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
-  for await (const page of pages) if (page.length > 0) return false;
-  return true;
+async function firstRecord(pages: AsyncIterable<readonly StoredRecord[]>): Promise<StoredRecord | undefined> {
+  for await (const [first] of pages) return first;
+  return undefined;
+}
+
+/** Only for the name of a file, so a record that cannot be read does no harm here. */
+function isTest(registration: StoredRecord): boolean {
+  try {
+    const { type, data } = decodeRecord(registration);
+    return type === 'StudyRegistered' && data.configuration.mode === 'test';
+  } catch {
+    return false;
+  }
 }
 
 /** The name of a study as part of a file's name. */

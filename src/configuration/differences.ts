@@ -2,8 +2,10 @@
  * Where the studies file differs from the registration in the log. A study whose file has changed stops taking
  * participants: the change is neither applied nor silently ignored.
  */
+import { canonicalJson } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
+import { LIFE_KEYS } from './life-settings.ts';
 
 export type RegisteredStudy = {
   readonly configuration: StudyConfiguration;
@@ -42,6 +44,7 @@ export function configurationDifferences(
     ...differ('id_pattern', was.idPattern && quote(was.idPattern), is.idPattern && quote(is.idPattern)),
     ...differ('treatments', list(was.treatments), list(is.treatments)),
     ...factorDifferences(was.factors, is.factors),
+    ...LIFE_KEYS.flatMap((key) => differ(key, shown(was[key]), shown(is[key]))),
     ...seedDifferences(registered, file.seed),
     // targetEnrollment is only information for people: changing it does not change the design.
   ];
@@ -105,6 +108,11 @@ function differ(
 ): ConfigurationDifference[] {
   if (registered === file) return [];
   return [{ what, ...(registered !== undefined && { registered }), ...(file !== undefined && { file }) }];
+}
+
+/** A setting as JSON, with its members in a fixed order; undefined for the default, which is not recorded. */
+function shown(setting: unknown): string | undefined {
+  return setting === undefined ? undefined : canonicalJson(setting);
 }
 
 /** Names in quotes, because they may contain commas. Equal texts mean equal lists. */

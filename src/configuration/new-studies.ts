@@ -5,7 +5,8 @@
 
 import { quote } from '../base/text.ts';
 import { linearPatternProblem } from '../study/linear-pattern.ts';
-import { type Refuse, StudiesFileError } from './finding.ts';
+import type { RegisteredStudy } from './differences.ts';
+import { type Finding, type Refuse, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';
 import type { ConfiguredStudy } from './studies-file.ts';
 import type { ReadStudy } from './study.ts';
@@ -21,15 +22,46 @@ export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refus
 }
 
 /**
- * @param isNew whether the log has no study with this name
+ * @param registered the studies in the log
+ * @returns warnings about new studies that the log makes possible
  * @throws StudiesFileError naming everything in the file that new studies cannot have
  */
 export function refuseNewStudies(
   configured: readonly ConfiguredStudy[],
   isNew: (name: string) => boolean,
-): void {
-  const findings = configured
-    .filter(({ configuration }) => isNew(configuration.name))
-    .flatMap(({ refusedIfNew }) => refusedIfNew);
+  registered: readonly RegisteredStudy[],
+): readonly Finding[] {
+  const added = configured.filter(({ configuration }) => isNew(configuration.name));
+  const { refusals, warnings } = sharedSeeds(added, configured, registered);
+  const findings = [...added.flatMap(({ refusedIfNew }) => refusedIfNew), ...refusals];
   if (findings.length > 0) throw new StudiesFileError(findings);
+  return warnings;
+}
+
+/**
+ * Two studies with one seed draw the same numbers. A test with the seed of a live study, or the other way round, is a
+ * rehearsal of the live allocations.
+ */
+function sharedSeeds(
+  added: readonly ConfiguredStudy[],
+  configured: readonly ConfiguredStudy[],
+  registered: readonly RegisteredStudy[],
+): { readonly refusals: readonly Finding[]; readonly warnings: readonly Finding[] } {
+  const known = [
+    ...configured.flatMap(({ configuration, seed }) => (seed === undefined ? [] : { configuration, seed })),
+    ...registered.map(({ configuration, seed }) => ({ configuration, seed: BigInt(seed) })),
+  ];
+  const refusals: Finding[] = [];
+  const warnings: Finding[] = [];
+  for (const { configuration, seed, seedLine, file } of added) {
+    const { name, mode } = configuration;
+    const others = known.filter((one) => one.seed === seed && one.configuration.name !== name);
+    const other = others.find((one) => one.configuration.mode !== mode) ?? others[0];
+    if (!other) continue;
+    const isRehearsal = other.configuration.mode !== mode;
+    const whose = `${other.configuration.mode} study ${quote(shortened(other.configuration.name))}`;
+    const message = `study ${quote(shortened(name))}: starting_seed is that of the ${whose}, so both draw the same numbers (hint: leave it out, and the service draws 128 random bits)`;
+    (isRehearsal ? refusals : warnings).push({ file, line: seedLine, message });
+  }
+  return { refusals, warnings };
 }

@@ -18,8 +18,11 @@ export type ConfiguredStudy = {
   readonly configuration: StudyConfiguration;
   /** `starting_seed`, if the file gives one. */
   readonly seed: bigint | undefined;
+  readonly file: string;
   /** Line of the study's name, from 1. */
   readonly line: number;
+  /** Line of `starting_seed`, or of the name if there is none. */
+  readonly seedLine: number;
   /** Why the file is refused if the study is not in the log yet. */
   readonly refusedIfNew: readonly Finding[];
 };
@@ -53,10 +56,11 @@ export function parseStudiesFile(text: string, fileName: string): StudiesFile {
   for (const study of studies) warnAbout(study, warnings.note);
   return {
     studies: studies.map((study) => {
-      const { configuration, seed, line } = study;
+      const { configuration, seed, line, lines } = study;
       const ifNew = findingsOf(fileName);
       noteIfNew(study, ifNew.note);
-      return { configuration, seed, line, refusedIfNew: ifNew.sorted() };
+      const seedLine = lines.get('starting_seed') ?? line;
+      return { configuration, seed, file: fileName, line, seedLine, refusedIfNew: ifNew.sorted() };
     }),
     warnings: warnings.sorted(),
     liveByDefault: studies

@@ -3,6 +3,7 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
 import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
 import type { Refuse } from './finding.ts';
+import { LIFE_KEYS, readLifeSettings } from './life-settings.ts';
 import { readUrnSettings, URN_KEYS, type UrnSettings } from './urn-settings.ts';
 import {
   factorNameProblem,
@@ -24,7 +25,7 @@ const OWN_KEYS = [
   'treatments',
   'factors',
 ] as const;
-export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS];
+export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS, ...LIFE_KEYS];
 
 /** A study as read from the file. `lines` has the line of each setting, for warnings. */
 export type ReadStudy = {
@@ -59,6 +60,7 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
       refuse(entry.line, `it has no ${key}`, `add "${key}:" below the study's name, indented`);
     }
   }
+  const factors = readFactors(own('factors'), refuse);
   const configuration: StudyConfiguration = {
     name: entry.key,
     mode: (mode && readChoice(mode, ['test', 'live'], refuse)) ?? 'live',
@@ -68,9 +70,10 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
     alpha: urn.alpha.value,
     beta: urn.beta.value,
     treatments: readTreatments(own('treatments'), refuse),
-    factors: readFactors(own('factors'), refuse),
+    factors,
     ...(idPattern !== undefined && { idPattern }),
     ...(targetEnrollment !== undefined && { targetEnrollment }),
+    ...readLifeSettings(entries, factors, refuse),
   };
   const lines = new Map(entries.map(({ key, line }) => [key, line]));
   return { configuration, seed, line: entry.line, urn, lines };

@@ -26,7 +26,13 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
     );
   }
 
-  const { w, alpha, beta, treatments } = configuration;
+  const { w, alpha, beta, treatments, limits, policies } = configuration;
+  if (limits && !policies?.stopAtLimit)
+    warn(
+      lineOf('limits'),
+      'the limits are information only: nobody is stopped when one is reached',
+      'write policies: {stop_at_limit: true} to refuse participants beyond them',
+    );
   warnAboutNames(configuration, lineOf, warn);
   if (alpha > beta) {
     warn(

@@ -54,6 +54,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   'idempotency-key-reused': 'the Idempotency-Key was used for another request',
   paused: 'the study is paused',
   closed: 'the study is closed',
+  full: 'the study has reached a limit',
   suspended: 'the studies file differs from what was registered',
   'not-permitted': 'the key does not permit it',
   'not-found': 'not there, or not for this key',

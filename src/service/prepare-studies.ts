@@ -1,6 +1,8 @@
 /** Registers the studies of the file in the log. This happens at the start of a service and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
+import { participants } from '../../projections/participants.ts';
 import { DomainError } from '../base/errors.ts';
+import { formatFinding } from '../configuration/finding.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import { suspendIfDiffering } from '../configuration/suspend.ts';
@@ -16,9 +18,9 @@ export async function prepareStudies(
   logger: Logger,
 ): Promise<void> {
   try {
-    if (!log.gate.refusal(LOG_STREAM, 'write'))
-      refuseNewStudies(configured, (name) => log.studies.isNew(name));
+    if (!log.gate.refusal(LOG_STREAM, 'write')) refuseUnfit(log, configured, logger);
     await registerStudies(log, configured, actor, logger);
+    warnOfSharedIds(log, logger);
     // After an interrupted recovery, or for studies that were lost completely and are registered again.
     for (const study of await log.studies.renewGenerators(actor))
       logger.warn({ study }, 'the log was recovered: the generator of this study starts afresh');
@@ -27,6 +29,35 @@ export async function prepareStudies(
   }
   const refusal = log.gate.refusal(LOG_STREAM, 'write');
   if (refusal) logger.error({ why: refusal.message }, 'this log takes no participants');
+}
+
+/** @throws StudiesFileError for what a new study cannot have */
+function refuseUnfit({ studies }: OpenLog, configured: readonly ConfiguredStudy[], logger: Logger): void {
+  const registered = studies.list().map((study) => study.registered);
+  for (const warning of refuseNewStudies(configured, (name) => studies.isNew(name), registered))
+    logger.warn(formatFinding(warning));
+}
+
+/** Whoever looks for a participant by id could take the record of a rehearsal for the real one. */
+function warnOfSharedIds({ studies, runner }: OpenLog, logger: Logger): void {
+  const [tests, live] = (['test', 'live'] as const).map((mode) =>
+    studies.list().filter(({ registered }) => registered.configuration.mode === mode),
+  );
+  const ids = new Map(
+    tests?.flatMap(({ stream, registered }) =>
+      [...runner.state(participants, stream).byId.keys()].map((id) => [id, registered.configuration.name]),
+    ),
+  );
+  if (ids.size === 0) return;
+  for (const { stream, registered } of live ?? []) {
+    const shared = [...runner.state(participants, stream).byId.keys()].filter((id) => ids.has(id));
+    const [first] = shared;
+    if (first !== undefined)
+      logger.warn(
+        { live: registered.configuration.name, test: ids.get(first), participants: shared.length },
+        'a live study and a test have participants with the same ids (hint: use other ids in tests)',
+      );
+  }
 }
 
 /** Registers new studies. A study that differs between the file and the log takes no new participants in this process. */

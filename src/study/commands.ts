@@ -97,6 +97,12 @@ export interface Recover {
   readonly seed: bigint;
 }
 
+/** A limit that is reached: of all participants, or of those with a level. */
+export interface FullLimit {
+  readonly max: number;
+  readonly of?: { readonly factor: string; readonly level: string };
+}
+
 /** Commands that need nothing but the part of the stream that is in the clear. */
 export type LifeCommand = Pause | Resume | Close | Reopen | Reveal | ReportUnblinding;
 export type StudyCommand = Register | Randomize | Recover | LifeCommand;
@@ -125,4 +131,6 @@ export type StudyOutcome =
   | { readonly type: 'no-such-participant' }
   /** Well-formed, but not possible in this study. `field` is a path in the fact. */
   | { readonly type: 'impossible'; readonly field: string; readonly why: string }
-  | { readonly type: 'refused'; readonly because: Status | 'suspended' };
+  | { readonly type: 'refused'; readonly because: Status | 'suspended' }
+  /** The study, or a level, has as many participants as it may. */
+  | { readonly type: 'full'; readonly limit: FullLimit };

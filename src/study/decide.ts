@@ -6,7 +6,7 @@ import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
 import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
-import { answeredBefore, decideLife, requestSection } from './life.ts';
+import { answeredBefore, decideLife, fullLimit, requestSection } from './life.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
@@ -81,7 +81,9 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
     return { type: 'duplicate', participantId, differingFactors: differing(state, taken.levels, levels) };
   if (!ACTS.ParticipantRandomized.in.includes(state.status))
     return { type: 'refused', because: state.status };
-  return command.suspended ? { type: 'refused', because: 'suspended' } : undefined;
+  if (command.suspended) return { type: 'refused', because: 'suspended' };
+  const limit = fullLimit(state, levels);
+  return limit && { type: 'full', limit };
 }
 
 /** What would come of a command, without drawing anything. */

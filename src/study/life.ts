@@ -10,7 +10,15 @@ import type { Approval } from '../../events/text.ts';
 import { isDay } from '../base/day.ts';
 import type { Decision } from '../write/decider.ts';
 import { ACTS, type Status } from './acts.ts';
-import type { Grounds, LifeCommand, Repeatable, ReportUnblinding, Reveal, StudyOutcome } from './commands.ts';
+import type {
+  FullLimit,
+  Grounds,
+  LifeCommand,
+  Repeatable,
+  ReportUnblinding,
+  Reveal,
+  StudyOutcome,
+} from './commands.ts';
 import { ForkableMap } from './forkable-map.ts';
 
 export interface Enrolled {
@@ -38,6 +46,8 @@ export interface Life {
   readonly enrolled: ForkableMap<string, Enrolled>;
   /** By `requestKey`. */
   readonly requests: ForkableMap<string, Answered>;
+  /** How many participants each limit counts, in the order of `limitsOf`. Empty if the limits stop nobody. */
+  readonly filled: readonly number[];
   /** Code-breaks in order. */
   readonly reveals: readonly {
     readonly reveal: string;
@@ -222,6 +232,30 @@ function lacksApproval(approvals: readonly Approval[], { mode }: StudyConfigurat
   return mode === 'live' && approvals.length === 0;
 }
 
+/** The limits that stop participants, in a fixed order. */
+function limitsOf({ limits, policies }: StudyConfiguration): readonly FullLimit[] {
+  if (!limits || !policies?.stopAtLimit) return [];
+  const { total, levels = [] } = limits;
+  return [
+    ...(total === undefined ? [] : [{ max: total }]),
+    ...levels.map(({ factor, level, max }) => ({ max, of: { factor, level } })),
+  ];
+}
+
+/** Whether a participant with these levels counts against the limit. */
+function countsFor({ of }: FullLimit, { configuration }: Life, levels: readonly string[]): boolean {
+  if (!of) return true;
+  return levels[configuration.factors.findIndex(({ name }) => name === of.factor)] === of.level;
+}
+
+/** The limit that keeps a participant with these levels out; undefined if there is none. */
+export function fullLimit(life: Life, levels: readonly string[]): FullLimit | undefined {
+  if (life.filled.length === 0) return undefined;
+  return limitsOf(life.configuration).find(
+    (limit, i) => countsFor(limit, life, levels) && (life.filled[i] ?? 0) >= limit.max,
+  );
+}
+
 /** The participant with this id, unless the key's limits exclude them. */
 function participantFor(
   life: Life,
@@ -253,9 +287,10 @@ export function isWithin(
 /** The life of a study that was just registered. */
 export function newLife(configuration: StudyConfiguration): Life {
   return {
-    status: 'open',
+    status: configuration.start ?? 'open',
     configuration,
     recovery: 0,
+    filled: limitsOf(configuration).map(() => 0),
     enrolled: new ForkableMap(),
     requests: new ForkableMap(),
     reveals: [],
@@ -266,7 +301,10 @@ export function newLife(configuration: StudyConfiguration): Life {
 export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
   if (event.type === 'ParticipantRandomized') {
     enrol(life, event);
-    return life;
+    if (life.filled.length === 0) return life;
+    const levels = event.data.levels.map(({ level }) => level);
+    const counted = limitsOf(life.configuration).map((limit) => Number(countsFor(limit, life, levels)));
+    return { ...life, filled: life.filled.map((count, i) => count + (counted[i] ?? 0)) };
   }
   const key = requestOf(event);
   if (key !== undefined) {

@@ -52,6 +52,8 @@ class Audits {
   readonly #plan: AuditPlan;
   readonly #history = new KeyHistory();
   readonly #sealing = new Sealing();
+  /** The seeds of the studies so far, each with the first study that has it. */
+  readonly #seeds = new Map<string, string>();
   #done = 0;
 
   constructor(plan: AuditPlan) {
@@ -84,7 +86,7 @@ class Audits {
     const { undrawn } = this.#plan.reading;
     const warnings = new Warnings();
     const recovered = recoveredPlaces(stream, this.#plan.identity?.recoveries ?? []);
-    const checks = new StudyChecks(this.#history, warnings, recovered);
+    const checks = new StudyChecks(this.#history, warnings, recovered, this.#seeds);
     const finished = async <E extends PartialEvent>(
       decode: Decode<E>,
       replay: Replay<E> & { readonly participants: number; readonly status: Status | undefined },

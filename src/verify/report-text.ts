@@ -1,7 +1,14 @@
 /** The report for people. It says what was found and what that proves, and never more. */
 import { onOneLine } from '../base/text.ts';
 import { count, evidenceLines } from './evidence-text.ts';
-import type { BundleReport, Divergence, Report, StreamReport, UnusedCheckpoint } from './report.ts';
+import type {
+  BundleReport,
+  Divergence,
+  LifeReport,
+  Report,
+  StreamReport,
+  UnusedCheckpoint,
+} from './report.ts';
 
 export function reportText(report: Report): string {
   const { log, streams, unusedCheckpoints } = report;
@@ -88,6 +95,7 @@ function streamLines(
   return [
     `${name}: ${sound ? 'sound' : 'FAILED'}`,
     `  ${count(records, 'record')}${hidden}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    ...(report.life ? [`  ${lifeLine(report.life)}`] : []),
     ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
     ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
     ...report.warnings.map(({ text, count: times, revision }) => {
@@ -95,6 +103,23 @@ function streamLines(
       return `  warning${where}: ${text}${times > 1 ? ` (and ${times - 1} times more)` : ''}`;
     }),
   ];
+}
+
+/** How the study stands after its last sound record, and what happened in it besides its allocations. */
+function lifeLine({ state, revealed = {}, unblindingReported = 0 }: LifeReport): string {
+  const { emergency = 0, ...others } = revealed;
+  const other = Object.values(others).reduce((sum, times) => sum + times, 0);
+  const broken = [
+    ...(emergency > 0 ? [`${emergency} in ${emergency === 1 ? 'an emergency' : 'emergencies'}`] : []),
+    ...(other > 0 ? [`${other} other`] : []),
+  ];
+  return [
+    state,
+    ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
+    ...(unblindingReported > 0
+      ? [`${count(unblindingReported, 'unblinding')} without the service reported`]
+      : []),
+  ].join('; ');
 }
 
 function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {

@@ -35,6 +35,7 @@ export type WarningCode =
   | 'older-than-access'
   | 'id-of-another-time'
   | 'weak-seed'
+  | 'seed-shared'
   | 'look-alike-ids'
   | 'id-not-matching'
   | 'id-not-compared'

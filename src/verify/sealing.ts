@@ -2,8 +2,8 @@
  * Checks that each sealed section has its own salt. Equal sections with equal salts have equal seals, so with a single
  * salt, a reader of the seals alone would see which participants got the same arm.
  *
- * If a section is included, its salt is compared with all earlier ones. If it is withheld, its seal is. Each takes 32 to
- * 64 bytes of memory.
+ * If a section is included, its salt is compared with all earlier ones. If it is withheld, its seal is. Each takes 40 to
+ * 80 bytes of memory.
  */
 import { mismatch } from './replay/differences.ts';
 import { DigestSet } from './replay/digest-set.ts';

@@ -4,8 +4,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Command, CommanderError } from 'commander';
 import { afterAll, vi } from 'vitest';
 import { addCommand, issue } from '../../src/cli/keys-add.ts';
+import { UsageError } from '../../src/cli/options.ts';
 import { WITHOUT_OVERRIDE } from './without-override.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
@@ -64,6 +66,34 @@ export async function issueKey(data: string, ...args: string[]): Promise<string>
     stderr.mockRestore();
   }
   return apiKey;
+}
+
+/**
+ * Runs a command in this process, for what does not need the real program. Its exit code is 2 for what the program
+ * refuses in a sentence.
+ */
+export async function inProcess(command: Command, args: readonly string[]): Promise<Finished> {
+  const output = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      output[name] += text;
+      return true;
+    }),
+  );
+  const writeErr = (text: string) => {
+    output.stderr += text;
+  };
+  try {
+    await command.exitOverride().configureOutput({ writeErr }).parseAsync(args, { from: 'user' });
+    return { code: 0, ...output };
+  } catch (error) {
+    if (error instanceof UsageError)
+      return { code: 2, ...output, stderr: `${output.stderr}urn: ${error.message}\n` };
+    if (error instanceof CommanderError) return { code: 2, ...output };
+    throw error;
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
 }
 
 /** Several keys, under the names that the tests use for them. */

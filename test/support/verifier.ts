@@ -30,6 +30,20 @@ export function runVerifier(
   return { code: status, stdout, stderr };
 }
 
+/** The value of an expression over the verifier's own names, as JSON. */
+export function verifierValue(python: string, expression: string): unknown {
+  const program = `import json, runpy, sys
+globals().update(runpy.run_path(sys.argv[1], run_name="verifier"))
+print(json.dumps(${expression}))`;
+  const { status, stdout, stderr, error } = spawnSync(python, ['-c', program, VERIFIER], {
+    encoding: 'utf8',
+    env: ENVIRONMENT,
+  });
+  if (error) throw error;
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
 /**
  * Like `runVerifier`, for tests that run it often: each run is a process of its own, forked from one that has already
  * imported numpy. It ends with the test file.

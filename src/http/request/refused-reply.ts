@@ -1,5 +1,6 @@
 /** What all routes that write to a study answer when the study does not allow it. */
 import type { Status } from '../../study/acts.ts';
+import type { FullLimit } from '../../study/commands.ts';
 import type { StudyReply } from './study-request.ts';
 
 const CONFLICT = { status: 409, results: '[]' } as const;
@@ -42,5 +43,15 @@ export function reusedReply(revision: number): StudyReply {
     message: 'This Idempotency-Key was used for another request (use a new key for another one)',
     results: '[]',
     revision,
+  };
+}
+
+export function fullReply({ max, of }: FullLimit, revision: number): StudyReply {
+  const whom = of ? `participants with ${of.factor} = ${of.level}` : 'participants';
+  return {
+    ...CONFLICT,
+    message: `The study has all the ${whom} that it takes (limit ${max})`,
+    revision,
+    refused: 'full',
   };
 }

@@ -14,7 +14,7 @@ import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
 import { DRY_RUN } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
-import { refusedReply, reusedReply } from '../request/refused-reply.ts';
+import { fullReply, refusedReply, reusedReply } from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import {
@@ -47,7 +47,7 @@ export const randomizeParticipantOperation = operation(
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
-      409: 'The study is paused or closed',
+      409: 'The study is paused, closed, or has reached a limit',
       422: 'The Idempotency-Key was used for a different request',
     },
   },
@@ -163,6 +163,8 @@ function answer(
       return reusedReply(revision);
     case 'refused':
       return refusedReply(outcome.because, revision);
+    case 'full':
+      return fullReply(outcome.limit, revision);
     default:
       throw new Error(`unexpected outcome ${outcome.type}`);
   }

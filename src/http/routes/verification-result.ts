@@ -6,6 +6,7 @@
  * and `access` it sees whether they are sound and how they compare with the checkpoint, but not the content of any record.
  */
 import { z } from 'zod';
+import { STATUSES } from '../../study/acts.ts';
 import type { Divergence, Report, StreamReport } from '../../verify/report.ts';
 import { resultJson } from '../request/schemas.ts';
 
@@ -64,12 +65,27 @@ const EvidenceResult = z.strictObject({
     .meta({ description: 'Revisions that no matching checkpoint covers' }),
 });
 
+const LifeResult = z.strictObject({
+  state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
+  revealed: z
+    .record(z.string(), z.int())
+    .optional()
+    .meta({ description: 'Number of code-breaks by category, without those that did not occur' }),
+  unblindingReported: z
+    .int()
+    .optional()
+    .meta({ description: 'Number of reports that a participant was unblinded without the service' }),
+});
+
 const StreamResult = z.strictObject({
   stream: z.string(),
   study: z.string().optional().meta({ description: "The study's name" }),
   sound: z.boolean(),
   records: z.int(),
   participants: z.int().optional(),
+  life: LifeResult.optional().meta({
+    description: 'What happened in the study besides its allocations, as far as its records are sound',
+  }),
   root: Hash.optional().meta({ description: 'Merkle root over all records' }),
   divergence: DivergenceResult.optional().meta({
     description:
@@ -184,10 +200,13 @@ export function verificationResult(
 }
 
 function streamResult(report: StreamReport, isLimited: boolean): z.input<typeof StreamResult> {
-  const { stream, study, sound, records, participants, root, divergence, notReplayed, warnings } = report;
+  const { stream, study, sound, records, participants, life, root } = report;
+  const { divergence, notReplayed, warnings } = report;
   const { matching, matchingSize, failing, failed, rewritten, tailCutOff, lost, uncovered } = report.evidence;
   return {
-    ...{ stream, study, sound, records, participants, root },
+    ...{ stream, study, sound, records, participants },
+    ...(life && { life: { ...life, ...(life.revealed && { revealed: { ...life.revealed } }) } }),
+    root,
     divergence: divergence && divergenceResult(divergence, stream, isLimited),
     notReplayed,
     evidence: {

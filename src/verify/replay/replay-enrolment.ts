@@ -6,7 +6,7 @@
 import type { PartialEvent } from '../../../events/record.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
-import { decideLife, type Life, lifeAfter, newLife } from '../../study/life.ts';
+import { decideLife, fullLimit, type Life, lifeAfter, newLife } from '../../study/life.ts';
 import type { Mismatch } from '../report.ts';
 import { CompactParticipants } from './compact-participants.ts';
 import { dataDifferences, mismatch } from './differences.ts';
@@ -85,7 +85,12 @@ function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
 function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Life): StudyOutcome | undefined {
   const { participantId } = data;
   if (life.enrolled.get(participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
-  return ACTS[type].in.includes(life.status) ? undefined : { type: 'refused', because: life.status };
+  if (!ACTS[type].in.includes(life.status)) return { type: 'refused', because: life.status };
+  const limit = fullLimit(
+    life,
+    data.levels.map(({ level }) => level),
+  );
+  return limit && { type: 'full', limit };
 }
 
 function treatmentMismatch(

@@ -6,6 +6,7 @@ import { v5 } from 'uuid';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { isDay } from '../../base/day.ts';
 import { lookAlikeForm } from '../../base/text.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
@@ -13,6 +14,7 @@ import type { StudyOutcome } from '../../study/commands.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import type { Enrolled } from '../../study/life.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
+import { defaultLevelCounts } from '../../study/policies.ts';
 import { CLOCK_TOLERANCE_MS } from '../../write/clock-tolerance.ts';
 import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
@@ -38,6 +40,7 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-recorded': 'the same code-break is recorded already',
   'no-such-participant': 'no participant with that id is randomized before it',
   duplicate: 'a participant with that id is randomized already',
+  full: 'the study, or one of its levels, has as many participants as it may',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
   'done-before': 'its idempotency key belongs to an earlier request of the same user',
   'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
@@ -62,12 +65,22 @@ export class StudyChecks {
   #idPattern: IdPattern | undefined;
   #name: string | undefined;
   readonly #life: LifeTally;
+  readonly #seeds: Map<string, string>;
   /** The few ids that differ from their `lookAlikeForm`, by that form. */
   readonly #unlike = new Map<string, string>();
 
-  /** @param recoveredAt by revision: where the generator must restart, according to the log's recoveries */
-  constructor(keys: KeyHistory, warnings: Warnings, recoveredAt: ReadonlyMap<number, Recovered>) {
+  /**
+   * @param recoveredAt by revision: where the generator must restart, according to the log's recoveries
+   * @param seeds of the studies checked before, with the name of the first study that has each
+   */
+  constructor(
+    keys: KeyHistory,
+    warnings: Warnings,
+    recoveredAt: ReadonlyMap<number, Recovered>,
+    seeds: Map<string, string> = new Map(),
+  ) {
     this.#keys = keys;
+    this.#seeds = seeds;
     this.#warnings = warnings;
     this.#recoveredAt = recoveredAt;
     this.#life = new LifeTally(warnings);
@@ -128,7 +141,10 @@ export class StudyChecks {
    * @param isKnown whether there already was a participant with this id
    */
   take(event: PartialStudyEvent, isKnown: (id: string) => boolean): void {
-    if (event.type === 'StudyRegistered') this.#begin(event);
+    if (event.type === 'StudyRegistered') {
+      this.#begin(event);
+      this.#warnOfSharedSeed(event);
+    }
     if (event.type === 'ParticipantRandomized') this.#compareId(event);
     if (event.type === 'StudyRecovered') this.#warnOfRecovery(event);
     if (event.type === 'ParticipantRandomized') this.#warnOfLookAlike(event, isKnown);
@@ -182,6 +198,19 @@ export class StudyChecks {
     if (this.#idPattern?.isLinear && !this.#idPattern.matches(participantId))
       return mismatch('data.participantId', this.#idPattern.text, participantId, 'not an id of this study');
     return undefined;
+  }
+
+  #warnOfSharedSeed({ data, sections, revision }: Of<'StudyRegistered'>): void {
+    const { seed } = sections.generator ?? {};
+    if (seed === undefined) return;
+    const other = this.#seeds.get(seed);
+    if (other === undefined) this.#seeds.set(seed, data.configuration.name);
+    else
+      this.#warnings.add(
+        'seed-shared',
+        `the seed is that of the study ${JSON.stringify(other)}, so both drew the same numbers`,
+        revision,
+      );
   }
 
   #begin({ data, revision }: Of<'StudyRegistered'>): void {
@@ -292,7 +321,8 @@ function has128Bits({ seed }: { readonly seed: string }): boolean {
   return BigInt(seed) >> 128n === 0n;
 }
 
-function configurationMismatch({ treatments, factors }: StudyConfiguration): Mismatch | undefined {
+function configurationMismatch(configuration: StudyConfiguration): Mismatch | undefined {
+  const { treatments, factors, protocol } = configuration;
   const where = 'data.configuration';
   const lists: [string, readonly string[]][] = [
     [`${where}.treatments`, treatments],
@@ -302,5 +332,45 @@ function configurationMismatch({ treatments, factors }: StudyConfiguration): Mis
   for (const [field, names] of lists)
     if (new Set(names).size < names.length)
       return mismatch(field, 'names that differ', names, 'a name occurs twice');
+  if (protocol?.date !== undefined && !isDay(protocol.date))
+    return mismatch(`${where}.protocol.date`, 'a day of the calendar', protocol.date, 'there is no such day');
+  return policiesMismatch(configuration, where) ?? limitsMismatch(configuration, where);
+}
+
+/** A default is left out, so that one configuration has one form. */
+function policiesMismatch({ policies, blinding }: StudyConfiguration, where: string): Mismatch | undefined {
+  if (!policies) return undefined;
+  if (Object.keys(policies).length === 0)
+    return mismatch(`${where}.policies`, undefined, policies, 'without a policy it is left out');
+  if (policies.levelCounts === defaultLevelCounts(blinding))
+    return mismatch(
+      `${where}.policies.levelCounts`,
+      undefined,
+      policies.levelCounts,
+      'the default is left out',
+    );
+  return undefined;
+}
+
+/** Each limit is of a level of the study, once, in the order of the study. */
+function limitsMismatch({ limits, factors }: StudyConfiguration, where: string): Mismatch | undefined {
+  if (!limits) return undefined;
+  if (Object.keys(limits).length === 0)
+    return mismatch(`${where}.limits`, undefined, limits, 'without a limit it is left out');
+  const places = (limits.levels ?? []).map(({ factor, level }) => {
+    const index = factors.findIndex(({ name }) => name === factor);
+    return [index, factors[index]?.levels.indexOf(level) ?? -1] as const;
+  });
+  for (const [i, [factor, level]] of places.entries()) {
+    const [lastFactor, lastLevel] = places[i - 1] ?? [-1, -1];
+    const follows = factor > lastFactor || (factor === lastFactor && level > lastLevel);
+    if (factor < 0 || level < 0 || !follows)
+      return mismatch(
+        `${where}.limits.levels[${i}]`,
+        'a level of the study, in its order',
+        limits.levels?.[i],
+        'there is no such level, or it is not in the order of the configuration',
+      );
+  }
   return undefined;
 }

@@ -1,8 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { studiesCommand } from '../../../src/cli/studies.ts';
+import { showCommand } from '../../../src/cli/studies-show.ts';
+import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
-import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
+import { fixedId } from '../../support/fixed-tools.ts';
+import { inProcess, issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -108,6 +113,7 @@ describe('urn studies check', () => {
     expect(stdout).toBe(`Left out: new
   would be registered as
   mode           live (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)
+  blinding       open (the sites know the arms)
   arms           "MART", "RMC, Q"
   factor "sex"   "Male", "Female"
   factor "site"  "11–Cook", "30"
@@ -116,6 +122,7 @@ describe('urn studies check', () => {
 Rehearsal: new
   would be registered as
   mode        test
+  blinding    open (the sites know the arms)
   arms        "a", "b"
   factor "x"  "y", "z"
   urn         D=range w=3 alpha=0 beta=1 urn_selection=method1
@@ -284,6 +291,197 @@ describe('urn studies pause and resume', () => {
     ['no study', ['pause', '--reason', 'x']],
   ])('refuse %s with exit code 2', async (_, args) => {
     expect(await studies(...args)).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+describe('urn studies close and reopen', () => {
+  const data = newFolder();
+  const LIVE = CONFIGURATION.name;
+  const TARGET = ['--cause', 'target', '--reason', '300 randomized'];
+  const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2027-09-20, Amendment 3'];
+  /** In this process, since starting the program takes half a second. */
+  const studies = (verb: string, ...args: string[]) => {
+    const command = studiesCommand().find((one) => one.name() === verb);
+    if (!command) throw new Error(`there is no urn studies ${verb}`);
+    return inProcess(command, [...args, '--data', data]);
+  };
+  const said = async (verb: string, ...args: string[]) => {
+    const { code, stdout, stderr } = await studies(verb, ...args);
+    return `${code}${stdout} ${stderr}`;
+  };
+  const written = () => storedLog(data).filter(({ stream }) => stream.startsWith('study-'));
+
+  beforeAll(async () => {
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    await log.studies.register({ ...CONFIGURATION, name: 'Rehearsal', mode: 'test' }, undefined, OPERATOR);
+    await log.close();
+  });
+
+  it('say what they did, or that it was so already, and record causes, approvals and protocol', async () => {
+    const before = written().length;
+    expect([
+      await said('reopen', LIVE, '--reason', 'x'),
+      await said('close', LIVE, ...TARGET, ...RUIZ, '--approved-by', 'Ana, DSMB, 2027-09-21'),
+      await said('close', LIVE, '--cause', 'end', '--reason', 'again'),
+      await said('reopen', LIVE, '--reason', 'target\n raised', ...RUIZ, '--protocol', '3.0,2027-02-20'),
+      await said('reopen', LIVE, '--reason', 'x'),
+    ]).toEqual([
+      `0 ${LIVE} was not closed\n`,
+      `0 ${LIVE} is closed\n`,
+      `0 ${LIVE} was already closed\n`,
+      `0 ${LIVE} takes participants again\n`,
+      `0 ${LIVE} was not closed\n`,
+    ]);
+    const ruiz = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-20', reference: 'Amendment 3' };
+    const ana = { name: 'Ana', role: 'DSMB', on: '2027-09-21' };
+    expect(
+      written()
+        .slice(before)
+        .map(({ record: { type, version, data, seals } }) => ({ type, version, data, seals })),
+    ).toEqual([
+      {
+        ...{ type: 'StudyClosed', version: 1, seals: {} },
+        data: { approvals: [ruiz, ana], cause: 'target', reason: '300 randomized' },
+      },
+      {
+        ...{ type: 'StudyReopened', version: 1, seals: {} },
+        data: {
+          ...{ approvals: [ruiz], reason: 'target\n raised' },
+          protocol: { version: '3.0', date: '2027-02-20' },
+        },
+      },
+    ]);
+  });
+
+  it('of a paused study: it is closed as it is, and reopened for participants', async () => {
+    await studies('pause', LIVE, '--reason', 'a question');
+    expect(await said('reopen', LIVE, '--reason', 'x', ...RUIZ)).toBe(
+      `2 urn: ${LIVE} is paused, not closed (hint: urn studies resume lets it take participants again)\n`,
+    );
+    await studies('close', LIVE, ...TARGET);
+    for (const [verb, done] of [
+      ['pause', 'paused'],
+      ['resume', 'resumed'],
+    ] as const)
+      expect(await said(verb, LIVE, '--reason', 'x')).toBe(
+        `2 urn: ${LIVE} is closed, so it cannot be ${done} (hint: urn studies reopen lets it take participants again)\n`,
+      );
+    expect((await studies('list')).stdout).toMatch(
+      /^CHS JCOIN +live +closed +0 participants +closed since [-:.TZ0-9]+: target: 300 randomized$/m,
+    );
+    const { stdout } = await studies('show', LIVE);
+    expect(stdout).toMatch(/^state +closed since [-:.TZ0-9]+: target: 300 randomized$/m);
+    expect(stdout).not.toContain('codes broken');
+    await studies('reopen', LIVE, '--reason', 'x', ...RUIZ);
+    const { stdout: listed } = await studies('list', '--studies', file(TRIALS));
+    expect(listed).toMatch(/^CHS JCOIN +live +open /m);
+  });
+
+  it('a live study is reopened only with an approval, a test study without one', async () => {
+    for (const name of [LIVE, 'Rehearsal']) await studies('close', name, ...TARGET);
+    expect(await said('reopen', LIVE, '--reason', 'x')).toBe(
+      `2 urn: ${LIVE} is live, so it is reopened only with an approval (hint: --approved-by 'Dr. A. Ruiz, sponsor, 2027-09-01', for each person who decided it)\n`,
+    );
+    expect(await said('reopen', 'Rehearsal', '--reason', 'x')).toBe('0 Rehearsal takes participants again\n');
+    expect(written().at(-1)?.record.data).toEqual({ approvals: [], reason: 'x' });
+    await studies('reopen', LIVE, '--reason', 'x', ...RUIZ);
+  });
+
+  it('--dry-run says what would be recorded, or that it is impossible, and writes nothing', async () => {
+    const before = storedLog(data).length;
+    const { code, stdout, stderr } = await studies('close', LIVE, ...TARGET, ...RUIZ, '--dry-run');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toBe(`dry run: nothing was recorded; it would be
+event        StudyClosed
+study        CHS JCOIN (live, 0 participants)
+cause        target
+reason       300 randomized
+approved by  Dr. A. Ruiz, sponsor, 2027-09-20, Amendment 3
+effect       no new participants; codes can still be broken
+`);
+    expect(await said('pause', LIVE, '--reason', 'x', '--dry-run')).toContain('event   StudyPaused');
+    expect(await said('resume', LIVE, '--reason', 'x', '--dry-run')).toBe(`0 ${LIVE} was not paused\n`);
+    expect(storedLog(data)).toHaveLength(before);
+    await studies('close', LIVE, ...TARGET);
+    expect(await said('pause', LIVE, '--reason', 'x', '--dry-run')).toMatch(/^2 urn: CHS JCOIN is closed/);
+    const reopened = await said('reopen', LIVE, '--reason', 'x', ...RUIZ, '--protocol', '3.0', '--dry-run');
+    expect(reopened).toMatch(/^protocol +3\.0$/m);
+    expect(storedLog(data)).toHaveLength(before + 1);
+    await studies('reopen', LIVE, '--reason', 'x', ...RUIZ);
+  });
+
+  it('refuse all that is wrong at once, before anything is read', async () => {
+    const before = storedLog(data).length;
+    const wrong = ['--approved-by', 'Dr. A. Ruiz, 2027-02-30', '--protocol', '3.0,soon'];
+    const { code, stderr } = await studies('reopen', LIVE, '--reason', 'a\u0007b', ...wrong, ...RUIZ);
+    expect(code).toBe(2);
+    expect(stderr.split('\n     ')).toEqual([
+      'urn: --reason has a control character',
+      expect.stringMatching(/^--approved-by "Dr\. A\. Ruiz, 2027-02-30": the role is missing/),
+      expect.stringMatching(/^--approved-by .*: 2027-02-30 is not a day of the calendar/),
+      expect.stringMatching(/^--protocol "3\.0,soon": "soon" is not a date/),
+    ]);
+    expect(storedLog(data)).toHaveLength(before);
+  });
+
+  it.each([
+    ['no cause', ['close', '--reason', 'x'], '--cause'],
+    ['an unknown cause', ['close', '--reason', 'x', '--cause', 'boredom'], 'Allowed choices are target,'],
+    ['no reason', ['close', '--cause', 'end'], '--reason'],
+    ['an empty reason', ['reopen', '--reason', ' \n', ...RUIZ], '--reason takes 1 to 2000 characters'],
+    ['a long reason', ['pause', '--reason', 'x'.repeat(2001)], '--reason takes 1 to 2000 characters'],
+    ['an approval of a pause', ['pause', '--reason', 'x', ...RUIZ], "unknown option '--approved-by'"],
+  ])('refuse %s', async (_, [verb = '', ...args], message) => {
+    expect(await studies(verb, LIVE, ...args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(message),
+    });
+  });
+
+  it('hold in a service that runs, and ask nothing without a terminal', async () => {
+    const run = (...args: string[]) => urn(['studies', ...args, '--data', service.data]);
+    const closed = await run('close', 'Sleep', '--cause', 'end', '--reason', 'over');
+    expect(closed).toEqual({ code: 0, stdout: '', stderr: 'Sleep is closed\n' });
+    const { status, message } = await clientOf(service.url, key).randomize('Sleep', '3', COOK);
+    expect({ status, message }).toEqual({ status: 409, message: expect.stringContaining('closed') });
+    expect((await run('close', 'Sleep', '--cause', 'end', '--reason', 'over')).code).toBe(0);
+    expect((await run('pause', 'Sleep', '--reason', 'x')).code).toBe(2);
+  });
+});
+
+describe('urn studies show of a study with broken codes', () => {
+  it('counts them by category, now and then, and names no arm', async () => {
+    const data = newFolder();
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    const stream = log.studies.streamOf(CONFIGURATION.name);
+    const issued = await log.keys.issue({ user: 'site', scopes: ['randomize', 'unblind'] }, OPERATOR);
+    if ('refused' in issued) throw new Error(issued.refused);
+    const site = { keyId: issued.keyId, user: 'site', accessRevision: 0 };
+    const about = { participantId: '1', user: 'site', grounds: { reason: 'a reason' } };
+    await log.studies.submit(stream, randomize('1', { user: 'site' }), site);
+    for (const [n, category] of (['emergency', 'planned', 'emergency'] as const).entries())
+      await log.studies.submit(stream, { ...about, type: 'reveal', category, reveal: fixedId(n) }, site);
+    const unblinding = { how: 'label', inadvertent: false, occurredAt: '2026-03-01T09:00:00.000Z' } as const;
+    await log.studies.submit(stream, { ...about, ...unblinding, type: 'report-unblinding' }, site);
+    await log.close();
+    const show = (...args: string[]) =>
+      inProcess(showCommand(), [CONFIGURATION.name, '--data', data, ...args]);
+    const { stdout } = await show();
+    expect(stdout).toMatch(/^codes broken +3: 2 emergency, 1 planned$/m);
+    expect(stdout).toMatch(/^unblinded outside +1 reported$/m);
+    expect(JSON.parse((await show('--json')).stdout)).toMatchObject({
+      revealed: { emergency: 2, planned: 1 },
+      unblindingReported: 1,
+    });
+    const past = (await show('--revision', '2')).stdout;
+    expect(past).toMatch(/^codes broken +1: 1 emergency$/m);
+    expect(past).not.toContain('unblinded outside');
+    expect(`${stdout}${past}`).not.toContain('a reason');
   });
 });
 

@@ -6,7 +6,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import { PROGRAM, serve, urn } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -19,6 +21,7 @@ interface Running {
   readonly output: () => string;
   readonly ended: Promise<void>;
   has(text: string): Promise<void>;
+  type(text: string): void;
   interrupt(): void;
 }
 
@@ -42,7 +45,8 @@ function onTerminal(args: readonly string[]): Running {
       look();
     });
   // As a person does it: control and C.
-  return { output: () => output, ended, has, interrupt: () => child.stdin.write('\u0003') };
+  const type = (text: string) => void child.stdin.write(text);
+  return { output: () => output, ended, has, type, interrupt: () => type('\u0003') };
 }
 
 describe('urn serve on a terminal', () => {
@@ -70,6 +74,58 @@ describe('urn serve on a terminal', () => {
     await service.stop();
     const lines = service.output.stderr.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(expect.arrayContaining(['ready', 'stopped']));
+  });
+});
+
+describe('a live study on a terminal', () => {
+  const data = newFolder();
+  const isClosed = () => storedLog(data).some(({ record }) => record.type === 'StudyClosed');
+  const close = (...args: string[]) =>
+    onTerminal([
+      'studies',
+      'close',
+      CONFIGURATION.name,
+      '--cause',
+      'end',
+      '--reason',
+      'x',
+      '--data',
+      data,
+      ...args,
+    ]);
+
+  beforeAll(async () => {
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    await log.close();
+  });
+
+  it.each([
+    ['no', 'n\r'],
+    ['nothing', '\r'],
+    ['control and C', '\u0003'],
+    ['control and D', '\u0004'],
+  ])('is not closed when the answer is %s', async (_, answer) => {
+    const { output, has, type, ended } = close();
+    await has('Close CHS JCOIN (live, 0 participants)? [y/N]');
+    type(answer);
+    await ended;
+    expect(output()).toContain('nothing was recorded');
+    expect(isClosed()).toBe(false);
+  });
+
+  it('is closed when the answer is yes, and without a question with --yes', async () => {
+    const asked = close();
+    await asked.has('[y/N]');
+    asked.type('y\r');
+    await asked.ended;
+    expect(asked.output()).toContain('CHS JCOIN is closed');
+    expect(isClosed()).toBe(true);
+    const reopen = ['--reason', 'x', '--approved-by', 'A, sponsor, 2027-09-01', '--yes', '--data', data];
+    const { output, ended } = onTerminal(['studies', 'reopen', CONFIGURATION.name, ...reopen]);
+    await ended;
+    expect(output()).toBe('CHS JCOIN takes participants again\r\n');
   });
 });
 

@@ -113,6 +113,13 @@ describe('a key is never issued', () => {
       grant(['audit', 'randomize'], { where, allowPrediction: true }),
       '--where',
     ],
+    ['with audit and manage, unless somebody insists', grant(['audit', 'manage']), '--allow-prediction'],
+    ['with manage and limited to levels', grant(['read', 'manage'], { where }), '--where'],
+    [
+      'with audit and manage, insisted upon, but limited to levels',
+      grant(['manage', 'audit'], { where, allowPrediction: true }),
+      '--where',
+    ],
   ])('%s', (_, refused, hint) => {
     const why = refusal(refused);
     expect(why).toContain(hint);
@@ -135,6 +142,17 @@ describe('a key is issued', () => {
       'with audit and randomize when somebody insists, which is recorded',
       grant(['audit', 'randomize'], { allowPrediction: true }),
     ],
+    [
+      'with audit and manage when somebody insists, which is recorded',
+      grant(['audit', 'manage'], { allowPrediction: true }),
+    ],
+    ['with manage, for some studies', grant(['manage'], { studies: ['CHS JCOIN'] })],
+    ['with manage and randomize', grant(['manage', 'randomize'])],
+    [
+      'blinded, able to break codes, and limited',
+      grant(['blinded', 'unblind'], { where: [{ factor: 'local_site', levels: ['11'] }] }),
+    ],
+    ['with audit and unblind', grant(['audit', 'unblind'])],
     ['blinded and limited', grant(['blinded'], { where: [{ factor: 'local_site', levels: ['11'] }] })],
     ['blinded and able to randomize', grant(['blinded', 'randomize'])],
     ['with audit and read', grant(['audit', 'read'])],

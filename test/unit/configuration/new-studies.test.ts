@@ -7,7 +7,7 @@ const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));
 
 describe('a pattern of ids that RE2 cannot run', () => {
   it('is refused for a new study, with its line and what to do', () => {
-    const refuse = () => refuseNewStudies([looksAhead], () => true);
+    const refuse = () => refuseNewStudies([looksAhead], () => true, []);
     expect(refuse).toThrow(StudiesFileError);
     expect(refuse).toThrow(
       /^the studies file is refused:\n {2}studies\.yaml:4: study "S": id_pattern has \(\? before .*, which a new study cannot have \(hint: groups are .*\)$/,
@@ -16,7 +16,7 @@ describe('a pattern of ids that RE2 cannot run', () => {
 
   it('is kept by a study that was registered with it', () => {
     expect(looksAhead.configuration.idPattern).toBe('(?!0)[0-9]{3}');
-    expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S')).not.toThrow();
+    expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S', [])).not.toThrow();
   });
 
   it('is refused for every study if ECMAScript cannot run it either', () => {
@@ -29,4 +29,41 @@ describe('a pattern of ids that RE2 cannot run', () => {
 it('a pattern that both engines can run causes no remark', () => {
   expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
   expect(onlyStudyOf(studyWith()).refusedIfNew).toEqual([]);
+});
+
+describe('a seed that another study has', () => {
+  const SEED = 2n ** 100n;
+  const configured = (mode: string) => onlyStudyOf(studyWith(`mode: ${mode}`, `starting_seed: ${SEED}`));
+  const registered = (mode: 'test' | 'live') => ({
+    configuration: { ...configured(mode).configuration, name: 'Earlier' },
+    seed: String(SEED),
+    seedSource: 'configured' as const,
+  });
+
+  it.each([
+    ['test', 'live'],
+    ['live', 'test'],
+  ] as const)('is refused for a new %s study if the other one is a %s', (mode, other) => {
+    const refuse = () => refuseNewStudies([configured(mode)], () => true, [registered(other)]);
+    expect(refuse).toThrow(
+      `studies.yaml:5: study "S": starting_seed is that of the ${other} study "Earlier"`,
+    );
+    // What is in the log stays valid.
+    expect(refuseNewStudies([configured(mode)], () => false, [registered(other)])).toEqual([]);
+  });
+
+  it('is warned about between two tests or two live studies', () => {
+    for (const mode of ['test', 'live'] as const)
+      expect(refuseNewStudies([configured(mode)], () => true, [registered(mode)])).toMatchObject([
+        { line: 5, message: expect.stringContaining('both draw the same numbers') },
+      ]);
+  });
+
+  it('is refused within one file, too, and never shown', () => {
+    const [live, test] = [configured('live'), configured('test')];
+    const other = { ...test, configuration: { ...test.configuration, name: 'Rehearsal' } };
+    const refuse = () => refuseNewStudies([live, other], () => true, []);
+    expect(refuse).toThrow('that of the test study "Rehearsal"');
+    expect(refuse).not.toThrow(String(SEED));
+  });
 });

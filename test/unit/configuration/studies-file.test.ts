@@ -42,7 +42,9 @@ describe('a studies file in the format of the reference', () => {
         targetEnrollment: 300,
       },
       seed: 100n,
+      file: 'studies.yaml',
       line: 1,
+      seedLine: 2,
       refusedIfNew: [],
     });
   });
@@ -109,7 +111,9 @@ describe('settings that are omitted', () => {
         factors: [{ name: 'sex', levels: ['Male', 'Female'] }],
       },
       seed: undefined,
+      file: 'studies.yaml',
       line: 1,
+      seedLine: 1,
       refusedIfNew: [],
     });
   });

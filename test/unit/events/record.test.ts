@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import {
+  type Actor,
   canonicalJson,
+  checkRecord,
+  decodePartialRecord,
   decodeRecord,
   encodeRecord,
   type Header,
@@ -493,6 +496,89 @@ describe('the message of a RecordError', () => {
       return messageOf(() => decodeRecord(withLeaf(good, Buffer.from(forged))));
     });
   }
+});
+
+describe('a fact that two versions could say', () => {
+  const pausedWith = (sections: object): Fact => ({ ...paused, sections }) as Fact;
+  const request = { request: { idempotencyKey: 'pause-1' } };
+  const issued = (scopes: readonly string[]) =>
+    ({
+      type: 'ApiKeyIssued',
+      data: { keyId: 'k1', user: 'site', scopes },
+      sections: { credential: { sha256: 'a'.repeat(64) } },
+    }) as Fact;
+  const refusedFor = (reason: string) =>
+    ({
+      type: 'RequestRefused',
+      data: { reason, count: 1, firstAt: HEADER.at, lastAt: HEADER.at },
+      sections: {},
+    }) as Fact;
+  const shown = (what: string) =>
+    ({
+      type: 'EvidenceDisclosed',
+      data: { what, study: 'CHS JCOIN', count: 1, firstAt: HEADER.at, lastAt: HEADER.at },
+      sections: {},
+    }) as Fact;
+
+  const cases: readonly [string, Fact, Actor, string, 1 | 2][] = [
+    ['a pause by a person', paused, OPERATOR, STREAM, 1],
+    ['a pause by a key', paused, NURSE, STREAM, 2],
+    ['a pause by a person with a request', pausedWith(request), OPERATOR, STREAM, 2],
+    ['a pause by a key with a request', pausedWith(request), NURSE, STREAM, 2],
+    ['an end of a pause by a person', resumed, OPERATOR, STREAM, 1],
+    ['an end of a pause by a key', resumed, NURSE, STREAM, 2],
+    ['a key that reads', issued(['read', 'audit']), OPERATOR, 'access', 1],
+    ['a key that unblinds', issued(['blinded', 'unblind']), OPERATOR, 'access', 2],
+    ['a key that manages', issued(['manage']), OPERATOR, 'access', 2],
+    ['a refusal while paused', refusedFor('paused'), NURSE, 'operations', 1],
+    ['a refusal when closed', refusedFor('closed'), NURSE, 'operations', 2],
+    ['a bundle', shown('bundle'), OPERATOR, 'operations', 1],
+    ['envelopes', shown('envelopes'), OPERATOR, 'operations', 2],
+  ];
+
+  /** As somebody wrote it who chose the version. */
+  function inVersion(version: number, fact: Fact, actor: Actor, stream: string) {
+    const written = stored(fact, 1, { actor, stream });
+    const record = Buffer.from(canonicalJson({ ...JSON.parse(text(written.record)), version }));
+    return { ...written, record, leaf: leafHash(record) };
+  }
+
+  it.each(cases)('is written in the lowest one: %s', (_, fact, actor, stream, version) => {
+    const written = stored(fact, 1, { actor, stream });
+    expect(JSON.parse(text(written.record)).version).toBe(version);
+    expect(decodeRecord(written)).toMatchObject({ type: fact.type, data: fact.data, actor });
+  });
+
+  it.each(cases)('is refused in the other one: %s', (_, fact, actor, stream, version) => {
+    const written = inVersion(version === 1 ? 2 : 1, fact, actor, stream);
+    expect(faultOf(() => decodeRecord(written))).toBe('malformed');
+    expect(faultOf(() => checkRecord(written))).toBe('malformed');
+  });
+
+  it.each(cases)('is refused in a version that nobody knows: %s', (_, fact, actor, stream) => {
+    expect(faultOf(() => decodeRecord(inVersion(3, fact, actor, stream)))).toBe('unknown-type');
+  });
+
+  it('is told from the seals alone, where the sections are withheld', () => {
+    const blinded = (version: number, fact: Fact, actor: Actor) => ({
+      ...inVersion(version, fact, actor, STREAM),
+      sealed: Buffer.from('{}'),
+    });
+    const none = () => false;
+    const withRequest = pausedWith(request);
+    expect(decodePartialRecord(blinded(2, withRequest, OPERATOR), none)).toMatchObject(paused);
+    expect(faultOf(() => decodePartialRecord(blinded(1, withRequest, OPERATOR), none))).toBe('malformed');
+    expect(faultOf(() => decodePartialRecord(blinded(2, paused, OPERATOR), none))).toBe('malformed');
+    expect(faultOf(() => decodePartialRecord(blinded(1, paused, NURSE), none))).toBe('malformed');
+    expect(decodePartialRecord(blinded(2, paused, NURSE), none)).toMatchObject(paused);
+  });
+
+  it('names the version, and the one that can say it', () => {
+    const why = (version: number, actor: Actor) => () =>
+      decodeRecord(inVersion(version, paused, actor, STREAM));
+    expect(why(2, OPERATOR)).toThrow('no valid version: version 1 can express it');
+    expect(why(1, NURSE)).toThrow('no valid version: in version 1, no API key writes it');
+  });
 });
 
 type Stored = RecordBytes & { readonly stream: string; readonly revision: number };

@@ -105,7 +105,8 @@ describe('any key', () => {
       uncovered: { from: 2, to: 8 },
     };
     const warnings = [{ code: 'weak-seed', count: 1, revision: 0, text: 'weak' }] as const;
-    const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, evidence, warnings });
+    const life: StreamReport['life'] = { state: 'closed', revealed: { emergency: 2 }, unblindingReported: 1 };
+    const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, life, evidence, warnings });
     const { trusted: _, untrustedKey: _u, ...expected } = report(full);
     const { caution: _c, ...shown } = JSON.parse(
       verificationJson(

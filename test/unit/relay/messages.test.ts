@@ -2,6 +2,7 @@
 import { CloudEvent, Kafka } from 'cloudevents';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import { encodeRecord, type Header } from '../../../events/record.ts';
 import { checkpointMessage, recordMessage } from '../../../src/relay/messages.ts';
 import { topicsOf, transactionalIdOf } from '../../../src/relay/settings.ts';
@@ -20,6 +21,11 @@ const HEADER: Header = {
   actor: NURSE,
 };
 const { newSalt } = systemTools();
+const REVEALED = {
+  type: 'AllocationRevealed',
+  data: { category: 'emergency', participantId: '001-0001', randomizedAt: 1, reveal: fixedId(7) },
+  sections: { grounds: { reason: 'anaphylaxis, ICU' }, request: { idempotencyKey: 'r1' } },
+} as const;
 
 /** What the SDK makes of a message that came from Kafka. */
 function received({ key, value, headers }: ReturnType<typeof recordMessage>): CloudEvent<unknown> {
@@ -75,6 +81,39 @@ describe('a record in the feed', () => {
     const all = JSON.parse(Buffer.from(one.sealed).toString());
     for (const section of sections) expect(sealed[section]).toEqual(all[section]);
   });
+
+  it.each([
+    ['full', ['grounds', 'request']],
+    ['open', []],
+    ['blinded', undefined],
+  ] as const)(
+    'of a broken code has, with %s content, the sections %j, and never an arm',
+    (content, sections) => {
+      const one = stored(REVEALED, 3);
+      const message = recordMessage(one, content);
+      const said = JSON.parse(message.value.toString());
+      expect(received(message).type).toBe('urn.AllocationRevealed.v1');
+      expect(content === 'blinded' ? said.data : said.record.data).toEqual(REVEALED.data);
+      expect(said.sealed && Object.keys(said.sealed)).toEqual(sections);
+      expect(message.value.includes('anaphylaxis')).toBe(content === 'full');
+    },
+  );
+
+  it.each(['full', 'open', 'blinded'] as const)(
+    'of a closing or reopening is in the clear with %s content',
+    (content) => {
+      const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-01' }];
+      for (const fact of [
+        { type: 'StudyClosed', data: { approvals, cause: 'target', reason: '300' }, sections: {} },
+        { type: 'StudyReopened', data: { approvals, reason: 'target raised' }, sections: {} },
+      ] as const) {
+        const message = recordMessage(stored(fact as unknown as StudyFact, 3), content);
+        const said = JSON.parse(message.value.toString());
+        expect(received(message).type).toBe(`urn.${fact.type}.v1`);
+        expect(content === 'blinded' ? said.data : said.record.data).toEqual(fact.data);
+      }
+    },
+  );
 
   it('reveals no credential, even with full content', () => {
     const issued = {

@@ -150,6 +150,56 @@ export const HISTORY: readonly Step[] = [
   enrol(6),
 ];
 
+/** Keys that may do more than randomize, in `access` behind `KEYS`. */
+export const LIFE_KEYS: readonly AccessCommand[] = [
+  { type: 'issue', keyId: 'k0033', sha256: '3'.repeat(64), grant: { user: 'manager', scopes: ['manage'] } },
+  {
+    ...{ type: 'issue', keyId: 'k0044', sha256: '4'.repeat(64) },
+    grant: { user: 'desk', scopes: ['unblind'], where: [{ factor: '10', levels: ['Male'] }] },
+  },
+];
+export const manager: Actor = { keyId: 'k0033', user: 'manager', accessRevision: KEYS.length };
+export const desk: Actor = { keyId: 'k0044', user: 'desk', accessRevision: KEYS.length + 1 };
+const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27', reference: 'Minutes 3' }];
+const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
+
+/** What may follow `HISTORY`, whose participant `004` is at revision 6 and one whom `desk` may unblind. */
+export const LATER_LIFE: readonly Step[] = [
+  step({ type: 'pause', user: 'manager', reason: 'drug supply', idempotencyKey: 'p' }, manager),
+  step(
+    {
+      ...{ type: 'reveal', user: 'desk', participantId: '004', category: 'emergency', grounds: GROUNDS },
+      ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c31', idempotencyKey: 'er' },
+    },
+    desk,
+  ),
+  step(
+    { type: 'close', user: 'manager', cause: 'target', reason: '6 randomized', approvals: APPROVALS },
+    manager,
+  ),
+  step(
+    {
+      ...{ type: 'report-unblinding', user: 'operator', participantId: '004', how: 'disclosure' },
+      ...{ inadvertent: true, occurredAt: '2026-03-01T08:00:00.000Z', revealedAt: 10, grounds: GROUNDS },
+    },
+    OPERATOR,
+  ),
+  step(
+    {
+      ...{ type: 'reopen', user: 'manager', reason: 'target raised', approvals: APPROVALS },
+      ...{ protocol: { version: '3.1', date: '2026-02-27' }, idempotencyKey: 'o' },
+    },
+    manager,
+  ),
+  step(
+    {
+      ...{ type: 'reveal', user: 'operator', participantId: '002', category: 'planned', grounds: GROUNDS },
+      ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c32', shownAt: '2026-03-01T08:00:00.000Z' },
+    },
+    OPERATOR,
+  ),
+];
+
 export function verify(source: RecordSource, more: Partial<Verification> = {}): Promise<Report> {
   return verifyLog({ source, trusted: [trust(KEY)], checkpoints: [], ...more });
 }

@@ -1,0 +1,74 @@
+/** A study that begins paused, and limits that stop participants. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clientOf } from '../../support/client.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const data = temporaryFolders()();
+const STUDIES = `
+Full:
+  mode: live
+  blinding: blinded
+  start: paused
+  treatments: [A, B]
+  factors: {sex: [Male, Female], site: [x, y]}
+  limits: {total: 4, levels: {site: {x: 2}}}
+  policies: {stop_at_limit: true}
+  protocol: {version: "1.0"}
+`;
+const X = { sex: 'Male', site: 'x' };
+const Y = { sex: 'Male', site: 'y' };
+let service: Service;
+let keys: Record<'edc' | 'manager', string>;
+
+beforeAll(async () => {
+  keys = await issueKeys(data, {
+    edc: ['edc', '--scope', 'randomize,blinded'],
+    manager: ['data-manager', '--scope', 'manage'],
+  });
+  service = await serve({ data, studies: STUDIES });
+});
+afterAll(() => service.stop());
+
+it('a study may begin paused, so that nobody comes before it is opened', async () => {
+  const { randomize } = clientOf(service.url, keys.edc);
+  expect(await randomize('Full', '0', X)).toMatchObject({ status: 409, message: /paused/ });
+  expect(await urnOk(['studies', 'list', '--data', data])).toContain('registered as paused');
+  const open = { study: 'Full', action: 'resume', reason: 'first site is ready' };
+  expect((await postJson(service.url, '/study_state', keys.manager, open)).results).toEqual({
+    state: 'open',
+  });
+});
+
+it('a level that is full takes nobody more, and the others do until the study is full', async () => {
+  const { randomize } = clientOf(service.url, keys.edc);
+  expect((await randomize('Full', '1', X)).status).toBe(200);
+  expect((await randomize('Full', '2', X)).status).toBe(200);
+  expect(await randomize('Full', '3', X)).toMatchObject({
+    status: 409,
+    results: [],
+    message: 'The study has all the participants with site = x that it takes (limit 2)',
+  });
+  const dry = await randomize('Full', '3', { ...X, 'urn.dry_run': 'true' });
+  expect(dry).toMatchObject({ status: 409, results: [] });
+  // A retry is answered as it was, whatever the limits.
+  expect((await randomize('Full', '1', X)).status).toBe(400);
+  expect((await randomize('Full', '3', Y)).status).toBe(200);
+  expect((await randomize('Full', '4', { ...Y, 'urn.dry_run': 'true' })).results).toEqual({
+    effect: { counts: 'moves' },
+  });
+  expect((await randomize('Full', '4', Y)).status).toBe(200);
+  expect((await randomize('Full', '5', Y)).message).toBe(
+    'The study has all the participants that it takes (limit 4)',
+  );
+});
+
+it('the refusals are recorded, and the log verifies', async () => {
+  await service.stop();
+  expect(await urnOk(['operations', '--data', data])).toContain('the study has reached a limit');
+  const { code, stdout } = await urn(['verify', '--data', data]);
+  expect({ code, stdout }).toMatchObject({ code: 0 });
+  service = await serve({ data, studies: STUDIES });
+  expect((await clientOf(service.url, keys.edc).randomize('Full', '5', Y)).status).toBe(409);
+});

@@ -1,0 +1,488 @@
+/**
+ * A study that was paused by a key, closed and reopened, and whose codes were broken: both verifiers accept its bundles,
+ * and find in all contents, at the same place, what somebody altered who put seals, leaves and manifest right.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { catalogue } from '../../events/catalogue.ts';
+import { CONTENTS, type Content, includedSections } from '../../events/content.ts';
+import { ACTS, STATUSES } from '../../src/study/acts.ts';
+import { BundleFiles } from '../e2e/audit/bundle-file.ts';
+import { altered, type Row } from '../e2e/audit/database.ts';
+import { bothVerifiers } from '../support/both-verifiers.ts';
+import { AT, type LifeLog, makeLifeLog } from '../support/life-log.ts';
+import { requiredPython } from '../support/numpy.ts';
+import { firstDivergence } from '../support/own-verifier.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+import { verifierValue } from '../support/verifier.ts';
+
+const found = requiredPython('numpy, cryptography');
+const python = found ?? '';
+const newFolder = temporaryFolders();
+
+// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
+type Json = any;
+type Change = (rows: readonly Row[]) => readonly Row[];
+/** The revision at which it is found, in all contents or by content. `ok`: nothing but a checkpoint can tell. */
+type Finding = number | 'ok';
+type Findings = Finding | Readonly<Record<Content, Finding>>;
+
+/** Only the bundle that includes all sections shows it. */
+const inFull = (revision: number): Findings => ({ full: revision, open: 'ok', blinded: 'ok' });
+
+const changed =
+  (revision: number, change: (record: Json, sealed: Json) => void): Change =>
+  (rows) =>
+    rows.map((row) => (row.revision === revision ? altered(row, change) : row));
+const data = (revision: number, members: object) =>
+  changed(revision, (record) => Object.assign(record.data, members));
+const without = (revision: number, member: string) =>
+  changed(revision, (record) => delete record.data[member]);
+const version = (revision: number, to: number) =>
+  changed(revision, (record) => Object.assign(record, { version: to }));
+const removed =
+  (revision: number): Change =>
+  (rows) =>
+    rows.filter((row) => row.revision !== revision);
+/** In the other order with the next one. */
+const movedOn =
+  (revision: number): Change =>
+  (rows) =>
+    rows.map((row, i) => rows[i === revision ? i + 1 : i === revision + 1 ? i - 1 : i] ?? row);
+/** Again behind itself, with an id and salts of its own and without its Idempotency-Key. */
+const twice =
+  (revision: number, change: (record: Json, sealed: Json) => void = () => undefined): Change =>
+  (rows) =>
+    rows.flatMap((row) =>
+      row.revision === revision
+        ? [
+            row,
+            altered(row, (record, sealed) => {
+              record.id = record.id.replace(/.{12}$/, randomBytes(6).toString('hex'));
+              for (const section of Object.values<Json>(sealed))
+                section.salt = randomBytes(16).toString('hex');
+              delete record.seals.request;
+              delete sealed.request;
+              change(record, sealed);
+            }),
+          ]
+        : [row],
+    );
+const unrequested = (record: Json, sealed: Json) => {
+  delete record.seals.request;
+  delete sealed.request;
+};
+const both =
+  (...changes: readonly Change[]): Change =>
+  (rows) =>
+    changes.reduce((changedRows, change) => change(changedRows), rows);
+const later = (at: string, ms: number) => new Date(Date.parse(at) + ms).toISOString();
+const PERSON = { cli: true, user: 'somebody' };
+const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
+
+describe.skipIf(found === undefined)('both verifiers of a study that lived on', () => {
+  const verifyBoth = bothVerifiers(python);
+  let log: LifeLog;
+
+  beforeAll(async () => {
+    log = await makeLifeLog(newFolder());
+  });
+
+  /** @param prepare changes the bundle besides the study's records */
+  async function verified(
+    content: Content,
+    change: Change,
+    prepare: (bundle: BundleFiles) => void = () => undefined,
+  ) {
+    const whole = BundleFiles.unpack(python, log.files.full);
+    const bundle = BundleFiles.unpack(python, log.files[content]);
+    bundle.set('checkpoints.txt', '');
+    const rows = change(whole.rows(log.stream)).map((row, revision) =>
+      altered({ ...row, revision }, (record) => Object.assign(record, { revision })),
+    );
+    bundle.setRows(
+      log.stream,
+      rows.map((row) => ({ ...row, sealed: Buffer.from(includedSections(row.sealed, content)) })),
+    );
+    prepare(bundle);
+    return verifyBoth(await bundle.pack(join(newFolder(), 'changed.zip')));
+  }
+
+  /** What each content shows, in the order of `CONTENTS`. */
+  async function findings(change: Change, prepare?: (bundle: BundleFiles) => void): Promise<Finding[]> {
+    const all: Finding[] = [];
+    for (const content of CONTENTS) {
+      const { code, own } = await verified(content, change, prepare);
+      const divergence = firstDivergence(own);
+      expect(divergence?.stream ?? log.stream).toBe(log.stream);
+      all.push(code === 0 ? 'ok' : (divergence?.revision ?? Number.NaN));
+    }
+    return all;
+  }
+
+  const inEach = (expected: Findings) =>
+    CONTENTS.map((content) => (typeof expected === 'object' ? expected[content] : expected));
+
+  it.each(CONTENTS)('accept it, content %s, and count what happened', async (content) => {
+    const { code, stdout, own } = await verifyBoth(log.files[content]);
+    expect(code, stdout).toBe(0);
+    expect(stdout).toContain(
+      '  The study is open; codes broken: 1 emergency, 1 monitoring, 1 planned; 1 of them recorded after ' +
+        'the arm was shown; unblinded without the service, as reported: 2\n',
+    );
+    const study = own.report?.streams.at(-1);
+    expect(study?.life).toEqual({
+      state: 'open',
+      revealed: { emergency: 1, monitoring: 1, planned: 1 },
+      unblindingReported: 2,
+    });
+    expect(study?.warnings.map((warning) => [warning.code, warning.count, warning.revision])).toEqual([
+      ['revealed-in-emergency', 1, AT.emergency],
+      ['approval-asserted', 2, AT.closed],
+      ['revealed', 2, AT.planned],
+      ['recorded-late', 1, AT.planned],
+      ['unblinding-reported', 2, AT.mistake],
+    ]);
+  });
+
+  it('show the state in which it ends', async () => {
+    const ending = async (last: number) => {
+      const { stdout, own } = await verified('blinded', (rows) => rows.slice(0, last + 1));
+      return [/The study is (\w+)/.exec(stdout)?.[1], own.report?.streams.at(-1)?.life?.state];
+    };
+    expect(await ending(AT.registered)).toEqual(['open', 'open']);
+    expect(await ending(AT.paused)).toEqual(['paused', 'paused']);
+    expect(await ending(AT.closed)).toEqual(['closed', 'closed']);
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['a reason of the study', data(AT.paused, { reason: 'another' }), 'ok'],
+    ['no pause', removed(AT.paused), AT.resumed - 1],
+    ['a pause before the participant', movedOn(AT['002']), AT.paused],
+    ['a pause behind the code-break that a report names', movedOn(AT.paused), AT.mistake],
+    ['two pauses', twice(AT.paused), AT.paused + 1],
+    ['an end of the pause by nobody', removed(AT.resumed), AT.resumed],
+    ['two ends', twice(AT.resumed), AT.resumed + 1],
+    ['a participant in the pause', movedOn(AT.resumed), AT.resumed],
+  ])('find altered pauses: %s', async (_, change, expected) => {
+    expect(await findings(change)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['a pause by a key in version 1', version(AT.paused, 1), AT.paused],
+    [
+      'a pause by a key without a request in version 1',
+      both(changed(AT.paused, unrequested), version(AT.paused, 1)),
+      AT.paused,
+    ],
+    ['a pause by a key without a request', changed(AT.paused, unrequested), 'ok'],
+    [
+      'a pause by a person with a request',
+      changed(AT.paused, (record) => Object.assign(record, { actor: PERSON })),
+      'ok',
+    ],
+    [
+      'a pause by a person that version 1 can say',
+      both(
+        changed(AT.paused, unrequested),
+        changed(AT.paused, (record) => Object.assign(record, { actor: PERSON })),
+      ),
+      AT.paused,
+    ],
+    ['an end of a pause that version 1 can say', version(AT.resumed, 2), AT.resumed],
+    ['a version that nobody knows', version(AT.paused, 3), AT.paused],
+    ...([AT.closed, AT.emergency, AT.mistake, AT.reopened, AT['004']] as const).map(
+      (revision): [string, Change, Findings] => [
+        `version 2 of revision ${revision}`,
+        version(revision, 2),
+        revision,
+      ],
+    ),
+  ])('accept only the lowest version: %s', async (_, change, expected) => {
+    expect(await findings(change)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['another cause', data(AT.closed, { cause: 'sponsor' }), 'ok'],
+    ['a cause of its own', data(AT.closed, { cause: 'whim' }), AT.closed],
+    ['nobody’s approval', without(AT.closed, 'approvals'), 'ok'],
+    ['an empty list of approvals', data(AT.closed, { approvals: [] }), AT.closed],
+    ['another day', data(AT.closed, { approvals: [APPROVAL] }), 'ok'],
+    ['February 30th', data(AT.closed, { approvals: [{ ...APPROVAL, on: '2028-02-30' }] }), AT.closed],
+    [
+      'February 29th of a leap year',
+      data(AT.closed, { approvals: [{ ...APPROVAL, on: '2028-02-29' }] }),
+      'ok',
+    ],
+    [
+      'February 29th of no leap year',
+      data(AT.closed, { approvals: [{ ...APPROVAL, on: '2100-02-29' }] }),
+      AT.closed,
+    ],
+    ['a month 13', data(AT.closed, { approvals: [{ ...APPROVAL, on: '2027-13-01' }] }), AT.closed],
+    ['a day 0', data(AT.closed, { approvals: [{ ...APPROVAL, on: '2027-12-00' }] }), AT.closed],
+    ['year 0', data(AT.closed, { approvals: [{ ...APPROVAL, on: '0000-02-29' }] }), 'ok'],
+    ['a day in another form', data(AT.closed, { approvals: [{ ...APPROVAL, on: '2027-1-1' }] }), AT.closed],
+    ['no closing', removed(AT.closed), AT.reopened - 1],
+    ['a closing before a participant', movedOn(AT['003']), AT.closed],
+    ['a closing behind a code-break', movedOn(AT.closed), 'ok'],
+    ['two closings', twice(AT.closed), AT.closed + 1],
+    [
+      'the Idempotency-Key of the pause',
+      changed(AT.closed, (_, sealed) => Object.assign(sealed.request, { idempotencyKey: 'pause-1' })),
+      inFull(AT.closed),
+    ],
+    [
+      'that of another user',
+      changed(AT.closed, (_, sealed) => Object.assign(sealed.request, { idempotencyKey: 'er-1' })),
+      'ok',
+    ],
+  ])('find altered closings: %s', async (_, change, expected) => {
+    expect(await findings(change)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['nobody’s approval', data(AT.reopened, { approvals: [] }), AT.reopened],
+    ['no list of approvals', without(AT.reopened, 'approvals'), AT.reopened],
+    [
+      'a day that is none',
+      data(AT.reopened, { approvals: [{ ...APPROVAL, on: '2027-04-31' }] }),
+      AT.reopened,
+    ],
+    ['another protocol', data(AT.reopened, { protocol: { version: '4' } }), 'ok'],
+    [
+      'a protocol of no day',
+      data(AT.reopened, { protocol: { version: '4', date: '2027-02-29' } }),
+      AT.reopened,
+    ],
+    ['no reopening', removed(AT.reopened), AT.reopened],
+    ['a reopening before a report', movedOn(AT.envelope), 'ok'],
+    ['a reopening behind a participant', movedOn(AT.reopened), AT.reopened],
+    ['two reopenings', twice(AT.reopened), AT.reopened + 1],
+  ])('find altered reopenings: %s', async (_, change, expected) => {
+    expect(await findings(change)).toEqual(inEach(expected));
+  });
+
+  it('accept a reopening without approval in a test study', async () => {
+    const test = both(
+      changed(AT.registered, (record) => Object.assign(record.data.configuration, { mode: 'test' })),
+      data(AT.reopened, { approvals: [] }),
+    );
+    const shown = (bundle: BundleFiles) => {
+      const configuration = JSON.parse(bundle.text('configuration.json'));
+      bundle.set('configuration.json', JSON.stringify({ ...configuration, mode: 'test' }));
+    };
+    expect(await findings(test, shown)).toEqual(inEach('ok'));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['another category', data(AT.emergency, { category: 'other' }), 'ok'],
+    ['a category of its own', data(AT.emergency, { category: 'curiosity' }), AT.emergency],
+    ['another participant', data(AT.emergency, { participantId: '002' }), AT.emergency],
+    ['nobody', data(AT.emergency, { participantId: '009' }), AT.emergency],
+    [
+      'a participant who comes later',
+      data(AT.emergency, { participantId: '003', randomizedAt: AT['003'] }),
+      AT.emergency,
+    ],
+    ['another revision', data(AT.emergency, { randomizedAt: AT['002'] }), AT.emergency],
+    [
+      'a participant outside the key’s limits',
+      data(AT.emergency, { participantId: '002', randomizedAt: AT['002'] }),
+      AT.emergency,
+    ],
+    [
+      'another participant, by a person',
+      data(AT.monitoring, { participantId: '003', randomizedAt: AT['003'] }),
+      'ok',
+    ],
+    ['a UUID of its own', data(AT.emergency, { reveal: randomUUID() }), 'ok'],
+    ['no UUID', data(AT.emergency, { reveal: 'x' }), AT.emergency],
+    ['the arm', data(AT.emergency, { treatment: 'MART' }), AT.emergency],
+    ['no code-break', removed(AT.emergency), AT.planned - 1],
+    ['no code-break at the end', removed(AT.monitoring), 'ok'],
+    ['a code-break behind the pause', movedOn(AT.emergency), AT.mistake],
+    ['the same one twice', twice(AT.emergency), AT.emergency + 1],
+    [
+      'another one at the end',
+      twice(AT.monitoring, (record) => Object.assign(record.data, { reveal: randomUUID() })),
+      'ok',
+    ],
+    ['a person', changed(AT.emergency, (record) => Object.assign(record, { actor: PERSON })), 'ok'],
+    [
+      'no grounds',
+      changed(AT.emergency, (record, sealed) => {
+        delete record.seals.grounds;
+        delete sealed.grounds;
+      }),
+      AT.emergency,
+    ],
+    [
+      'grounds with an escape',
+      changed(AT.emergency, (_, sealed) => Object.assign(sealed.grounds, { reason: 'a\u001b' })),
+      inFull(AT.emergency),
+    ],
+    [
+      'grounds of 2,000 characters',
+      changed(AT.emergency, (_, sealed) =>
+        Object.assign(sealed.grounds, { reason: '😀'.repeat(1999).concat('\n') }),
+      ),
+      'ok',
+    ],
+    [
+      'grounds of 2,001 characters',
+      changed(AT.emergency, (_, sealed) => Object.assign(sealed.grounds, { reason: '😀'.repeat(2001) })),
+      inFull(AT.emergency),
+    ],
+    [
+      'the Idempotency-Key of an earlier request',
+      changed(AT.planned, (record, sealed) => {
+        record.seals.request = '';
+        sealed.request = { idempotencyKey: 'er-1', salt: randomBytes(16).toString('hex') };
+      }),
+      inFull(AT.planned),
+    ],
+    ['no time at which it was shown', without(AT.planned, 'shownAt'), 'ok'],
+    [
+      'shown just before',
+      changed(AT.planned, (record) => Object.assign(record.data, { shownAt: later(record.at, 1000) })),
+      'ok',
+    ],
+    [
+      'shown after it was recorded',
+      changed(AT.planned, (record) => Object.assign(record.data, { shownAt: later(record.at, 1001) })),
+      AT.planned,
+    ],
+    [
+      'the UUID of an earlier one',
+      (rows) => data(AT.planned, { reveal: JSON.parse(`${rows[AT.emergency]?.record}`).data.reveal })(rows),
+      AT.planned,
+    ],
+  ])('find altered code-breaks: %s', async (_, change, expected) => {
+    expect(await findings(change)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['another way', data(AT.mistake, { how: 'label' }), 'ok'],
+    ['a way of its own', data(AT.mistake, { how: 'guess' }), AT.mistake],
+    ['on purpose', data(AT.mistake, { inadvertent: false }), AT.mistake],
+    ['another participant', data(AT.envelope, { participantId: '001' }), AT.envelope],
+    ['another revision', data(AT.envelope, { randomizedAt: AT['001'] }), AT.envelope],
+    [
+      'a participant outside the key’s limits',
+      data(AT.envelope, { participantId: '002', randomizedAt: AT['002'] }),
+      AT.envelope,
+    ],
+    ['of no code-break', without(AT.mistake, 'revealedAt'), 'ok'],
+    ['of somebody else’s code-break', data(AT.mistake, { revealedAt: AT.planned }), AT.mistake],
+    ['of what is no code-break', data(AT.mistake, { revealedAt: AT.paused }), AT.mistake],
+    [
+      'in the future',
+      changed(AT.mistake, (record) => Object.assign(record.data, { occurredAt: later(record.at, 1001) })),
+      AT.mistake,
+    ],
+    ['in the past', data(AT.mistake, { occurredAt: '2001-01-01T00:00:00.000Z' }), 'ok'],
+    ['not at all', removed(AT.mistake), 'ok'],
+    ['later', movedOn(AT.mistake), 'ok'],
+    ['twice', twice(AT.mistake), 'ok'],
+  ])('find altered reports of unblinding: %s', async (_, change, expected) => {
+    expect(await findings(change)).toEqual(inEach(expected));
+  });
+
+  it.each(['paused', 'closed', 'reopened', 'emergency', 'mistake', 'envelope'] as const)(
+    'find a key without the scope: %s',
+    async (name) => {
+      const by = changed(AT[name], (record) => Object.assign(record, { actor: log.actors.nurse }));
+      expect(await findings(by)).toEqual(inEach(AT[name]));
+    },
+  );
+
+  it('find a registration by a key, and a participant by a person', async () => {
+    const by = (revision: number, actor: object) =>
+      changed(revision, (record) => Object.assign(record, { actor }));
+    expect(await findings(by(AT.registered, log.actors.manager))).toEqual(inEach(AT.registered));
+    expect(await findings(by(AT['003'], PERSON))).toEqual(inEach(AT['003']));
+  });
+
+  it('judge the expiry of a key when the arm was shown', async () => {
+    const row = BundleFiles.unpack(python, log.files.full).rows(log.stream)[AT.planned] as Row;
+    const { at } = JSON.parse(`${row.record}`);
+    // The key of `desk`, which a study's bundle may show with other limits: nothing signed covers it here.
+    const expiring = (bundle: BundleFiles) =>
+      bundle.setRows(
+        'access',
+        bundle
+          .rows('access')
+          .map((one) =>
+            one.revision === 2
+              ? altered(one, (record) => Object.assign(record.data, { expiresAt: later(at, 60_000) }))
+              : one,
+          ),
+      );
+    const recordedAfter = changed(AT.planned, (record) =>
+      Object.assign(record, { at: later(at, 3_600_000) }),
+    );
+    expect(await findings(recordedAfter, expiring)).toEqual(inEach('ok'));
+    const shownThen = both(recordedAfter, without(AT.planned, 'shownAt'));
+    expect(await findings(shownThen, expiring)).toEqual(inEach(AT.planned));
+    const shownLate = both(recordedAfter, data(AT.planned, { shownAt: later(at, 75_001) }));
+    expect(await findings(shownLate, expiring)).toEqual(inEach(AT.planned));
+  });
+
+  it('accept a key of version 2 only if it has a new scope', async () => {
+    const scopes = (revision: number, given: readonly string[]) => (bundle: BundleFiles) =>
+      bundle.setRows(
+        'access',
+        bundle
+          .rows('access')
+          .map((row) =>
+            row.revision === revision
+              ? altered(row, (record) => Object.assign(record.data, { scopes: given }))
+              : row,
+          ),
+      );
+    const verdict = async (prepare: (bundle: BundleFiles) => void) => {
+      const { own } = await verified('blinded', (rows) => rows, prepare);
+      const divergence = firstDivergence(own);
+      return divergence && `${divergence.stream}/${divergence.revision}`;
+    };
+    expect(await verdict(scopes(1, ['read', 'manage']))).toBeUndefined();
+    expect(await verdict(scopes(1, ['read']))).toBe('access/1');
+    expect(await verdict(scopes(0, ['randomize', 'manage']))).toBe('access/0');
+  });
+});
+
+describe.skipIf(found === undefined)('the verifier in Python knows', () => {
+  it('who may write what, and when, as the program does', () => {
+    const acts = verifierValue(python, '{kind: act._asdict() for kind, act in ACTS.items()}');
+    expect(acts).toEqual(
+      Object.fromEntries(
+        Object.entries(ACTS).map(([type, { cli, scopes, in: states }]) => [type, { cli, scopes, states }]),
+      ),
+    );
+    expect(verifierValue(python, 'EVERY_STATE')).toEqual(STATUSES);
+  });
+
+  it('every event of the streams in a bundle, with its members, sections and authors', () => {
+    const events = verifierValue(
+      python,
+      '{name: [sorted(event.data), sorted(event.sections), event.by_people] for name, event in EVENTS.items()}',
+    );
+    const mark = (name: string, isOptional: boolean) => (isOptional ? `${name}?` : name);
+    expect(events).toEqual(
+      Object.fromEntries(
+        catalogue.all().flatMap(({ type, version, stream, data, sections, by }) => {
+          if (stream === 'operations') return [];
+          const { shape } = data as z.ZodObject<Record<string, z.ZodType>>;
+          const members = Object.entries(shape).map(([name, schema]) =>
+            mark(name, schema.safeParse(undefined).success),
+          );
+          const names = sections.map(({ name, isOptional }) => mark(name, isOptional));
+          return [[`${type}@${version}`, [members.sort(), names.sort(), by === 'people']]];
+        }),
+      ),
+    );
+  });
+});

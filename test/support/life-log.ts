@@ -1,0 +1,135 @@
+/** A study with everything that can happen after its allocations, as bundles of each content. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Scope } from '../../events/access.ts';
+import { CONTENTS, type Content } from '../../events/content.ts';
+import type { Actor } from '../../events/record.ts';
+import { writeBundle } from '../../src/bundle/bundle.ts';
+import { openLog } from '../../src/open/open-log.ts';
+import type { StudyCommand } from '../../src/study/commands.ts';
+import { CONFIGURATION, OPERATOR } from './facts.ts';
+
+const [SEX, SITE] = CONFIGURATION.factors;
+const COOK = SITE?.levels[0] ?? '';
+const DUPAGE = SITE?.levels[1] ?? '';
+const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-28', reference: 'Minutes 3' }];
+const REASON = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
+
+export interface LifeLog {
+  readonly stream: string;
+  /** Bundles, by content. */
+  readonly files: Readonly<Record<Content, string>>;
+  /** By user. In `access`, the keys stand in this order. */
+  readonly actors: Readonly<Record<'nurse' | 'manager' | 'desk', Actor>>;
+}
+
+/** Where each event of the log is. */
+export const AT = {
+  registered: 0,
+  /** Participants 001 and 003 are of the site to which the key `desk` is limited. */
+  '001': 1,
+  '002': 2,
+  /** By the key of `manager`. */
+  paused: 3,
+  emergency: 4,
+  /** By somebody at the command line. */
+  resumed: 5,
+  '003': 6,
+  closed: 7,
+  /** Of 003, recorded late. */
+  planned: 8,
+  /** Says that the emergency's code-break was a mistake. */
+  mistake: 9,
+  /** About 003. */
+  envelope: 10,
+  reopened: 11,
+  '004': 12,
+  /** Of 002, by somebody at the command line. */
+  monitoring: 13,
+} as const;
+
+/** Every event of a study's life, in a log that is in memory. */
+export async function makeLifeLog(folder: string): Promise<LifeLog> {
+  const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
+  try {
+    await log.rebuild();
+    const { studies, store, identity, gate, keys } = log;
+    const key = async (user: string, scopes: Scope[], levels?: string[]): Promise<Actor> => {
+      const where = levels && [{ factor: SITE?.name ?? '', levels }];
+      const issued = await keys.issue({ user, scopes, where }, OPERATOR);
+      if ('refused' in issued) throw new Error(issued.refused);
+      return { keyId: issued.keyId, user, accessRevision: log.runner.revision('access') };
+    };
+    const actors = {
+      nurse: await key('nurse', ['blinded', 'randomize']),
+      manager: await key('manager', ['manage']),
+      desk: await key('desk', ['unblind', 'blinded'], [COOK]),
+    };
+    await studies.register(CONFIGURATION, undefined, OPERATOR);
+    const stream = studies.streamOf(CONFIGURATION.name);
+    const submit = async (actor: Actor, command: StudyCommand) => {
+      const { outcome } = await studies.submit(stream, command, actor);
+      return outcome;
+    };
+    const [manager, desk, operator] = [{ user: 'manager' }, { user: 'desk' }, { user: 'operator' }] as const;
+    const enrol = (participantId: string, site: string, idempotencyKey?: string) =>
+      submit(actors.nurse, {
+        ...{ type: 'randomize', participantId, user: 'nurse', idempotencyKey },
+        levels: [SEX?.levels[0] ?? '', site],
+      });
+    const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+    const outcomes = [
+      await enrol('001', COOK, 'visit-1'),
+      await enrol('002', DUPAGE),
+      await submit(actors.manager, {
+        ...{ type: 'pause', reason: 'data review', ...manager, idempotencyKey: 'pause-1' },
+      }),
+      await submit(actors.desk, {
+        ...{ type: 'reveal', participantId: '001', category: 'emergency', grounds: REASON },
+        ...{ reveal: randomUUID(), ...desk, idempotencyKey: 'er-1' },
+      }),
+      await submit(OPERATOR, { type: 'resume', reason: 'review done', ...operator }),
+      await enrol('003', COOK),
+      await submit(actors.manager, {
+        ...{ type: 'close', cause: 'target', reason: '3 randomized', approvals: APPROVALS },
+        ...{ ...manager, idempotencyKey: 'close-1' },
+      }),
+      await submit(actors.desk, {
+        ...{ type: 'reveal', participantId: '003', category: 'planned', grounds: REASON },
+        ...{ reveal: randomUUID(), shownAt: ago(500), ...desk },
+      }),
+      await submit(OPERATOR, {
+        ...{ type: 'report-unblinding', participantId: '001', how: 'disclosure', inadvertent: true },
+        ...{ occurredAt: ago(1000), revealedAt: AT.emergency, grounds: { reason: 'wrong id' }, ...operator },
+      }),
+      await submit(actors.desk, {
+        ...{ type: 'report-unblinding', participantId: '003', how: 'envelope', inadvertent: false },
+        ...{ occurredAt: ago(60_000), grounds: REASON, ...desk },
+      }),
+      await submit(OPERATOR, {
+        ...{ type: 'reopen', reason: 'target raised', approvals: APPROVALS },
+        ...{ protocol: { version: '3.0', date: '2026-02-27' }, ...operator },
+      }),
+      await enrol('004', DUPAGE),
+      await submit(OPERATOR, {
+        ...{ type: 'reveal', participantId: '002', category: 'monitoring', grounds: REASON },
+        ...{ reveal: randomUUID(), ...operator },
+      }),
+    ];
+    const expected = 'randomized randomized paused revealed resumed randomized closed revealed';
+    const more = 'unblinding-reported unblinding-reported reopened randomized revealed';
+    const found = outcomes.map(({ type }) => type).join(' ');
+    if (found !== `${expected} ${more}`) throw new Error(found);
+    const files = {} as Record<Content, string>;
+    for (const content of CONTENTS) {
+      files[content] = join(folder, `${content}.zip`);
+      await writeBundle({
+        ...{ store, identity, gate, stream, content, out: files[content] },
+        ...{ lastCheckpoints: undefined, checkpoints: [], version: 'test' },
+      });
+    }
+    return { stream, files, actors };
+  } finally {
+    await log.close();
+  }
+}

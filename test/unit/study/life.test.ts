@@ -1,0 +1,411 @@
+/** What can happen in a study besides its allocations: who may do it is in acts.test.ts. */
+import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { Actor } from '../../../events/record.ts';
+import type { Status } from '../../../src/study/acts.ts';
+import type { ReportUnblinding, Reveal, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
+import { studyDecider } from '../../../src/study/decide.ts';
+import { isWithin } from '../../../src/study/life.ts';
+import { studyState } from '../../../src/study/state.ts';
+import {
+  CONFIGURATION,
+  event,
+  LEVELS,
+  NURSE,
+  OPERATOR,
+  paused,
+  REGISTER,
+  randomize,
+  randomized,
+  registered,
+  resumed,
+  SEED,
+} from '../../support/facts.ts';
+import { type Happened, sentences } from '../../support/given.ts';
+
+const given = sentences(studyDecider, studyState.initial);
+type History = readonly Happened<StudyFact>[];
+type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
+
+const ID = '001-0001';
+const APPROVAL = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-01' };
+const REVEAL_ID = '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c3e';
+const ANOTHER = '7b0e6a52-4f1d-4b92-8f5e-1c2d3e4f5a6b';
+const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
+const user = 'nurse';
+
+const PAUSE = { type: 'pause', user, reason: 'data review' } as const;
+const RESUME = { type: 'resume', user, reason: 'review done' } as const;
+const CLOSE = { type: 'close', user, cause: 'target', reason: '300 randomized' } as const;
+const REOPEN = { type: 'reopen', user, reason: 'target raised', approvals: [APPROVAL] } as const;
+const REVEAL: Reveal = {
+  ...{ type: 'reveal', user, participantId: ID, category: 'emergency' },
+  ...{ grounds: GROUNDS, reveal: REVEAL_ID },
+};
+const REPORT: ReportUnblinding = {
+  ...{ type: 'report-unblinding', user, participantId: ID, how: 'envelope' },
+  ...{ inadvertent: false, occurredAt: '2026-03-01T08:00:00.000Z', grounds: GROUNDS },
+};
+const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: SEED } as const;
+
+const closed: Said<'StudyClosed'> = {
+  type: 'StudyClosed',
+  data: { cause: 'target', reason: '300 randomized' },
+  sections: {},
+};
+const reopened: Said<'StudyReopened'> = {
+  type: 'StudyReopened',
+  data: { approvals: [APPROVAL], reason: 'target raised' },
+  sections: {},
+};
+const revealed: Said<'AllocationRevealed'> = {
+  type: 'AllocationRevealed',
+  data: { category: 'emergency', participantId: ID, randomizedAt: 1, reveal: REVEAL_ID },
+  sections: { grounds: GROUNDS },
+};
+const reported: Said<'UnblindingReported'> = {
+  type: 'UnblindingReported',
+  data: { how: 'envelope', occurredAt: '2026-03-01T08:00:00.000Z', participantId: ID, randomizedAt: 1 },
+  sections: { grounds: GROUNDS },
+};
+
+/** One participant, at revision 1, under the idempotency key `visit-7` of `nurse`. */
+const OPEN: History = [registered(), randomized(ID)];
+const PAUSED: History = [...OPEN, paused];
+const CLOSED: History = [...OPEN, closed];
+const HISTORIES: Readonly<Record<Status, readonly History[]>> = {
+  open: [OPEN, [...PAUSED, resumed], [...CLOSED, reopened], [...PAUSED, closed, reopened]],
+  paused: [PAUSED, [...CLOSED, reopened, paused]],
+  closed: [CLOSED, [...PAUSED, closed]],
+};
+
+function stateAfter(history: History) {
+  return history.reduce((state, happened, revision) => {
+    const { by, fact } = 'by' in happened ? happened : { by: NURSE, fact: happened };
+    return studyDecider.evolve(state, event(fact, revision, { actor: by }));
+  }, studyState.initial());
+}
+
+function outcomeOf(history: History, command: StudyCommand): StudyOutcome {
+  const { fact, outcome } = studyDecider.decide(stateAfter(history), command);
+  // There is a fact if and only if something was done.
+  expect(fact !== undefined, outcome.type).toBe(DONE.includes(outcome.type));
+  return outcome;
+}
+
+const DONE: readonly StudyOutcome['type'][] = [
+  ...(['paused', 'resumed', 'closed', 'reopened', 'revealed', 'unblinding-reported'] as const),
+  ...(['randomized', 'recovered', 'registered'] as const),
+];
+
+function withRequest<F extends StudyFact>(fact: F, idempotencyKey: string): F {
+  return { ...fact, sections: { ...fact.sections, request: { idempotencyKey } } };
+}
+
+const refused = (because: Status) => ({ type: 'refused', because }) as const;
+const impossible = (field: string, why: string) => ({ type: 'impossible', field, why }) as const;
+
+describe('a command in each state of the study', () => {
+  const revealedNow = { type: 'revealed', participantId: ID } as const;
+  const reportedNow = { type: 'unblinding-reported', participantId: ID } as const;
+  const randomizedNow = { type: 'randomized', participantId: '001-0002' } as const;
+
+  it.each<[string, StudyCommand, Readonly<Record<Status, StudyOutcome>>]>([
+    [
+      'pause',
+      PAUSE,
+      { open: { type: 'paused' }, paused: { type: 'already-paused' }, closed: refused('closed') },
+    ],
+    [
+      'resume',
+      RESUME,
+      { open: { type: 'not-paused' }, paused: { type: 'resumed' }, closed: refused('closed') },
+    ],
+    [
+      'close',
+      CLOSE,
+      { open: { type: 'closed' }, paused: { type: 'closed' }, closed: { type: 'already-closed' } },
+    ],
+    [
+      'reopen',
+      REOPEN,
+      { open: { type: 'not-closed' }, paused: refused('paused'), closed: { type: 'reopened' } },
+    ],
+    ['reveal', REVEAL, { open: revealedNow, paused: revealedNow, closed: revealedNow }],
+    ['report', REPORT, { open: reportedNow, paused: reportedNow, closed: reportedNow }],
+    [
+      'randomize',
+      randomize('001-0002'),
+      { open: randomizedNow, paused: refused('paused'), closed: refused('closed') },
+    ],
+    [
+      'randomize again',
+      randomize(ID),
+      {
+        open: { type: 'duplicate', participantId: ID, differingFactors: [] },
+        paused: { type: 'duplicate', participantId: ID, differingFactors: [] },
+        closed: { type: 'duplicate', participantId: ID, differingFactors: [] },
+      },
+    ],
+    [
+      'register',
+      REGISTER,
+      {
+        open: { type: 'already-registered' },
+        paused: { type: 'already-registered' },
+        closed: { type: 'already-registered' },
+      },
+    ],
+    [
+      'recover',
+      RECOVER,
+      { open: { type: 'recovered' }, paused: { type: 'recovered' }, closed: { type: 'recovered' } },
+    ],
+  ])('%s', (_, command, expected) => {
+    for (const status of ['open', 'paused', 'closed'] as const)
+      for (const history of HISTORIES[status])
+        expect([status, outcomeOf(history, command)]).toEqual([status, expected[status]]);
+  });
+
+  it('is not taken before the study is registered', () => {
+    for (const command of [PAUSE, RESUME, CLOSE, REOPEN, REVEAL, REPORT, RECOVER])
+      given([]).when(command).then([], { type: 'not-registered' });
+  });
+});
+
+describe('a fact', () => {
+  it('of a closing has what was asked, and approvals only if there are any', () => {
+    given(OPEN).when(CLOSE).then([closed], { type: 'closed' });
+    given(OPEN)
+      .when({ ...CLOSE, approvals: [APPROVAL], idempotencyKey: 'c' })
+      .then([withRequest({ ...closed, data: { ...closed.data, approvals: [APPROVAL] } }, 'c')], {
+        type: 'closed',
+      });
+  });
+
+  it('of a reopening has the protocol from here on', () => {
+    const protocol = { version: '3.0', date: '2027-09-02' };
+    given(CLOSED)
+      .when({ ...REOPEN, protocol })
+      .then([{ ...reopened, data: { ...reopened.data, protocol } }], { type: 'reopened' });
+  });
+
+  it('of a code-break names the participant by id and revision, and no arm', () => {
+    given(OPEN).when(REVEAL).then([revealed], { type: 'revealed', participantId: ID });
+    const shownAt = '2026-03-01T09:00:00.000Z';
+    given(CLOSED)
+      .when({ ...REVEAL, shownAt })
+      .then([{ ...revealed, data: { ...revealed.data, shownAt } }], { type: 'revealed', participantId: ID });
+    const { treatment } = randomized(ID).sections.allocation;
+    expect(JSON.stringify(studyDecider.decide(stateAfter(OPEN), REVEAL))).not.toContain(treatment);
+  });
+
+  it('of a reported unblinding can say that a code-break was a mistake', () => {
+    const mistake = { ...REPORT, inadvertent: true, revealedAt: 2 };
+    const { how, occurredAt, participantId, randomizedAt } = reported.data;
+    const data = { how, inadvertent: true, occurredAt, participantId, randomizedAt, revealedAt: 2 } as const;
+    given([...OPEN, revealed])
+      .when(mistake)
+      .then([{ ...reported, data }], { type: 'unblinding-reported', participantId: ID });
+  });
+});
+
+describe('an idempotency key', () => {
+  const asked = { idempotencyKey: 'once' };
+  const commands: readonly [string, History, StudyCommand, (key: string) => StudyFact][] = [
+    ['pause', OPEN, { ...PAUSE, ...asked }, (key) => withRequest(paused as Said<'StudyPaused'>, key)],
+    ['resume', PAUSED, { ...RESUME, ...asked }, (key) => withRequest(resumed as Said<'StudyResumed'>, key)],
+    ['close', OPEN, { ...CLOSE, ...asked }, (key) => withRequest(closed, key)],
+    ['reopen', CLOSED, { ...REOPEN, ...asked }, (key) => withRequest(reopened, key)],
+    ['reveal', OPEN, { ...REVEAL, ...asked }, (key) => withRequest(revealed, key)],
+    ['report', OPEN, { ...REPORT, ...asked }, (key) => withRequest(reported, key)],
+  ];
+
+  it.each(commands)('gives the same answer again, in every state: %s', (_, before, command, factWith) => {
+    const history = [...before, factWith('once')];
+    const answer = { type: 'done-before', revision: before.length } as const;
+    given(history).when(command).then([], answer);
+    const wasClosed = before === CLOSED || command.type === 'close';
+    const after = wasClosed ? [reopened, paused] : [closed];
+    given([...history, ...(command.type === 'reopen' ? [paused] : after)])
+      .when(command)
+      .then([], answer);
+  });
+
+  it.each(commands)(
+    'is not taken for another request, of whatever type: %s',
+    (_, before, command, factWith) => {
+      const reused = { type: 'idempotency-key-reused' } as const;
+      const history = [...before, factWith('once')];
+      for (const [, , other] of commands)
+        if (other.type !== command.type) given(history).when(other).then([], reused);
+      given(history).when(randomize('001-0002', asked)).then([], reused);
+      // The participant of the history has the key `visit-7`.
+      given(before)
+        .when({ ...command, idempotencyKey: 'visit-7' } as StudyCommand)
+        .then([], reused);
+    },
+  );
+
+  it('is another one if another user gives it', () => {
+    const history = [...OPEN, withRequest(revealed, 'once')];
+    given(history)
+      .when({ ...REPORT, user: 'doctor', ...asked })
+      .then([withRequest(reported, 'once')], { type: 'unblinding-reported', participantId: ID });
+  });
+
+  it('stands for all that was asked but the UUID and the time of a code-break', () => {
+    const history = [...OPEN, withRequest(revealed, 'once')];
+    const answer = { type: 'done-before', revision: 2 } as const;
+    const again = { ...REVEAL, ...asked };
+    given(history)
+      .when({ ...again, reveal: ANOTHER, shownAt: '2026-03-01T09:00:00.000Z' })
+      .then([], answer);
+    for (const other of [
+      { category: 'planned' },
+      { grounds: { reason: 'another' } },
+      { grounds: { reason: GROUNDS.reason } },
+    ] as const)
+      given(history)
+        .when({ ...again, ...other })
+        .then([], { type: 'idempotency-key-reused' });
+  });
+});
+
+describe('a code-break', () => {
+  it('is not recorded twice, whoever records it', () => {
+    const history = [...OPEN, revealed];
+    for (const command of [REVEAL, { ...REVEAL, user: 'doctor', category: 'other' } as const])
+      given(history).when(command).then([], { type: 'already-recorded', revision: 2 });
+    given([...history, closed])
+      .when(REVEAL)
+      .then([], { type: 'already-recorded', revision: 2 });
+  });
+
+  it('is recorded each time the arm is asked for', () => {
+    given([...OPEN, revealed])
+      .when({ ...REVEAL, reveal: ANOTHER })
+      .then([{ ...revealed, data: { ...revealed.data, reveal: ANOTHER } }], {
+        type: 'revealed',
+        participantId: ID,
+      });
+  });
+
+  it('is of a participant whom the study has', () => {
+    for (const command of [REVEAL, REPORT])
+      given(OPEN)
+        .when({ ...command, participantId: '001-0002' })
+        .then([], { type: 'no-such-participant' });
+  });
+
+  it('is only reported as a mistake of the participant whose code was broken', () => {
+    const other = randomized('001-0002');
+    const { request: _, ...sections } = other.sections;
+    const history: History = [...OPEN, { ...other, sections }, revealed];
+    const why = 'no code of this participant was broken at this revision';
+    for (const about of [{ revealedAt: 2 }, { revealedAt: 4 }, { participantId: '001-0002', revealedAt: 3 }])
+      given(history)
+        .when({ ...REPORT, ...about })
+        .then([], impossible('revealedAt', why));
+  });
+});
+
+describe('the limits of a key', () => {
+  const [sex, site] = CONFIGURATION.factors as [
+    (typeof CONFIGURATION.factors)[number],
+    (typeof CONFIGURATION.factors)[number],
+  ];
+  const within = [{ factor: site.name, levels: [...site.levels] }];
+  const outside = [{ factor: sex.name, levels: ['Male'] }];
+
+  it('hide the participants outside them', () => {
+    for (const command of [REVEAL, REPORT]) {
+      expect(outcomeOf(OPEN, { ...command, where: within })).toMatchObject({ participantId: ID });
+      given(OPEN)
+        .when({ ...command, where: outside })
+        .then([], { type: 'no-such-participant' });
+      given(OPEN)
+        .when({ ...command, where: [...within, ...outside] })
+        .then([], { type: 'no-such-participant' });
+    }
+  });
+
+  it('hide also what was answered before', () => {
+    const history = [...OPEN, withRequest(revealed, 'once')];
+    given(history)
+      .when({ ...REVEAL, idempotencyKey: 'once', where: outside })
+      .then([], { type: 'no-such-participant' });
+  });
+
+  it('must all hold, and name a factor of the study', () => {
+    expect(isWithin(undefined, CONFIGURATION, LEVELS)).toBe(true);
+    expect(isWithin([], CONFIGURATION, LEVELS)).toBe(true);
+    expect(isWithin([{ factor: sex.name, levels: ['Male', 'Female'] }], CONFIGURATION, LEVELS)).toBe(true);
+    expect(isWithin([{ factor: sex.name, levels: ['Male'] }], CONFIGURATION, LEVELS)).toBe(false);
+    expect(isWithin([{ factor: 'none', levels: LEVELS }], CONFIGURATION, LEVELS)).toBe(false);
+    expect(isWithin([{ factor: site.name, levels: [LEVELS[0] ?? ''] }], CONFIGURATION, LEVELS)).toBe(false);
+  });
+});
+
+describe('an approval', () => {
+  const approvedOn = (on: string) => ({ ...CLOSE, approvals: [{ ...APPROVAL, on }] });
+
+  it('is needed to reopen a live study, and only there', () => {
+    const unapproved = { ...REOPEN, approvals: [] };
+    given(CLOSED)
+      .when(unapproved)
+      .then([], impossible('approvals', 'a live study is reopened with the approval of somebody'));
+    const fact = registered();
+    const test: History = [
+      { ...fact, data: { ...fact.data, configuration: { ...CONFIGURATION, mode: 'test' } } },
+      closed,
+    ];
+    given(test)
+      .when(unapproved)
+      .then([{ ...reopened, data: { ...reopened.data, approvals: [] } }], { type: 'reopened' });
+  });
+
+  it('was given on a day of the calendar', () => {
+    const approvals = [APPROVAL, { ...APPROVAL, on: '2027-02-29' }];
+    const why = 'it is not a day of the calendar';
+    given(OPEN)
+      .when({ ...CLOSE, approvals })
+      .then([], impossible('approvals[1].on', why));
+    given(CLOSED)
+      .when({ ...REOPEN, approvals })
+      .then([], impossible('approvals[1].on', why));
+    given(CLOSED)
+      .when({ ...REOPEN, protocol: { version: '3', date: '2027-04-31' } })
+      .then([], impossible('protocol.date', why));
+  });
+
+  it.each(['2027-01-31', '2028-02-29', '2000-02-29', '0000-02-29', '9999-12-31'])('can be of %s', (day) => {
+    expect(outcomeOf(OPEN, approvedOn(day))).toEqual({ type: 'closed' });
+  });
+
+  it.each(['2027-02-29', '2100-02-29', '2027-04-31', '2027-00-01', '2027-01-00', '2027-13-01', '2027-12-32'])(
+    'cannot be of %s',
+    (day) => {
+      expect(outcomeOf(OPEN, approvedOn(day))).toMatchObject({ field: 'approvals[0].on' });
+    },
+  );
+});
+
+describe('the fold', () => {
+  it('takes an event by a person as one by a key', () => {
+    const byPerson = (fact: StudyFact, by: Actor = OPERATOR) => ({ by, fact });
+    expect(outcomeOf([...OPEN, byPerson(closed)], REOPEN)).toEqual({ type: 'reopened' });
+  });
+
+  it('keeps state, code-breaks and enrolments over a recovery', () => {
+    const recovered: StudyFact = {
+      type: 'StudyRecovered',
+      data: { recovery: 1, kept: 4 },
+      sections: { generator: registered().sections.generator },
+    };
+    const history: History = [...OPEN, revealed, closed, recovered];
+    expect(outcomeOf(history, randomize('001-0002'))).toEqual(refused('closed'));
+    expect(outcomeOf(history, REVEAL)).toEqual({ type: 'already-recorded', revision: 2 });
+    expect(outcomeOf(history, REPORT)).toEqual({ type: 'unblinding-reported', participantId: ID });
+  });
+});
