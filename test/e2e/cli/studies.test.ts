@@ -113,6 +113,7 @@ describe('urn studies check', () => {
     expect(stdout).toBe(`Left out: new
   would be registered as
   mode           live (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)
+  blinding       open (the sites know the arms)
   arms           "MART", "RMC, Q"
   factor "sex"   "Male", "Female"
   factor "site"  "11–Cook", "30"
@@ -121,6 +122,7 @@ describe('urn studies check', () => {
 Rehearsal: new
   would be registered as
   mode        test
+  blinding    open (the sites know the arms)
   arms        "a", "b"
   factor "x"  "y", "z"
   urn         D=range w=3 alpha=0 beta=1 urn_selection=method1
