@@ -104,11 +104,27 @@ ${htmlTable(
     ['Imbalance measure', D],
     ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
     ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
+    ...forItsLife(configuration),
     ...(idPattern === undefined ? [] : [['Participant ids', `<code>${e(idPattern)}</code>`]]),
     ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
   ],
   'facts',
 )}`;
+}
+
+/** The settings that concern the life of the study after its registration. */
+function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
+  const { total, levels = [] } = limits ?? {};
+  const stops = policies?.stopAtLimit ? '' : ' (information only)';
+  const { stopAtLimit: _, ...others } = policies ?? {};
+  return [
+    ['Blinding', blinding ?? 'open: the sites know the arms'],
+    ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
+    ...(total === undefined ? [] : [['Limit', `${total} participants${stops}`]]),
+    ...levels.map(({ factor, level, max }) => ['Limit', e(`${max} with ${factor} = ${level}${stops}`)]),
+    ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
+    ...(protocol ? [['Protocol', e([protocol.version, protocol.date].filter(Boolean).join(' of '))]] : []),
+  ];
 }
 
 function enrolment(summary: StudySummary, { targetEnrollment }: StudyConfiguration): string {

@@ -6,7 +6,7 @@ import { quote } from '../base/text.ts';
 import { nearestTo } from '../configuration/nearest.ts';
 
 type Limited = Pick<Grant, 'studies' | 'where'>;
-type Study = Pick<StudyConfiguration, 'name' | 'factors'>;
+type Study = Pick<StudyConfiguration, 'name' | 'factors' | 'blinding'>;
 
 export interface Compared {
   /** Why the key would be useless. */
@@ -33,6 +33,17 @@ export function compareLimits({ studies, where }: Limited, registered: readonly 
   const problems = limitProblems(where, seen);
   const outOfReach = studies && problems.length === 0 ? seen.flatMap((study) => lacking(study, where)) : [];
   return { problems, warnings: [...unregistered, ...outOfReach] };
+}
+
+/** The blinded studies in which a key shows the arms to whoever randomizes with it. */
+export function unblindedBy(
+  { scopes, studies }: Pick<Grant, 'scopes' | 'studies'>,
+  registered: readonly Study[],
+): string[] {
+  if (!scopes.includes('read') || !scopes.includes('randomize')) return [];
+  return registered
+    .filter(({ name, blinding }) => blinding === 'blinded' && (studies?.includes(name) ?? true))
+    .map(({ name }) => name);
 }
 
 function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]): string[] {

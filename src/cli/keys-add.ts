@@ -6,7 +6,7 @@ import { type Grant, refusal } from '../access/decide.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
-import { compareLimits } from './key-limits.ts';
+import { compareLimits, unblindedBy } from './key-limits.ts';
 import { openExisting, openOrBegin, readKeys } from './open-log.ts';
 import {
   cliActor,
@@ -120,10 +120,11 @@ interface Known {
 
 const EMPTY_LOG: Known = { users: [], studies: [] };
 
-/** @param log with its keys folded; the rest is read only for a grant that names studies or levels */
-async function known(log: OpenLog, { studies, where }: Grant): Promise<Known> {
+/** @param log with its keys folded; the rest is read only if a study matters to the grant */
+async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<Known> {
   const users = log.keys.list().map(({ user }) => user);
-  if (!studies && !where) return { users, studies: [] };
+  const mayUnblind = scopes.includes('read') && scopes.includes('randomize');
+  if (!studies && !where && !mayUnblind) return { users, studies: [] };
   const shown = progress('records read');
   await log.rebuild(shown.show);
   shown.end();
@@ -138,7 +139,11 @@ function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false
   const { problems, warnings } = compareLimits(grant, studies);
   if (problems.length > 0 && !force)
     throw new UsageError(`${problems.join('\n     ')}\n     (to issue the key anyway: --force)`);
-  for (const warning of [...problems, ...warnings]) note(`warning: ${warning}`);
+  const unblinded = unblindedBy(grant, studies).map(
+    (name) =>
+      `study ${JSON.stringify(name)} is blinded, and this key shows the arm to whoever randomizes with it (hint: --scope blinded,randomize)`,
+  );
+  for (const warning of [...problems, ...warnings, ...unblinded]) note(`warning: ${warning}`);
 }
 
 /** @throws UsageError for what cannot be granted, before a log is opened or begun */

@@ -6,7 +6,9 @@ import { quote } from '../base/text.ts';
 import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
+import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
+import { unblindedBy } from './key-limits.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
@@ -69,13 +71,25 @@ async function check(options: Options): Promise<void> {
 /** By name. A file can be checked before there is a log. */
 async function registeredStudies(options: Options): Promise<Map<string, RegisteredStudy>> {
   try {
-    const studies = await withStudies(options, async (log) => log.studies.list());
+    const studies = await withStudies(options, async (log) => {
+      warnOfArmsShown(log);
+      return log.studies.list();
+    });
     return new Map(studies.map(({ registered }) => [registered.configuration.name, registered]));
   } catch (error) {
     if (!(error instanceof NoLogError)) throw error;
     note(`${error.message}; so every study in the file is new`);
     return new Map();
   }
+}
+
+function warnOfArmsShown({ keys, studies }: OpenLog): void {
+  const configurations = studies.list().map(({ registered }) => registered.configuration);
+  for (const key of keys.list().filter(({ revoked }) => !revoked))
+    for (const name of unblindedBy(key, configurations))
+      note(
+        `warning: study ${quote(name)} is blinded, and key ${key.keyId} of ${key.user} shows the arm to whoever randomizes with it (hint: issue one with --scope blinded,randomize, and revoke this one)`,
+      );
 }
 
 function described(of: Outcome): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareLimits } from '../../../src/cli/key-limits.ts';
+import { compareLimits, unblindedBy } from '../../../src/cli/key-limits.ts';
 
 const SLEEP = {
   name: 'Sleep',
@@ -106,5 +106,18 @@ describe('the check of a key’s limits', () => {
     );
     expect(unchecked).toContain('--where was not checked');
     expect(compare([['sex', 'male']], undefined, [])).toMatchObject({ problems: [], warnings: [unchecked] });
+  });
+});
+
+describe('a key that shows arms to whoever randomizes', () => {
+  const blinded = { name: 'Blinded', factors: [], blinding: 'blinded' as const };
+  const open = { name: 'Open', factors: [] };
+
+  it('is named for the blinded studies that it reaches', () => {
+    const both = ['read', 'randomize'] as const;
+    expect(unblindedBy({ scopes: both }, [blinded, open])).toEqual(['Blinded']);
+    expect(unblindedBy({ scopes: both, studies: ['Open'] }, [blinded, open])).toEqual([]);
+    expect(unblindedBy({ scopes: ['blinded', 'randomize'] }, [blinded, open])).toEqual([]);
+    expect(unblindedBy({ scopes: ['read'] }, [blinded, open])).toEqual([]);
   });
 });
