@@ -72,6 +72,7 @@ export function bodyOperation(
 }
 
 const BODY_ERRORS = {
+  400: 'The body is not JSON, lacks a member, or has one that is unknown, given twice or not valid; or there is a parameter in the query string. The message names every problem that the members have.',
   413: 'The body is longer than 16 KiB',
   415: 'The body is not JSON by its Content-Type',
 };
@@ -119,6 +120,10 @@ function responsesOf({ result, example, empty, errors, headers }: Answers): Json
         'Urn-Revision': {
           description: 'The revision of the study that the response shows',
           schema: { type: 'integer' },
+        },
+        'Urn-Mode': {
+          description: '`test` if the study is a test. Absent for a live study.',
+          schema: { type: 'string', enum: ['test'] },
         },
         ...headers,
       },

@@ -29,13 +29,18 @@ import {
 } from '../request/study-request.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
-const grounds = { reason: Grounds, requested_by: Person.optional() };
+const grounds = {
+  reason: Grounds,
+  requested_by: Person.optional().meta({ description: 'Who asked for it. Sealed, like the reason' }),
+};
 const NO_PARTICIPANT = 'There is no such participant';
 
 const RevealBody = z.strictObject({
   study: StudyName,
   id: ParticipantId,
-  category: RevealCategory,
+  category: RevealCategory.meta({
+    description: 'An `emergency` is answered even if the log cannot be written; the others are refused then',
+  }),
   ...grounds,
   dry_run: DryRun,
 });
@@ -60,7 +65,7 @@ export const breakCodeOperation = bodyOperation(
       ...RECEIPT,
       'Urn-Recorded': {
         description:
-          '`log`: the code-break is in the log. `pending`: the log could not be written, and this is an emergency; the code-break is in a file of the service, and goes to the log as soon as that is possible. `none`: it could be recorded nowhere; report it.',
+          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and goes to the log as soon as that is possible. `none`, only in an emergency: it could be recorded nowhere. Write it down, and report it later.',
         schema: { type: 'string', enum: ['log', 'pending', 'none'] },
       },
     },
@@ -119,9 +124,12 @@ const Instant = z.iso
 const UnblindingBody = z.strictObject({
   study: StudyName,
   id: ParticipantId,
-  occurred_at: Instant.refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' }),
-  how: UnblindingWay,
-  inadvertent: z.boolean().optional(),
+  occurred_at: Instant.refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' }).meta({
+    format: 'date-time',
+    description: 'When the arm became known, in ISO 8601 (UTC). Not in the future',
+  }),
+  how: UnblindingWay.meta({ description: 'How the arm became known' }),
+  inadvertent: z.boolean().optional().meta({ description: 'Whether nobody meant to' }),
   revealed_at: z.int().nonnegative().optional().meta({
     description: 'The revision of a code-break that was a mistake',
   }),
@@ -230,10 +238,12 @@ export const CodeBreaksResult = z.array(
       description:
         '`revealed`: the service showed the arm. `reported`: somebody reported that it became known otherwise',
     }),
-    category: RevealCategory.optional(),
-    how: UnblindingWay.optional(),
-    inadvertent: z.boolean().optional(),
-    revealed_at: z.int().optional(),
+    category: RevealCategory.optional().meta({ description: 'If it was revealed' }),
+    how: UnblindingWay.optional().meta({ description: 'If it was reported' }),
+    inadvertent: z.boolean().optional().meta({ description: 'If it was reported: whether nobody meant to' }),
+    revealed_at: z.int().optional().meta({
+      description: 'If it was reported: the revision of a code-break that was a mistake',
+    }),
     known_at: z.string().meta({ description: 'When the arm became known, in ISO 8601 (UTC)' }),
     recorded_late: z.boolean().meta({
       description: 'Whether the arm was shown before this could be recorded',
@@ -242,7 +252,7 @@ export const CodeBreaksResult = z.array(
     key_id: z.string().optional().meta({ description: 'Absent for somebody at the command line' }),
     on_behalf_of: z.string().optional(),
     reason: z.string().optional().meta({ description: 'Only for a key with the scope `read` or `audit`' }),
-    requested_by: z.string().optional(),
+    requested_by: z.string().optional().meta({ description: 'Who asked for it; shown like `reason`' }),
   }),
 );
 

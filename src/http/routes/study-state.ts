@@ -21,14 +21,18 @@ const Body = z.discriminatedUnion('action', [
   z.strictObject({
     action: z.literal('close'),
     ...common,
-    cause: ClosingCause,
+    cause: ClosingCause.meta({ description: 'Why the study takes no more participants' }),
     approvals: Approvals.optional(),
   }),
   z.strictObject({
     action: z.literal('reopen'),
     ...common,
-    approvals: Approvals.optional().meta({ description: 'At least one in a live study' }),
-    protocol: ProtocolVersion.optional(),
+    approvals: Approvals.optional().meta({
+      description: 'Who decided this outside the system: at least one in a live study',
+    }),
+    protocol: ProtocolVersion.optional().meta({
+      description: 'The version of the protocol from here on',
+    }),
   }),
   z.strictObject({ action: z.enum(['pause', 'resume']), ...common }),
 ]);
@@ -55,8 +59,8 @@ export const studyStateOperation = bodyOperation(
     headers: RECEIPT,
     errors: {
       ...ERRORS,
-      409: 'The state of the study does not allow it: a closed study is reopened before it is paused, a paused one resumed',
-      422: 'Well-formed, but not possible: a live study is reopened without approval. Or the Idempotency-Key was used for another request',
+      409: 'The state of the study does not allow it: a closed study must be reopened before it can be paused or resumed, and a paused one is resumed, not reopened',
+      422: 'Well-formed, but impossible: to reopen a live study without an approval, for example. Or the Idempotency-Key was used for a different request',
     },
   },
 );
