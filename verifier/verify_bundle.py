@@ -28,6 +28,7 @@ import collections
 import datetime
 import hashlib
 import json
+import math
 import os
 import re
 import sys
@@ -399,6 +400,31 @@ CONFIGURATION = {
     "idPattern?": TEXT,
     "targetEnrollment?": COUNT,
 }
+PROTOCOL = {"version": NAME, "date?": DAY}
+CONFIGURATION_2 = {
+    **CONFIGURATION,
+    "blinding?": one_of("blinded"),
+    "start?": one_of("paused"),
+    "limits?": {
+        "total?": POSITIVE,
+        "levels?": ListOf(1, {"factor": NAME, "level": NAME, "max": POSITIVE}),
+    },
+    "policies?": {
+        "stopAtLimit?": one_of(True),
+        "levelCounts?": one_of("as-randomized", "as-corrected"),
+        "voidCounts?": one_of("removed"),
+        "forcedCounts?": one_of("not-counted"),
+    },
+    "protocol?": PROTOCOL,
+}
+REGISTRATION = {
+    "studyId": UUID,
+    "configuration": CONFIGURATION,
+    "seedSource": one_of("configured", "drawn"),
+    "seedWeak": one_of(True, False),
+    "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1)},
+}
+REGISTRATION_2 = {**REGISTRATION, "configuration": CONFIGURATION_2}
 SCOPES = ("blinded", "read", "randomize", "audit")
 GRANT = {
     "keyId": NAME,
@@ -438,16 +464,8 @@ EVENTS = {
     "ApiKeyIssued@2": Event(GRANT_2, {"credential": {}}),
     "ApiKeyRevoked@1": Event({"keyId": NAME, "reason?": NAME}, {}),
     # a study
-    "StudyRegistered@1": Event(
-        {
-            "studyId": UUID,
-            "configuration": CONFIGURATION,
-            "seedSource": one_of("configured", "drawn"),
-            "seedWeak": one_of(True, False),
-            "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1)},
-        },
-        {"generator": {"seed": DIGITS, "bgState": STATE}},
-    ),
+    "StudyRegistered@1": Event(REGISTRATION, {"generator": {"seed": DIGITS, "bgState": STATE}}),
+    "StudyRegistered@2": Event(REGISTRATION_2, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "ParticipantRandomized@1": Event(
         {"participantId": NAME, "levels": ListOf(1, LEVEL)},
         {
@@ -479,7 +497,7 @@ EVENTS = {
     "StudyReopened@1": Event(
         {
             "approvals": ListOf(0, APPROVAL),
-            "protocol?": {"version": NAME, "date?": DAY},
+            "protocol?": PROTOCOL,
             "reason": NAME,
         },
         REQUEST,
@@ -760,6 +778,8 @@ class History:
     configuration: Optional[Json] = None
     state: str = "unregistered"
     enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by participantId
+    # By factor and level, as far as limits need it.
+    enrolled_by_level: Dict[Tuple[str, str], int] = field(default_factory=collections.Counter)
     # The combinations of levels, each kept once.
     combinations: Dict[Tuple[str, ...], Tuple[str, ...]] = field(default_factory=dict)
     idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)  # with the user
@@ -984,7 +1004,6 @@ ACTS = {
     "StudyRecovered": Act(True, [], EVERY_STATE),
 }
 STATE_AFTER = {
-    "StudyRegistered": "open",
     "StudyPaused": "paused",
     "StudyResumed": "open",
     "StudyClosed": "closed",
@@ -1015,7 +1034,10 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         take_report(history, record)
     check_request(history, record, sections)
     check_actor(history, record)
-    history.state = STATE_AFTER.get(kind, history.state)
+    if kind == "StudyRegistered":
+        history.state = history.configuration.get("start", "open")
+    else:
+        history.state = STATE_AFTER.get(kind, history.state)
 
 
 def check_request(history: History, record: Json, sections: Json) -> None:
@@ -1065,6 +1087,8 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     check_distinct("data.configuration.factors", [factor["name"] for factor in factors])
     for factor in factors:
         check_distinct(f"data.configuration: levels of {factor['name']}", factor["levels"])
+    check_policies(configuration)
+    check_limits(configuration)
     history.configuration = configuration
     for factor in factors:
         history.counts[factor["name"]] = {
@@ -1074,6 +1098,42 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     if history.content == "full":
         is_weak = int(sections["generator"]["seed"]) < 2**96
         expect("data.seedWeak", is_weak, data["seedWeak"])
+
+
+def check_policies(configuration: Json) -> None:
+    """A default is left out, so that one configuration has one form."""
+    policies = configuration.get("policies")
+    expect_that("data.configuration.policies: left out if there are none", policies != {})
+    default = "as-corrected" if "blinding" in configuration else "as-randomized"
+    is_default = (policies or {}).get("levelCounts") == default
+    expect_that("data.configuration.policies.levelCounts: not the default", not is_default)
+
+
+def check_limits(configuration: Json) -> None:
+    """Each limit is of a level of the study, once, in the order of the study."""
+    limits = configuration.get("limits")
+    expect_that("data.configuration.limits: left out if there are none", limits != {})
+    in_order = [
+        (factor["name"], level) for factor in configuration["factors"] for level in factor["levels"]
+    ]
+    limited = [(each["factor"], each["level"]) for each in (limits or {}).get("levels", [])]
+    expected = [each for each in in_order if each in limited]
+    what = "data.configuration.limits.levels: levels of the study, in its order"
+    expect_that(what, limited == expected)
+
+
+def check_room(history: History, levels: Dict[str, str]) -> None:
+    """Limits keep participants out only if a policy says so."""
+    limits = history.configuration.get("limits", {})
+    if "stopAtLimit" not in history.configuration.get("policies", {}):
+        return
+    is_full = len(history.enrolled) >= limits.get("total", math.inf)
+    expect_that("data.participantId: within the limit of the study", not is_full)
+    for each in limits.get("levels", []):
+        if levels[each["factor"]] == each["level"]:
+            has_room = history.enrolled_by_level[each["factor"], each["level"]] < each["max"]
+            expect_that(f"data.levels: within the limit of {each['level']}", has_room)
+    history.enrolled_by_level.update(levels.items())
 
 
 def check_distinct(what: str, names: List[str]) -> None:
@@ -1089,6 +1149,7 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
         expect_that("data.levels: configured", level in history.counts[factor])
     check_participant_id(participant_id)
     expect_that("data.participantId: new", participant_id not in history.enrolled)
+    check_room(history, levels)
     combination = tuple(levels.values())
     combination = history.combinations.setdefault(combination, combination)
     history.enrolled[participant_id] = Enrolled(record["revision"], combination)

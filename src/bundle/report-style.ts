@@ -14,7 +14,7 @@ p { margin: 0 0 2mm; }
 table { border-collapse: collapse; width: 100%; margin: 1mm 0 3mm; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: 0.9mm 2mm; border-bottom: 0.2mm solid #ccd3da;
   overflow-wrap: anywhere; }
-th { font-size: 9pt; border-bottom: 0.4mm solid #58626c; }
+th { font-size: 9pt; border-bottom: 0.4mm solid #58626c; overflow-wrap: break-word; }
 td.number { text-align: right; }
 table.counts { width: auto; min-width: 60%; }
 table.counts th:not(:first-child) { text-align: right; }

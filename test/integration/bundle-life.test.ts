@@ -12,6 +12,7 @@ import { ACTS, STATUSES } from '../../src/study/acts.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered, type Row } from '../e2e/audit/database.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
+import { CONFIGURATION } from '../support/facts.ts';
 import { AT, type LifeLog, makeLifeLog } from '../support/life-log.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { firstDivergence } from '../support/own-verifier.ts';
@@ -78,6 +79,12 @@ const both =
   (...changes: readonly Change[]): Change =>
   (rows) =>
     changes.reduce((changedRows, change) => change(changedRows), rows);
+const STOPPING = { stopAtLimit: true };
+/** Of a level, by the places of factor and level in the configuration. */
+const limit = (factor: number, level: number, max: number) => {
+  const { name, levels } = CONFIGURATION.factors[factor] ?? { name: '', levels: [] };
+  return { factor: name, level: levels[level], max };
+};
 const later = (at: string, ms: number) => new Date(Date.parse(at) + ms).toISOString();
 const PERSON = { cli: true, user: 'somebody' };
 const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
@@ -277,6 +284,57 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     expect(await findings(test, shown)).toEqual(inEach('ok'));
   });
 
+  it.each<[string, object, number, Findings]>([
+    ['nothing new', {}, 2, AT.registered],
+    ['nothing new, in version 1', {}, 1, 'ok'],
+    ['blinded sites', { blinding: 'blinded' }, 2, 'ok'],
+    ['blinded sites, in version 1', { blinding: 'blinded' }, 1, AT.registered],
+    ['the default of blinding', { blinding: 'open' }, 2, AT.registered],
+    ['a paused beginning', { start: 'paused' }, 2, AT['001']],
+    ['a protocol', { protocol: { version: '2', date: '2028-02-29' } }, 2, 'ok'],
+    ['a protocol of no day', { protocol: { version: '2', date: '2027-02-29' } }, 2, AT.registered],
+    ['no policy', { policies: {} }, 2, AT.registered],
+    ['a default policy', { policies: { levelCounts: 'as-randomized' } }, 2, AT.registered],
+    ['another policy', { policies: { levelCounts: 'as-corrected' } }, 2, 'ok'],
+    [
+      'a policy that is the default of blinded sites',
+      { blinding: 'blinded', policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } },
+      2,
+      AT.registered,
+    ],
+    ['no limit', { limits: {} }, 2, AT.registered],
+    ['a limit of none', { limits: { total: 0 } }, 2, AT.registered],
+    ['a limit that stops nobody', { limits: { total: 1 } }, 2, 'ok'],
+    ['a limit that is reached', { limits: { total: 4 }, policies: STOPPING }, 2, 'ok'],
+    ['a limit that is exceeded', { limits: { total: 3 }, policies: STOPPING }, 2, AT['004']],
+    [
+      'the limit of a level, reached',
+      { limits: { levels: [limit(1, 0, 2), limit(1, 1, 2)] }, policies: STOPPING },
+      2,
+      'ok',
+    ],
+    [
+      'the limit of a level, exceeded',
+      { limits: { total: 9, levels: [limit(0, 1, 1), limit(1, 0, 1)] }, policies: STOPPING },
+      2,
+      AT['003'],
+    ],
+    ['limits in another order', { limits: { levels: [limit(1, 1, 9), limit(1, 0, 9)] } }, 2, AT.registered],
+    ['a limit twice', { limits: { levels: [limit(1, 1, 9), limit(1, 1, 9)] } }, 2, AT.registered],
+    ['a limit of no level', { limits: { levels: [{ ...limit(1, 1, 9), level: 'x' }] } }, 2, AT.registered],
+    ['a limit of no factor', { limits: { levels: [{ ...limit(1, 1, 9), factor: 'x' }] } }, 2, AT.registered],
+  ])('judge a registration with %s', async (_, members, to, expected) => {
+    const registered = both(
+      changed(AT.registered, (record) => Object.assign(record.data.configuration, members)),
+      version(AT.registered, to),
+    );
+    const shown = (bundle: BundleFiles) => {
+      const configuration = JSON.parse(bundle.text('configuration.json'));
+      bundle.set('configuration.json', JSON.stringify({ ...configuration, ...members }));
+    };
+    expect(await findings(registered, shown)).toEqual(inEach(expected));
+  });
+
   it.each<[string, Change, Findings]>([
     ['another category', data(AT.emergency, { category: 'other' }), 'ok'],
     ['a category of its own', data(AT.emergency, { category: 'curiosity' }), AT.emergency],
@@ -451,6 +509,9 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     expect(await verdict(scopes(1, ['read', 'manage']))).toBeUndefined();
     expect(await verdict(scopes(1, ['read']))).toBe('access/1');
     expect(await verdict(scopes(0, ['randomize', 'manage']))).toBe('access/0');
+    expect(await verdict(scopes(1, ['audit', 'manage']))).toBe('access/1');
+    // It is limited to levels.
+    expect(await verdict(scopes(2, ['unblind', 'manage']))).toBe('access/2');
   });
 });
 
