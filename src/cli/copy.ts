@@ -20,6 +20,7 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
+import { codeBreaksOf } from './pending-reveals.ts';
 
 interface Options extends LogOptions {
   readonly from?: string;
@@ -231,10 +232,11 @@ async function refuseRolledBack(log: OpenLog): Promise<void> {
 
 /** A code-break that is not in the log must not be forgotten in the data folder of a log that has moved. @throws UsageError */
 async function refusePending({ codeBreaks }: OpenLog): Promise<void> {
-  const pending = await codeBreaks.pending();
-  if (pending.length > 0)
+  const { reveals, damaged } = await codeBreaks.pending();
+  const waiting = reveals.length + damaged;
+  if (waiting > 0)
     throw new UsageError(
-      `${pending.length} code-breaks in ${PENDING_REVEALS} are not in the log yet (hint: urn studies list records them)`,
+      `${codeBreaksOf(waiting)} in ${PENDING_REVEALS} must be recorded first (hint: urn studies list records what can be; put the file away if the rest cannot)`,
     );
 }
 

@@ -17,24 +17,33 @@ export interface GroundsOptions extends ParticipantOptions {
 
 const LEAST_REASON = 3;
 
+/** Unlike `option`, these are not read from the environment, which is no place for what is decided case by case. */
+export function caseOption(flags: string, description: string): Option {
+  return new Option(flags, description);
+}
+
 export function withParticipant(command: Command): Command {
   return command
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(option('--id <id>', 'id of the participant').makeOptionMandatory());
+    .addOption(caseOption('--id <id>', 'id of the participant').makeOptionMandatory());
 }
 
 export function withGrounds(command: Command): Command {
   return withParticipant(command)
     .addOption(
-      option('--reason <text>', 'recorded under seal: blinded readers do not see it').makeOptionMandatory(),
+      caseOption(
+        '--reason <text>',
+        'recorded under seal: blinded readers do not see it',
+      ).makeOptionMandatory(),
     )
-    .addOption(option('--requested-by <name>', 'who asked for it; under seal, too'))
-    .addOption(option('--dry-run', 'only check whether it would be recorded'));
+    .addOption(caseOption('--requested-by <name>', 'who asked for it; under seal, too'))
+    .addOption(caseOption('--dry-run', 'only check whether it would be recorded'));
 }
 
 export function choice(flags: string, description: string, choices: readonly string[]): Option {
-  // `option` would read it from the environment, too, which is no place for what is decided case by case.
-  return new Option(flags, description).choices([...choices]).makeOptionMandatory();
+  return caseOption(flags, description)
+    .choices([...choices])
+    .makeOptionMandatory();
 }
 
 /** @throws UsageError */

@@ -1,29 +1,28 @@
 /** Code-breaks that wait in the data folder for a log that can be written. */
-import { DomainError } from '../base/errors.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { note } from './output.ts';
 
-/** Records what is pending, and says what came of it. Needs a folded log. */
+/** Records what is pending, and says what came of it. It stops no command. Needs a folded log. */
 export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
-  const pending = await codeBreaks.pending();
-  if (pending.length === 0) return;
   try {
-    const impossible = await codeBreaks.recordPending();
-    const recorded = pending.length - impossible.length;
+    const { reveals } = await codeBreaks.pending();
+    const { impossible, damaged } = await codeBreaks.recordPending();
+    const recorded = reveals.length - impossible.length;
     if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded at once`);
     for (const { study, participantId, shownAt } of impossible)
       note(
         `warning: the code-break of ${participantId} (${study}, ${shownAt}) stays in ${PENDING_REVEALS}: this log has no such participant (hint: was the log recovered? Keep the file)`,
       );
+    if (damaged > 0)
+      note(
+        `warning: ${PENDING_REVEALS} has ${damaged === 1 ? 'a line that is' : `${damaged} lines that are`} not understood (hint: was the disk full? Keep the file, and record what it tells with urn unblindings add)`,
+      );
   } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    note(
-      `warning: ${codeBreaksOf(pending.length)} in ${PENDING_REVEALS} cannot be recorded yet: ${error.message}`,
-    );
+    note(`warning: what waits in ${PENDING_REVEALS} is not recorded yet: ${(error as Error).message}`);
   }
 }
 
-function codeBreaksOf(count: number): string {
+export function codeBreaksOf(count: number): string {
   return count === 1 ? 'a code-break' : `${count} code-breaks`;
 }

@@ -1,8 +1,8 @@
 /** urn unblindings add: reports that somebody learned an arm without the service, or in error. */
 import type { Command } from 'commander';
 import { UnblindingWay } from '../../events/code-break.ts';
-import { choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
-import { cliActor, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
+import { cliActor, logCommand, UsageError, unknownStudy } from './options.ts';
 import { note } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
@@ -27,10 +27,15 @@ export function unblindingsCommand(): Command[] {
         'report an unblinding: an opened envelope, a label, a patient who was told, a code broken in error',
       )
       .addOption(choice('--how <way>', 'how the arm became known', UnblindingWay.options))
-      .addOption(option('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory())
-      .addOption(option('--inadvertent', 'nobody meant to'))
       .addOption(
-        option('--revealed-at <revision>', 'revision of a code-break that was a mistake (urn code-breaks)'),
+        caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory(),
+      )
+      .addOption(caseOption('--inadvertent', 'nobody meant to'))
+      .addOption(
+        caseOption(
+          '--revealed-at <revision>',
+          'revision of a code-break that was a mistake (urn code-breaks)',
+        ),
       )
       .addHelpText('after', HELP)
       .action(run),

@@ -13,7 +13,7 @@ import { DomainError } from '../base/errors.ts';
 import type { Grounds, StudyOutcome } from '../study/commands.ts';
 import { isWithin } from '../study/life.ts';
 import type { Studies, Study } from '../study/studies.ts';
-import type { PendingReveal, PendingReveals } from './pending-reveals.ts';
+import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
 /** How long an emergency waits for the log, in ms. */
 const EMERGENCY_WAIT_MS = 3000;
@@ -27,6 +27,14 @@ export interface RevealRequest {
   /** The limits of the key. */
   readonly where?: readonly LevelLimit[] | undefined;
   readonly idempotencyKey?: string | undefined;
+}
+
+/** What is left after an attempt to record what is pending. */
+export interface LeftPending {
+  /** Cannot be recorded in this log: the participant was lost, for example. */
+  readonly impossible: readonly PendingReveal[];
+  /** How many lines of the file are not understood. */
+  readonly damaged: number;
 }
 
 /** Where the code-break is recorded. `none`: nowhere, because not even the file could be written. */
@@ -50,16 +58,25 @@ export interface CodeBreakParts {
   readonly now?: () => Date;
 }
 
+/** Whose arm was shown. */
+export interface Shown {
+  readonly study: string;
+  readonly participant: string;
+}
+
 export interface CodeBreakHooks {
   /** The arm was shown, and this could be recorded nowhere. */
-  onUnrecorded?(error: Error): void;
-  onPending?(error: Error): void;
+  onUnrecorded?(error: Error, shown: Shown): void;
+  /** The arm was shown, and this waits in the file. */
+  onPending?(error: Error, shown: Shown): void;
 }
 
 /** The parts of a reveal that do not change when it is tried again. */
 interface Asked extends RevealRequest {
   readonly reveal: string;
   readonly shownAt?: string;
+  /** Set when the participant is known from an earlier attempt: the revision of the enrolling event. */
+  readonly randomizedAt?: number;
 }
 
 export class CodeBreaks {
@@ -116,6 +133,7 @@ export class CodeBreaks {
       {
         study: configuration.name,
         participantId: participant.participantId,
+        randomizedAt: participant.revision,
         ...{ category, ...grounds, reveal, shownAt, actor, idempotencyKey },
       },
       error,
@@ -125,31 +143,31 @@ export class CodeBreaks {
 
   async #keep(reveal: PendingReveal, why: Error): Promise<RecordedIn> {
     const { pending } = this.#parts;
+    const shown = { study: reveal.study, participant: reveal.participantId };
     try {
       if (!pending) throw new Error('a log in memory has no folder');
       await pending.add(reveal);
-      this.#hooks.onPending?.(why);
+      this.#hooks.onPending?.(why, shown);
       return 'pending';
     } catch (error) {
-      this.#hooks.onUnrecorded?.(error as Error);
+      this.#hooks.onUnrecorded?.(error as Error, shown);
       return 'none';
     }
   }
 
-  /** Code-breaks that are not in the log yet. */
-  async pending(): Promise<PendingReveal[]> {
-    return (await this.#parts.pending?.list()) ?? [];
+  /** Code-breaks that are not in the log yet. @throws Error if the file cannot be read */
+  async pending(): Promise<Pending> {
+    return (await this.#parts.pending?.list()) ?? NOTHING_PENDING;
   }
 
   /**
    * Records what is pending. Needs a folded log.
-   * @returns what stays pending because it cannot be recorded in this log: its participant was lost, for example
-   * @throws DomainError when the log cannot be written now
+   * @throws DomainError when the log cannot be written now; Error if the file cannot be read or written
    */
-  async recordPending(): Promise<PendingReveal[]> {
+  async recordPending(): Promise<LeftPending> {
     const impossible: PendingReveal[] = [];
     const recorded = new Set<string>();
-    const reveals = await this.pending();
+    const { reveals, damaged } = await this.pending();
     try {
       for (const reveal of reveals)
         if (await this.#recordLate(reveal)) recorded.add(reveal.reveal);
@@ -157,7 +175,7 @@ export class CodeBreaks {
     } finally {
       if (recorded.size > 0) await this.#parts.pending?.remove(recorded);
     }
-    return impossible;
+    return { impossible, damaged };
   }
 
   async #recordLate({ study: name, actor, reason, requestedBy, ...asked }: PendingReveal): Promise<boolean> {
@@ -167,16 +185,19 @@ export class CodeBreaks {
     return type === 'revealed';
   }
 
-  /** Tries to record what is pending, now and every two seconds. */
-  start(onImpossible: (reveals: readonly PendingReveal[]) => void): void {
+  /**
+   * Tries to record what is pending, now and every two seconds.
+   * @param onFailed the file cannot be read or written
+   */
+  start(onLeft: (left: LeftPending) => void, onFailed: (error: Error) => void): void {
     let isBusy = false;
     const attempt = async () => {
       if (isBusy) return;
       isBusy = true;
       try {
-        onImpossible(await this.recordPending());
+        onLeft(await this.recordPending());
       } catch (error) {
-        if (!(error instanceof DomainError)) this.#hooks.onUnrecorded?.(error as Error);
+        if (!(error instanceof DomainError)) onFailed(error as Error);
       } finally {
         isBusy = false;
       }

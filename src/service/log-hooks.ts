@@ -2,7 +2,8 @@
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
-import { PENDING_REVEALS, type PendingReveal } from '../code-break/pending-reveals.ts';
+import type { LeftPending } from '../code-break/code-breaks.ts';
+import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import type { LogHooks } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
 
@@ -12,14 +13,14 @@ import type { Logger } from './logger.ts';
  */
 export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () => void): LogHooks {
   return {
-    onPending: (error) =>
+    onPending: (error, shown) =>
       logger.error(
-        { why: error.message },
+        { ...shown, why: error.message },
         `a code was broken in an emergency while the log could not be written: it is in ${PENDING_REVEALS}, and goes to the log as soon as that is possible`,
       ),
-    onUnrecorded: (error) => {
+    onUnrecorded: (error, shown) => {
       logger.error(
-        { why: error.message },
+        { ...shown, why: error.message },
         `a code was broken in an emergency, and neither the log nor ${PENDING_REVEALS} could be written (hint: make room on the disk; record it with urn unblindings add)`,
       );
       onUnrecorded();
@@ -64,17 +65,34 @@ export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Act
   };
 }
 
-/** Logs code-breaks that stay pending, each once. */
-export function logImpossible(logger: Logger): (reveals: readonly PendingReveal[]) => void {
+/** Logs what stays in the file of pending code-breaks, each once. */
+export function logLeftPending(logger: Logger): (left: LeftPending) => void {
   const logged = new Set<string>();
-  return (reveals) => {
-    for (const { study, participantId, shownAt, reveal } of reveals) {
+  let damagedBefore = 0;
+  return ({ impossible, damaged }) => {
+    for (const { study, participantId, shownAt, reveal } of impossible) {
       if (logged.has(reveal)) continue;
       logged.add(reveal);
       logger.error(
-        { study, participantId, shownAt },
+        { study, participant: participantId, shownAt },
         `a code-break in ${PENDING_REVEALS} cannot be recorded: this log has no such participant (hint: was the log recovered? Keep the file)`,
       );
     }
+    if (damaged > damagedBefore)
+      logger.error(
+        { lines: damaged },
+        `${PENDING_REVEALS} has lines that are not understood (hint: was the disk full? Keep the file, and record what it tells with urn unblindings add)`,
+      );
+    damagedBefore = damaged;
+  };
+}
+
+/** Logs that the file of pending code-breaks cannot be used, once for each reason. */
+export function logPendingFailed(logger: Logger): (error: Error) => void {
+  let before: string | undefined;
+  return ({ message }) => {
+    if (message !== before)
+      logger.error({ why: message }, `${PENDING_REVEALS} cannot be read or written; trying again`);
+    before = message;
   };
 }

@@ -20,7 +20,7 @@ import type { RelaySettings } from '../relay/settings.ts';
 import { Verifications } from '../verify/verifications.ts';
 import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
-import { logHooks, logImpossible, logUnrecorded } from './log-hooks.ts';
+import { logHooks, logLeftPending, logPendingFailed, logUnrecorded } from './log-hooks.ts';
 import type { Logger } from './logger.ts';
 import { type Metrics, makeMetrics } from './metrics.ts';
 import { prepareStudies } from './prepare-studies.ts';
@@ -171,7 +171,7 @@ class StartingService {
     const { settings, logger, log } = this.#parts;
     this.#notReady = undefined;
     const collectors = startCollectors(log, settings.witness, logger);
-    log.codeBreaks.start(logImpossible(logger));
+    log.codeBreaks.start(logLeftPending(logger), logPendingFailed(logger));
     return {
       log,
       address,

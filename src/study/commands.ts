@@ -56,8 +56,10 @@ export interface Reopen extends Repeatable {
 }
 
 /** What all commands about one participant share. */
-interface AboutParticipant extends Repeatable {
+export interface AboutParticipant extends Repeatable {
   readonly participantId: string;
+  /** Revision of the event that enrolled the participant, if only that one is meant. */
+  readonly randomizedAt?: number | undefined;
   /** The limits of the key. Outside them there is no such participant. */
   readonly where?: readonly LevelLimit[] | undefined;
 }

@@ -11,6 +11,7 @@ import { isDay } from '../base/day.ts';
 import type { Decision } from '../write/decider.ts';
 import { ACTS, type Status } from './acts.ts';
 import type {
+  AboutParticipant,
   FullLimit,
   Grounds,
   LifeCommand,
@@ -259,13 +260,11 @@ export function fullLimit(life: Life, levels: readonly string[]): FullLimit | un
 /** The participant with this id, unless the key's limits exclude them. */
 function participantFor(
   life: Life,
-  {
-    participantId,
-    where,
-  }: { readonly participantId: string; readonly where?: readonly LevelLimit[] | undefined },
+  { participantId, randomizedAt, where }: AboutParticipant,
 ): Enrolled | undefined {
   const enrolled = life.enrolled.get(participantId);
-  return enrolled && isWithin(where, life.configuration, enrolled.levels) ? enrolled : undefined;
+  if (!enrolled || enrolled.revision !== (randomizedAt ?? enrolled.revision)) return undefined;
+  return isWithin(where, life.configuration, enrolled.levels) ? enrolled : undefined;
 }
 
 /**

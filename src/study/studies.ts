@@ -8,6 +8,7 @@ import { logHistory, type Recovery } from '../../projections/log.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import { DomainError } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import { StoreError } from '../store/event-store.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';
 import type { LifeCommand, Randomize, Register, StudyCommand, StudyOutcome } from './commands.ts';
@@ -131,6 +132,8 @@ export class Studies {
     if (awaits) return Promise.reject(awaits);
     const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
     if (registering) return registering.then(() => this.submit(stream, command, actor));
+    if (this.#isOfUnknown(stream, command))
+      return this.#readTail(stream).then(() => this.#writer(stream).submit(command, actor));
     return this.#writer(stream).submit(command, actor);
   }
 
@@ -142,7 +145,7 @@ export class Studies {
     const { gate, runner } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;
-    await runner.catchUp(stream);
+    await this.#readTail(stream);
     const outcome = tryOut(runner.state(studyState, stream), command);
     return { outcome, revision: runner.revision(stream) };
   }
@@ -172,6 +175,23 @@ export class Studies {
       renewed.push(registered.configuration.name);
     }
     return renewed;
+  }
+
+  /** Whether the command is about somebody whom this process does not know: another one may just have enrolled them. */
+  #isOfUnknown(stream: string, command: StudyCommand): boolean {
+    if (!('participantId' in command) || command.type === 'randomize') return false;
+    const state = this.#parts.runner.state(studyState, stream);
+    return state.status !== 'unregistered' && !state.enrolled.get(command.participantId);
+  }
+
+  /** @throws DomainError `unavailable` */
+  async #readTail(stream: string): Promise<void> {
+    try {
+      await this.#parts.runner.catchUp(stream);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      throw new DomainError('unavailable', 'the log cannot be read at the moment', error);
+    }
   }
 
   #awaitsRecovery(stream: string): DomainError | undefined {

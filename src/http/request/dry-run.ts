@@ -6,6 +6,23 @@ import type { StudyReply } from './study-request.ts';
 /** What a command would do to the counts of the urns. */
 export type CountsEffect = 'moves' | 'stays' | 'zero';
 
+/** `results` of a dry run, for the OpenAPI document. */
+export const DRY_RUN_RESULT = {
+  type: 'object',
+  description: 'Of a dry run',
+  required: ['effect'],
+  additionalProperties: false,
+  properties: {
+    effect: {
+      type: 'object',
+      required: ['counts'],
+      properties: {
+        counts: { type: 'string', enum: ['moves', 'stays', 'zero'], description: 'What happens to the urns' },
+      },
+    },
+  },
+};
+
 export const DRY_RUN_HEADER = { 'Urn-Dry-Run': 'true' } as const;
 
 /** The answer to a dry run that found nothing wrong. It says nothing of what would be drawn. */

@@ -1,5 +1,6 @@
 /** Describes an operation of the API for the OpenAPI document. */
 import { z } from 'zod';
+import { DRY_RUN_RESULT } from './dry-run.ts';
 import { BareUint128 } from './schemas.ts';
 
 export type Json = Record<string, unknown>;
@@ -62,6 +63,7 @@ export function bodyOperation(
     },
     responses: responsesOf({
       ...answers,
+      result: { anyOf: [answers.result, DRY_RUN_RESULT] },
       headers: {
         ...answers.headers,
         'Urn-Dry-Run': { description: '`true` if this was a dry run', schema: { type: 'string' } },

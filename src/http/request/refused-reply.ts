@@ -1,6 +1,6 @@
 /** What all routes that write to a study answer when the study does not allow it. */
 import type { Status } from '../../study/acts.ts';
-import type { FullLimit } from '../../study/commands.ts';
+import type { FullLimit, StudyOutcome } from '../../study/commands.ts';
 import type { StudyReply } from './study-request.ts';
 
 const CONFLICT = { status: 409, results: '[]' } as const;
@@ -54,4 +54,14 @@ export function fullReply({ max, of }: FullLimit, revision: number): StudyReply 
     revision,
     refused: 'full',
   };
+}
+
+/** What is well-formed, but not possible in this study. @param empty `results` of the route without a result */
+export function impossibleReply(
+  { field, why }: Extract<StudyOutcome, { type: 'impossible' }>,
+  revision: number,
+  empty: '{}' | '[]',
+): StudyReply {
+  const name = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return { status: 422, message: `${name}: ${why}`, results: empty, revision, refused: 'malformed' };
 }

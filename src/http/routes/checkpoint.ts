@@ -1,5 +1,6 @@
 /** GET /checkpoint: a signed checkpoint of a study's ledger, to be kept by anyone who may use the study. */
 import { z } from 'zod';
+import { Scope } from '../../../events/access.ts';
 import { MIN_REVISION, numberParameter, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { numberOf } from '../request/parameters.ts';
@@ -9,7 +10,7 @@ import { studyHandler } from '../request/study-request.ts';
 import { EXAMPLE_HASH, Hash, ledgerReply, Size, treeOf } from './ledger-parts.ts';
 
 /** A checkpoint reveals only how many events a study has, so any key of the study may have it. */
-const SCOPES = ['read', 'blinded', 'randomize', 'audit'] as const;
+const SCOPES = Scope.options;
 
 export const CheckpointResult = z.strictObject({
   origin: z.string().meta({ description: '`<log name>/<stream>`' }),

@@ -11,9 +11,8 @@ import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
-import { reusedReply } from '../request/refused-reply.ts';
+import { impossibleReply, reusedReply } from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { ParticipantId, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -217,16 +216,12 @@ function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefi
     case 'no-such-participant':
       return { status: 404, message: NO_PARTICIPANT, results: '[]', revision };
     case 'impossible':
-      throw new HttpProblem(422, `${snakeCase(outcome.field)}: ${outcome.why}`);
+      return impossibleReply(outcome, revision, '[]');
     case 'idempotency-key-reused':
       return reusedReply(revision);
     default:
       return undefined;
   }
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 export const CodeBreaksResult = z.array(

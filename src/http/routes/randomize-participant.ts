@@ -6,7 +6,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { BG_STATE, DRY_RUN_PARAMETER, idParameter, STUDY } from '../request/documented-parameters.ts';
-import { DRY_RUN_HEADER, dryRunReply } from '../request/dry-run.ts';
+import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../request/headers.ts';
 import { orUnavailable } from '../request/min-revision.ts';
@@ -40,7 +40,7 @@ export const randomizeParticipantOperation = operation(
       DRY_RUN_PARAMETER,
       ...WRITE_HEADERS,
     ],
-    result: RECORDS,
+    result: { anyOf: [RECORDS, DRY_RUN_RESULT] },
     example: [EXAMPLE_RECORD],
     empty: [],
     headers: RECEIPT,

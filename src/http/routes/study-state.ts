@@ -7,9 +7,8 @@ import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../r
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
-import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
-import { reusedReply } from '../request/refused-reply.ts';
+import { impossibleReply, reusedReply } from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -118,7 +117,7 @@ function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefi
       };
     }
     case 'impossible':
-      throw new HttpProblem(422, `${outcome.field}: ${outcome.why}`);
+      return impossibleReply(outcome, revision, '{}');
     case 'idempotency-key-reused':
       return { ...reusedReply(revision), results: '{}' };
     default:

@@ -1,5 +1,6 @@
 /** An emergency does not wait for a log that cannot be written: the arm is shown, and the code-break is recorded later. */
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
   closeSync,
@@ -9,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -124,6 +126,38 @@ describe('a code-break that was pending when the service was killed', () => {
     const report = await urn(['verify', '--data', data]);
     expect(report.code).toBe(0);
     expect(report.stdout + report.stderr).toContain('recorded later');
+  });
+});
+
+describe('a file of pending code-breaks that is damaged', () => {
+  const data = newFolder();
+  const file = join(data, 'reveals.pending');
+  const pending = (more: object) =>
+    JSON.stringify({
+      ...{ study: 'Sleep', participantId: 'c1', category: 'emergency', reason: 'anaphylaxis' },
+      ...{ reveal: randomUUID(), shownAt: new Date().toISOString(), actor: { cli: true, user: 'night' } },
+      ...more,
+    });
+
+  it('stops no command, and what can be read of it is recorded', async () => {
+    const { service, keys, arm } = await begun(data);
+    const half = pending({ randomizedAt: 1 }).slice(0, 80);
+    writeFileSync(file, `\n${half}\n${pending({ randomizedAt: 1 })}\n${pending({ randomizedAt: 9 })}\n`);
+    await expect
+      .poll(async () => (await codeBreaks(service, keys.night)).length, { timeout: 30_000 })
+      .toBe(1);
+    await expect.poll(() => service.output.stderr).toContain('lines that are not understood');
+    // Whoever has the id now is not the one whose arm was shown.
+    await expect.poll(() => service.output.stderr).toContain('this log has no such participant');
+    await service.stop();
+    const args = ['--study', 'Sleep', '--id', 'c1', '--category', 'emergency', '--reason', 'anaphylaxis'];
+    const { code, stdout, stderr } = await urn(['reveal', ...args, '--data', data]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`c1 is on ${arm}`) });
+    expect(stderr).toContain('a line that is not understood');
+    const left = readFileSync(file, 'utf8');
+    expect(left).toContain(half);
+    expect(left.match(/randomizedAt/g)).toHaveLength(1);
+    expect((await urn(['verify', '--data', data])).code).toBe(0);
   });
 });
 
