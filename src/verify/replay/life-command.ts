@@ -21,10 +21,13 @@ export function lifeCommandOf(event: LifeEvent): LifeCommand {
       return { type: 'close', ...event.data, ...asked };
     case 'StudyReopened':
       return { type: 'reopen', ...event.data, ...asked };
-    case 'AllocationRevealed':
-      return { type: 'reveal', ...event.data, grounds: groundsIn(event), ...asked };
+    // Without randomizedAt, so that a wrong one is found as such.
+    case 'AllocationRevealed': {
+      const { randomizedAt: _, ...data } = event.data;
+      return { type: 'reveal', ...data, grounds: groundsIn(event), ...asked };
+    }
     case 'UnblindingReported': {
-      const { inadvertent = false, ...data } = event.data;
+      const { randomizedAt: _, inadvertent = false, ...data } = event.data;
       return { type: 'report-unblinding', ...data, inadvertent, grounds: groundsIn(event), ...asked };
     }
   }
