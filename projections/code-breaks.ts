@@ -1,7 +1,6 @@
 /** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
 import type { RevealCategory, UnblindingWay } from '../events/code-break.ts';
-import type { LogEvent } from '../events/record.ts';
-import type { Projection } from './projection.ts';
+import type { ParticipantEvent, ParticipantEvents } from './participant-events.ts';
 
 export interface CodeBreak {
   readonly revision: number;
@@ -30,16 +29,10 @@ export interface CodeBreak {
   readonly requestedBy: string | undefined;
 }
 
-export const codeBreaks: Projection<CodeBreak[]> = {
-  name: 'code-breaks',
-  stream: 'study',
-  initial: () => [],
-  apply(state, event) {
-    if (event.type === 'AllocationRevealed' || event.type === 'UnblindingReported')
-      state.push(codeBreakOf(event));
-    return state;
-  },
-};
+/** In the order of the records. */
+export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
+  return inOrder.map(codeBreakOf);
+}
 
 /** In a few words: how many codes were broken, in all and by category. */
 export function describeBroken(byCategory: Readonly<Record<string, number>>): string {
@@ -48,9 +41,7 @@ export function describeBroken(byCategory: Readonly<Record<string, number>>): st
   return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
 }
 
-function codeBreakOf(
-  event: Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
-): CodeBreak {
+function codeBreakOf(event: ParticipantEvent): CodeBreak {
   const { revision, at, actor } = event;
   const { grounds } = event.sections;
   const common = {

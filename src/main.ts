@@ -52,6 +52,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
+  participants: async () => {
+    const { participantsCommand } = await import('./cli/participants.ts');
+    return group('participants', 'participants: list, history', participantsCommand());
+  },
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {
     const { codeBreaksCommand } = await import('./cli/code-breaks.ts');

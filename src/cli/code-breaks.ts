@@ -1,7 +1,8 @@
 /** urn code-breaks: who was unblinded; and printed code-breaks for sites that may be offline. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Command } from 'commander';
-import { type CodeBreak, codeBreaks } from '../../projections/code-breaks.ts';
+import { type CodeBreak, codeBreaksIn } from '../../projections/code-breaks.ts';
+import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
@@ -42,7 +43,7 @@ async function list({ study: name, json, ...options }: ListOptions): Promise<voi
   await withStudies(options, async ({ studies, runner }) => {
     const study = studies.find(name);
     if (!study) throw unknownStudy(name);
-    const all = runner.state(codeBreaks, study.stream);
+    const all = codeBreaksIn(runner.state(participantEvents, study.stream));
     if (json) result(JSON.stringify(all, null, 2));
     else if (all.length === 0) note(`nobody in ${name} was unblinded, as far as the log says`);
     else result(table(all.map(row)));

@@ -1,7 +1,8 @@
 /** urn studies show: a study as it is, or as it was at a revision or instant. */
 import type { Command } from 'commander';
 import { type Balance, balance } from '../../projections/balance.ts';
-import { type CodeBreak, codeBreaks, describeBroken } from '../../projections/code-breaks.ts';
+import { type CodeBreak, codeBreaksIn, describeBroken } from '../../projections/code-breaks.ts';
+import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
 import {
@@ -185,7 +186,7 @@ function present({ runner }: OpenLog, study: Study): Shown {
   return {
     study,
     counts: runner.state(balance, stream),
-    breaks: runner.state(codeBreaks, stream),
+    breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     enrolled: enrolledNow,
     at: runner.lastAt(stream),
     nextAt: undefined,
@@ -204,14 +205,14 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, balance, participants, breaks: codeBreaks },
+    { registered: studyConfig, balance, participants, participantEvents },
     isBeyond(moment),
   );
   const { inOrder } = states.participants;
   return {
     study: { stream, registered: states.registered ?? registered, revision },
     counts: states.balance,
-    breaks: states.breaks,
+    breaks: codeBreaksIn(states.participantEvents),
     enrolled: inOrder.length,
     at,
     nextAt: next?.at,

@@ -55,6 +55,18 @@ export class History {
     });
   }
 
+  /**
+   * One record of a stream, checked and decoded; undefined if there is none at this revision.
+   * @throws DomainError as above
+   */
+  event(stream: string, revision: number): Promise<LogEvent | undefined> {
+    return this.#ask(async () => {
+      for await (const [first] of this.#source.store.readStream(stream, revision))
+        return first && decodeRecord(first);
+      return undefined;
+    });
+  }
+
   async #ask<T>(question: () => Promise<T>): Promise<T> {
     if (this.#questions >= MAX_QUESTIONS)
       throw new DomainError('overloaded', 'too many others ask about the past just now; ask again');

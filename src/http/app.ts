@@ -19,6 +19,7 @@ import { getHealth } from './routes/health.ts';
 import { getInclusionProof } from './routes/inclusion-proof.ts';
 import { listParticipants } from './routes/list-participants.ts';
 import { getOperations } from './routes/operations.ts';
+import { getParticipantHistory } from './routes/participant-history.ts';
 import { randomizeParticipant } from './routes/randomize-participant.ts';
 import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
 import { getRecords } from './routes/records.ts';
@@ -51,6 +52,7 @@ export function httpApp(parts: HttpParts): Express {
 
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
+  route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });
   route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
 
   route(app, '/records', '[]', { GET: getRecords(parts) });

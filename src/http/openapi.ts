@@ -14,6 +14,7 @@ import { healthOperation } from './routes/health.ts';
 import { InclusionProofResult, inclusionProofOperation } from './routes/inclusion-proof.ts';
 import { listParticipantsOperation } from './routes/list-participants.ts';
 import { OperationsResult, operationsOperation } from './routes/operations.ts';
+import { ParticipantHistoryResult, participantHistoryOperation } from './routes/participant-history.ts';
 import { ParticipantRecord } from './routes/participant-parts.ts';
 import { randomizeParticipantOperation } from './routes/randomize-participant.ts';
 import { readinessOperation } from './routes/readiness.ts';
@@ -53,6 +54,7 @@ const PATHS = {
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
+  '/participant_history': { get: participantHistoryOperation },
   '/unblindings': { post: reportUnblindingOperation },
   '/records': { get: recordsOperation },
   '/operations': { get: operationsOperation },
@@ -80,6 +82,7 @@ function componentSchemas(): Json {
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),
+    ParticipantHistory: jsonSchema(ParticipantHistoryResult),
     Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),
   };
 }

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
 import { balance } from '../../projections/balance.ts';
-import { codeBreaks } from '../../projections/code-breaks.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
+import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import { studyConfig } from '../../projections/study-config.ts';
@@ -172,7 +172,7 @@ async function openIn(
 /** What folds the log, what signs for it, and the gate that both go through. */
 async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
   // The decider first: what it refuses must not reach a read model.
-  const projections = [logHistory, studyState, access, studyConfig, participants, balance, codeBreaks];
+  const projections = [logHistory, studyState, access, studyConfig, participants, balance, participantEvents];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,
     onFolded: (stream, leaf) => {

@@ -105,6 +105,7 @@ async function everyCodeBreak(service: Service, name: Name, own: string): Promis
     }
   await post('/study_state', { action: 'close', cause: 'other', reason: 'ZZOPEN', dry_run: true });
   await as(service, name, '/code_breaks', { parameters: { study: 'Sleep' } });
+  await as(service, name, '/participant_history', { parameters: { study: 'Sleep', id: own } });
   await as(service, name, '/study_participants', {
     method: 'POST',
     parameters: { study: 'Sleep', id: `${own}-dry`, ...COOK, 'urn.dry_run': 'true' },

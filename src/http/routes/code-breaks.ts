@@ -1,7 +1,8 @@
 /** GET and POST /code_breaks, POST /unblindings: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../events/code-break.ts';
-import { type CodeBreak, codeBreaks } from '../../../projections/code-breaks.ts';
+import { type CodeBreak, codeBreaksIn } from '../../../projections/code-breaks.ts';
+import { participantEvents } from '../../../projections/participant-events.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { ACTS } from '../../study/acts.ts';
 import type { ReportUnblinding, StudyOutcome } from '../../study/commands.ts';
@@ -282,7 +283,7 @@ export function listCodeBreaks(services: Services) {
   return studyHandler(services, ['blinded', 'read', 'audit'], (request) => {
     refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'code_breaks'));
     const { study } = request;
-    const all = services.runner.state(codeBreaks, study.stream);
+    const all = codeBreaksIn(services.runner.state(participantEvents, study.stream));
     const shown = all.filter(({ participantId }) => mayKnowOf(request, participantId));
     const { scopes } = request.accepted.key;
     const withGrounds = scopes.includes('read') || scopes.includes('audit');

@@ -9,7 +9,7 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 const data = temporaryFolders()();
 const OF_COOK = ['--where', `local_site=${COOK.local_site}`, '--study', 'Sleep'];
 let service: Service;
-let keys: Record<'edc' | 'night' | 'cook' | 'reader' | 'blinded' | 'manager', string>;
+let keys: Record<'edc' | 'night' | 'cook' | 'cookReader' | 'reader' | 'blinded' | 'manager', string>;
 /** Arms by id, as a key with `read` sees them. */
 let arms: Map<string, string>;
 
@@ -30,6 +30,7 @@ beforeAll(async () => {
     edc: ['edc', '--scope', 'randomize,read'],
     night: ['night', '--scope', 'blinded,unblind'],
     cook: ['cook', '--scope', 'unblind', ...OF_COOK],
+    cookReader: ['cook-reader', '--scope', 'blinded', ...OF_COOK],
     reader: ['reader', '--scope', 'read'],
     blinded: ['monitor', '--scope', 'blinded'],
     manager: ['data-manager', '--scope', 'manage'],
@@ -142,6 +143,45 @@ describe('the list of code-breaks', () => {
     expect((await post({ occurred_at: '2999-01-01T00:00:00Z' })).status).toBe(400);
     expect((await post({ revealed_at: added.revision })).status).toBe(422);
     expect((await post({ id: last.id, revealed_at: last.revision })).status).toBe(200);
+  });
+});
+
+describe('the history of a participant', () => {
+  const history = (key: string, id: string) =>
+    ask(service.url, '/participant_history', { key, parameters: { study: 'Sleep', id } });
+
+  it('tells a blinded reader what happened, when and by whom, without arm and reasons', async () => {
+    const { results, text } = await history(keys.blinded, 'c2');
+    expect(results[0]).toMatchObject({
+      type: 'ParticipantRandomized',
+      user: 'edc',
+      data: { participantId: 'c2', levels: [{ factor: 'sex', level: 'Male' }, { factor: 'local_site' }] },
+    });
+    expect(results[1]).toMatchObject({ type: 'AllocationRevealed', user: 'night' });
+    for (const hidden of [...arms.values(), 'anaphylaxis', 'Dr. K.']) expect(text).not.toContain(hidden);
+  });
+
+  it('tells a reader why, too', async () => {
+    const { results } = await history(keys.reader, 'c2');
+    expect(results[1]).toMatchObject({ note: 'anaphylaxis, ICU', requested_by: 'Dr. K.' });
+  });
+
+  it('does not tell an unknown participant from one outside the limits of the key', async () => {
+    const key = keys.cookReader;
+    const [outside, nobody] = [await history(key, 'd1'), await history(key, 'nobody')];
+    expect(outside).toMatchObject({ status: 404, results: [] });
+    expect(outside.text).toBe(nobody.text);
+    expect((await history(key, 'c1')).status).toBe(200);
+    expect((await history(keys.manager, 'c1')).status).toBe(403);
+    expect((await history(keys.blinded, '')).status).toBe(400);
+  });
+
+  it('stands at the command line, with the list of all', async () => {
+    const list = await urnOk(['participants', 'list', '--study', 'Sleep', '--data', data]);
+    expect(list).toMatch(/c2 .*unblinded/);
+    const one = await urnOk(['participants', 'history', '--study', 'Sleep', '--id', 'c2', '--data', data]);
+    expect(one).toContain('code broken: emergency');
+    for (const arm of arms.values()) expect(list + one).not.toContain(arm);
   });
 });
 
