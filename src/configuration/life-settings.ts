@@ -1,9 +1,9 @@
 /** The settings of a study that concern its life after the registration. What has its default value is left out. */
 import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import type { Protocol } from '../../events/text.ts';
+import { defaultLevelCounts } from '../../projections/design.ts';
 import { isDay } from '../base/day.ts';
 import { quote } from '../base/text.ts';
-import { defaultLevelCounts } from '../study/policies.ts';
 import type { Refuse } from './finding.ts';
 import { nameProblem, readChoice, readCount, refuseMissing, suggest } from './values.ts';
 import { type Entry, isMissing } from './yaml-tree.ts';

@@ -24,6 +24,7 @@ import { randomizeParticipant } from './routes/randomize-participant.ts';
 import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
 import { getRecords } from './routes/records.ts';
 import { getStudyConfig } from './routes/study-config.ts';
+import { getStudyDesign } from './routes/study-design.ts';
 import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
@@ -50,6 +51,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/explanation', '[]', { GET: getExplanation(parts) });
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
+  route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
   route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });

@@ -20,6 +20,7 @@ import { randomizeParticipantOperation } from './routes/randomize-participant.ts
 import { readinessOperation } from './routes/readiness.ts';
 import { RecordsResult, recordsOperation } from './routes/records.ts';
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
+import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
 import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
 
@@ -52,6 +53,7 @@ export function openApiDocument(version: string): Json {
 const PATHS = {
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
+  '/study_design': { get: studyDesignOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
   '/participant_history': { get: participantHistoryOperation },
@@ -81,6 +83,7 @@ function componentSchemas(): Json {
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
+    StudyDesign: jsonSchema(StudyDesignResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),
     ParticipantHistory: jsonSchema(ParticipantHistoryResult),
     Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),

@@ -1,5 +1,6 @@
 /** Registers the studies of the file in the log. This happens at the start of a service and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import { participants } from '../../projections/participants.ts';
 import { DomainError } from '../base/errors.ts';
 import { formatFinding } from '../configuration/finding.ts';
@@ -71,7 +72,7 @@ async function registerStudies(
   const isNew = ({ configuration }: ConfiguredStudy) => studies.isNew(configuration.name);
   for (const wanted of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
     const { configuration, seed } = wanted;
-    const { name, mode } = configuration;
+    const { name } = configuration;
     // This was reported when the study was read, and must not affect the other studies.
     const stream = studies.streamOf(name);
     if (runner.halted(stream) || (!studies.find(name) && gate.danger(stream))) continue;
@@ -81,8 +82,8 @@ async function registerStudies(
     const study = studies.find(name);
     if (!study) throw new Error('a study that was registered is not in the projection');
     if (outcome === 'registered') {
-      const { studyId } = study.registered;
-      logger.info({ study: name, mode, studyId }, 'study registered');
+      const { studyId, seedSource } = study.registered;
+      logger.info({ study: name, studyId, seedSource, ...registration(configuration) }, 'study registered');
       continue;
     }
     const differences = suspendIfDiffering(studies, wanted);
@@ -92,4 +93,9 @@ async function registerStudies(
         'study suspended: the studies file differs from what was registered',
       );
   }
+}
+
+/** What was registered for good. The log of the service never names an arm. */
+function registration({ name: _, treatments, ...configuration }: StudyConfiguration) {
+  return { ...configuration, treatments: treatments.length };
 }

@@ -1,6 +1,6 @@
 /** A study that begins paused, and limits that stop participants. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { clientOf } from '../../support/client.ts';
+import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -20,11 +20,12 @@ Full:
 const X = { sex: 'Male', site: 'x' };
 const Y = { sex: 'Male', site: 'y' };
 let service: Service;
-let keys: Record<'edc' | 'manager', string>;
+let keys: Record<'edc' | 'site' | 'manager', string>;
 
 beforeAll(async () => {
   keys = await issueKeys(data, {
     edc: ['edc', '--scope', 'randomize,blinded'],
+    site: ['site', '--scope', 'blinded', '--where', 'site=x', '--force'],
     manager: ['data-manager', '--scope', 'manage'],
   });
   service = await serve({ data, studies: STUDIES });
@@ -62,6 +63,32 @@ it('a level that is full takes nobody more, and the others do until the study is
   expect((await randomize('Full', '5', Y)).message).toBe(
     'The study has all the participants that it takes (limit 4)',
   );
+});
+
+it('the design in force shows how far the limits are reached, but not to a key of one site', async () => {
+  const show = (key: string) => ask(service.url, '/study_design', { key, parameters: { study: 'Full' } });
+  const { status, results, text } = await show(keys.edc);
+  expect(status).toBe(200);
+  expect(results).toMatchObject({
+    mode: 'live',
+    state: 'open',
+    enrolled: 4,
+    limits: [
+      { max: 4, enrolled: 4 },
+      { factor: 'site', level: 'x', max: 2, enrolled: 2 },
+    ],
+    design: {
+      treatments: ['A', 'B'],
+      blinding: 'blinded',
+      policies: { stop_at_limit: true, level_counts: 'as-corrected', void_counts: 'kept' },
+      protocol: { version: '1.0' },
+    },
+  });
+  expect(text).not.toContain('seed');
+  const { results: atSite } = await show(keys.site);
+  expect(atSite.limits).toEqual([{ max: 4 }, { factor: 'site', level: 'x', max: 2 }]);
+  expect(atSite).not.toHaveProperty('enrolled');
+  expect((await show(keys.manager)).status).toBe(403);
 });
 
 it('the refusals are recorded, and the log verifies', async () => {

@@ -1,0 +1,149 @@
+/** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
+import { z } from 'zod';
+import { type Balance, balance } from '../../../projections/balance.ts';
+import { type Design, design } from '../../../projections/design.ts';
+import { participants } from '../../../projections/participants.ts';
+import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
+import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { resultJson } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { studyHandler } from '../request/study-request.ts';
+
+const SCOPES = ['read', 'blinded'] as const;
+const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+
+const Limit = z.strictObject({
+  factor: z.string().optional().meta({ description: 'Absent for the limit of the whole study' }),
+  level: z.string().optional(),
+  max: z.int(),
+  enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
+});
+
+export const StudyDesignResult = z.strictObject({
+  mode: z.enum(['test', 'live']),
+  state: z.enum(['open', 'paused', 'closed']),
+  reason: z.string().optional().meta({ description: 'Why the study is not open' }),
+  since: z.string().optional(),
+  enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
+  limits: z.array(Limit),
+  design: z.strictObject({
+    treatments: z.array(z.string()),
+    factors: z.array(z.strictObject({ name: z.string(), levels: z.array(z.string()) })),
+    D: z.string(),
+    w: z.int(),
+    alpha: z.int(),
+    beta: z.int(),
+    id_pattern: z.string().optional(),
+    target: z.int().optional(),
+    blinding: z.enum(['open', 'blinded']),
+    policies: z.strictObject({
+      stop_at_limit: z.boolean(),
+      level_counts: z.enum(['as-randomized', 'as-corrected']),
+      void_counts: z.enum(['kept', 'removed']),
+      forced_counts: z.enum(['counted', 'not-counted']),
+    }),
+    protocol: z.strictObject({ version: z.string(), date: z.string().optional() }).optional(),
+  }),
+});
+type DesignResult = z.infer<typeof StudyDesignResult>;
+
+const EXAMPLE: DesignResult = {
+  mode: 'live',
+  state: 'open',
+  enrolled: 118,
+  limits: [
+    { max: 300, enrolled: 118 },
+    { factor: 'local_site', level: '30-Dupage County', max: 40, enrolled: 21 },
+  ],
+  design: {
+    treatments: ['MART', 'RMC-Q', 'RMC-A'],
+    factors: [{ name: 'sex', levels: ['Male', 'Female'] }],
+    D: 'chisquare',
+    w: 1,
+    alpha: 0,
+    beta: 1,
+    blinding: 'blinded',
+    policies: {
+      stop_at_limit: true,
+      level_counts: 'as-corrected',
+      void_counts: 'kept',
+      forced_counts: 'counted',
+    },
+    protocol: { version: '2.0', date: '2027-01-10' },
+  },
+};
+
+export const studyDesignOperation = operation(
+  'Show the design in force, the state and the limits of a study',
+  'studyDesign',
+  SCOPES,
+  {
+    parameters: [STUDY, MIN_REVISION],
+    result: ref('StudyDesign'),
+    example: EXAMPLE,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getStudyDesign(services: Services) {
+  return studyHandler(services, SCOPES, ({ query, study, accepted: { key } }) => {
+    refuseProblems(unknownParameters(query, PARAMETERS, 'study_design'));
+    const { runner } = services;
+    const { halt, configuration } = study.registered;
+    const inForce = runner.state(design, study.stream);
+    if (!inForce) throw new Error('a registered study without a design');
+    // A key that is limited to a site does not learn how many the others have.
+    const counts = key.where ? undefined : runner.state(balance, study.stream);
+    const enrolled = key.where ? undefined : runner.state(participants, study.stream).inOrder.length;
+    const shown: DesignResult = {
+      mode: configuration.mode,
+      state: halt?.state ?? 'open',
+      ...(halt && { reason: halt.reason, since: halt.at }),
+      ...(enrolled !== undefined && { enrolled }),
+      limits: limitsOf(inForce, enrolled, counts),
+      design: rendered(inForce),
+    };
+    const results = resultJson(StudyDesignResult, shown);
+    return { status: 200, message: SUCCESS, results, revision: study.revision };
+  });
+}
+
+function limitsOf(
+  { limits: { total, levels = [] } = {} }: Design,
+  enrolled: number | undefined,
+  counts: Balance | undefined,
+): DesignResult['limits'] {
+  return [
+    ...(total === undefined ? [] : [{ max: total, ...(enrolled !== undefined && { enrolled }) }]),
+    ...levels.map(({ factor, level, max }) => ({
+      ...{ factor, level, max },
+      ...(counts && { enrolled: withLevel(counts, factor, level) }),
+    })),
+  ];
+}
+
+/** On all arms together. */
+function withLevel({ factors }: Balance, factor: string, level: string): number {
+  const row = factors.find((one) => one.factor === factor)?.levels.find((one) => one.level === level);
+  return (row?.counts ?? []).reduce((sum, count) => sum + count, 0);
+}
+
+function rendered(inForce: Design): DesignResult['design'] {
+  const { treatments, factors, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
+  const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = inForce.policies;
+  return {
+    ...{ treatments: [...treatments], factors: [...factors], D, w, alpha, beta, blinding },
+    ...(idPattern !== undefined && { id_pattern: idPattern }),
+    ...(target !== undefined && { target }),
+    policies: {
+      stop_at_limit: stopAtLimit,
+      level_counts: levelCounts,
+      void_counts: voidCounts,
+      forced_counts: forcedCounts,
+    },
+    ...(protocol && { protocol }),
+  };
+}
