@@ -215,7 +215,7 @@ function impossibility({ configuration, reveals }: Life, fact: LifeFact): StudyO
   if (fact.type === 'StudyReopened') {
     const { approvals, protocol } = fact.data;
     if (lacksApproval(approvals, configuration))
-      return because('approvals', 'a live study is reopened with the approval of somebody');
+      return because('approvals', 'a live study can be reopened only with an approval');
     if (protocol?.date !== undefined && !isDay(protocol.date))
       return because('protocol.date', 'it is not a day of the calendar');
   }

@@ -50,7 +50,7 @@ export function fullReply({ max, of }: FullLimit, revision: number): StudyReply 
   const whom = of ? `participants with ${of.factor} = ${of.level}` : 'participants';
   return {
     ...CONFLICT,
-    message: `The study has all the ${whom} that it takes (limit ${max})`,
+    message: `The study takes no more ${whom}: the limit of ${max} is reached`,
     revision,
     refused: 'full',
   };

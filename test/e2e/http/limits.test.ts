@@ -49,7 +49,7 @@ it('a level that is full takes nobody more, and the others do until the study is
   expect(await randomize('Full', '3', X)).toMatchObject({
     status: 409,
     results: [],
-    message: 'The study has all the participants with site = x that it takes (limit 2)',
+    message: 'The study takes no more participants with site = x: the limit of 2 is reached',
   });
   const dry = await randomize('Full', '3', { ...X, 'urn.dry_run': 'true' });
   expect(dry).toMatchObject({ status: 409, results: [] });
@@ -61,7 +61,7 @@ it('a level that is full takes nobody more, and the others do until the study is
   });
   expect((await randomize('Full', '4', Y)).status).toBe(200);
   expect((await randomize('Full', '5', Y)).message).toBe(
-    'The study has all the participants that it takes (limit 4)',
+    'The study takes no more participants: the limit of 4 is reached',
   );
 });
 

@@ -354,7 +354,7 @@ describe('an approval', () => {
     const unapproved = { ...REOPEN, approvals: [] };
     given(CLOSED)
       .when(unapproved)
-      .then([], impossible('approvals', 'a live study is reopened with the approval of somebody'));
+      .then([], impossible('approvals', 'a live study can be reopened only with an approval'));
     const fact = registered();
     const test: History = [
       { ...fact, data: { ...fact.data, configuration: { ...CONFIGURATION, mode: 'test' } } },
