@@ -10,6 +10,7 @@ import { DryRun, Grounds, Person, StudyName } from '../request/body-members.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
+import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
@@ -164,19 +165,13 @@ export const reportUnblindingOperation = bodyOperation(
 );
 
 export function postUnblinding(services: Services) {
-  return bodyHandler(services, UnblindingBody, ACTS.UnblindingReported.scopes, async (request) => {
-    const { study, body } = request;
-    const command = reportOf(request);
-    if (body.dry_run) {
-      const { outcome, revision } = await services.studies.tryOut(study.stream, command);
-      return problemOf(outcome, revision) ?? dryRunReply('stays', revision);
-    }
-    const { outcome, revision } = await services.studies.submit(study.stream, command, actorOf(request));
-    const problem = problemOf(outcome, revision);
-    if (problem) return problem;
-    const headers = receiptHeader(services.ledger, study.stream, revision);
-    return { status: 200, message: SUCCESS, results: recordFor(request), revision, headers };
-  });
+  return bodyHandler(services, UnblindingBody, ACTS.UnblindingReported.scopes, (request) =>
+    answerCommand(services, request, reportOf(request), {
+      problemOf,
+      counts: 'stays',
+      results: () => recordFor(request),
+    }),
+  );
 }
 
 function reportOf({

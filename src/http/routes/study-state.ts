@@ -4,15 +4,14 @@ import { ClosingCause } from '../../../events/study-state.ts';
 import { ACTS } from '../../study/acts.ts';
 import type { LifeCommand, StudyOutcome } from '../../study/commands.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../request/body-members.ts';
-import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
+import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
-import { RECEIPT, receiptHeader } from '../request/receipt.ts';
+import { RECEIPT } from '../request/receipt.ts';
 import { impossibleReply, reusedReply } from '../request/refused-reply.ts';
-import { SUCCESS } from '../request/reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
-import { actorOf, type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
 
 const common = { study: StudyName, reason: StudyReason, dry_run: DryRun };
 
@@ -65,24 +64,13 @@ export const studyStateOperation = bodyOperation(
 );
 
 export function postStudyState(services: Services) {
-  return bodyHandler(services, Body, ACTS.StudyClosed.scopes, async (request) => {
-    const { body, study } = request;
-    const command = commandOf(request);
-    if (body.dry_run) {
-      const { outcome, revision } = await services.studies.tryOut(study.stream, command);
-      return problemOf(outcome, revision) ?? dryRunReply('stays', revision);
-    }
-    const { outcome, revision } = await services.studies.submit(study.stream, command, actorOf(request));
-    const problem = problemOf(outcome, revision);
-    if (problem) return problem;
-    const state = services.studies.find(body.study)?.registered.halt?.state ?? 'open';
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: resultJson(StateResult, { state }),
-      revision,
-      headers: receiptHeader(services.ledger, study.stream, revision),
-    };
+  return bodyHandler(services, Body, ACTS.StudyClosed.scopes, (request) => {
+    const state = () => services.studies.find(request.body.study)?.registered.halt?.state ?? 'open';
+    return answerCommand(services, request, commandOf(request), {
+      problemOf,
+      counts: 'stays',
+      results: () => resultJson(StateResult, { state: state() }),
+    });
   });
 }
 
