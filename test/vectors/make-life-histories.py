@@ -619,8 +619,8 @@ def code_breaks():
 
 def reported_unblindings():
     h = History('unblindings of every kind, reported by keys and by people', {
-        'name': 'UNBLINDINGS', 'blinding': 'blinded', 'policies': {'levelCounts': 'as-randomized'},
-        'D': 'range', 'treatments': ['Verum', 'Placebo', 'Placebo 2'],
+        'name': 'UNBLINDINGS', 'blinding': 'blinded', 'idPattern': '\\p{Lu}[1-9]',
+        'policies': {'levelCounts': 'as-randomized'}, 'D': 'range', 'treatments': ['Verum', 'Placebo', 'Placebo 2'],
         'factors': factors(sex=['m', 'f'], site=['11', '30'])})
     h.key('nurse', 'randomize', 'blinded')
     h.key('desk', 'unblind', 'blinded')
@@ -634,7 +634,7 @@ def reported_unblindings():
     h.reveal('emergency', 'P5', 'the right one', by='desk')
     h.report('other', 'P5', 'told by the pharmacy', ago=-1000)
     h.enrol('nurse', 'P6')
-    h.report('envelope', 'P1', 'opened once more')
+    h.report('envelope', 'P1', '𝔸' * 2000)
     return h
 
 
@@ -777,7 +777,9 @@ def keys_of_all_kinds():
     h.clock, h.unheard = revoked + 500, 1
     h.enrol('site-1', 'before it was heard')
     h.unheard = 0
-    h.wait(days=3)
+    h.clock = milliseconds(until) + 14_000
+    h.enrol('site-3', 'waited for 14 s')
+    h.wait(days=1)
     h.reveal('emergency', '001-0004', 'shown before the key expired', by='desk',
              shown_ago=h.clock - milliseconds(until) + 1)
     h.key('site-2', 'randomize', 'blinded')
