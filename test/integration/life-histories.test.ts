@@ -1,5 +1,5 @@
 /**
- * Studies that an independent program wrote from the documents alone (test/vectors/make-life-histories.py): the service
+ * Studies made by a program that shares no code with the service (test/vectors/make-life-histories.py): the service
  * reads them, folds them to the same state after every record, would write the same bytes, and both verifiers find the
  * same in them.
  */
