@@ -1,0 +1,852 @@
+#!/usr/bin/env python3
+"""Makes life-histories.json, on standard output: studies with all that can happen to one, as records of the log.
+
+    make-life-histories.py | diff - life-histories.json
+
+Written from docs/event-log.md, docs/method.md and docs/verifying.md. It shares no code with the service or with the
+verifier of bundles; random numbers are numpy's. Seeds, salts, ids and times come from SHA-256 of a label, so every run makes the
+same bytes. README.md describes the file.
+"""
+import base64
+import hashlib
+import json
+import sys
+import uuid
+from datetime import datetime, timezone
+
+import numpy
+
+# The first test key of RFC 8032, section 7.1, which publishes both halves.
+PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
+PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+
+NEW_SCOPES = {'unblind', 'manage'}
+NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
+
+
+# Bytes
+
+def canonical(value):
+    """RFC 8785, for what a record may hold: no floats, and ASCII names of members."""
+    return json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False, allow_nan=False)
+
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+def leaf_hash(record):
+    return sha256(b'\x00' + record.encode())
+
+
+def root_hash(leaves):
+    """RFC 6962, section 2.1."""
+    if not leaves:
+        return sha256(b'')
+    if len(leaves) == 1:
+        return leaves[0]
+    k = 1
+    while 2 * k < len(leaves):
+        k *= 2
+    return sha256(b'\x01' + root_hash(leaves[:k]) + root_hash(leaves[k:]))
+
+
+def in_base64(data):
+    return base64.b64encode(data).decode()
+
+
+def verifier_key(name):
+    typed = b'\x01' + bytes.fromhex(PUBLIC_KEY)
+    key_id = sha256(name.encode() + b'\n' + typed)[:4].hex()
+    return f'{name}+{key_id}+{in_base64(typed)}'
+
+
+def instant(ms):
+    return datetime.fromtimestamp(ms // 1000, timezone.utc).strftime('%Y-%m-%dT%H:%M:%S') + f'.{ms % 1000:03}Z'
+
+
+def present(**members):
+    """An optional member that is absent is left out."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def milliseconds(text):
+    whole = datetime.strptime(text[:19], '%Y-%m-%dT%H:%M:%S').replace(tzinfo=timezone.utc)
+    return int(whole.timestamp()) * 1000 + int(text[20:23])
+
+
+# The method
+
+def saved(bits):
+    state = bits.state
+    return {
+        'bit_generator': 'PCG64', 'has_uint32': int(state['has_uint32']), 'uinteger': int(state['uinteger']),
+        'state': {name: str(state['state'][name]) for name in ('inc', 'state')},
+    }
+
+
+def restored(state):
+    bits = numpy.random.PCG64()
+    bits.state = {**state, 'state': {name: int(text) for name, text in state['state'].items()}}
+    return bits
+
+
+def left_to_right(numbers):
+    """Not `sum`, which newer versions of Python compensate for rounding."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def imbalance(measure, balls):
+    total, arms = sum(balls), len(balls)
+    if measure == 'range':
+        return (max(balls) - min(balls)) / total
+    parts = [b / total for b in balls]
+    mean = left_to_right(parts) / arms
+    if measure == 'chisquare':
+        return left_to_right((f - mean) * (f - mean) / mean for f in parts)
+    return left_to_right((mean - f) * (mean - f) for f in parts) / (arms - 1)
+
+
+def balls_of(configuration, counts):
+    total = sum(counts)
+    w, alpha, beta = (configuration[name] for name in ('w', 'alpha', 'beta'))
+    return [w + alpha * n + beta * (total - n) for n in counts]
+
+
+def allocate(configuration, rows, state):
+    """`rows`: counts by arm in the urn of the participant's level of each factor, by the factor's name."""
+    urns = {factor: balls_of(configuration, counts) for factor, counts in rows.items()}
+    imbalances = {factor: imbalance(configuration['D'], balls) for factor, balls in urns.items()}
+    most = max(imbalances.values())
+    # Python compares texts by code point.
+    candidates = sorted(factor for factor, d in imbalances.items() if d == most)
+    bits = restored(state)
+    numbers = numpy.random.Generator(bits)
+    selected = candidates[int(numbers.integers(len(candidates)))] if len(candidates) > 1 else candidates[0]
+    uniform = float(numbers.random())
+    balls = urns[selected]
+    total, sums, running = sum(balls), [], 0.0
+    for b in balls:
+        running += b / total
+        sums.append(running)
+    arm = next(k for k, value in enumerate(sums) if value / sums[-1] > uniform)
+    return arm, {
+        'bgStateBefore': state, 'bgStateAfter': saved(bits), 'candidates': candidates, 'selectedFactor': selected,
+        'counts': list(rows[selected]), 'balls': balls, 'uniform53': int(uniform * 2**53),
+    }
+
+
+# A log with one study
+
+class History:
+    """A log that holds one study, and what is true of the study after each of its records."""
+
+    def __init__(self, about, configuration, began='2026-03-02T08:00:00.000Z', log_name='urn', seed=None):
+        self.about = about
+        self.configuration = {
+            'mode': 'live', 'D': 'chisquare', 'urnSelection': 'method1', 'w': 1, 'alpha': 0, 'beta': 1,
+            **configuration,
+        }
+        self.name = configuration['name']
+        self.clock = milliseconds(began)
+        self.log_name = log_name
+        self.log_id = str(self.uuid7('the log'))
+        self.study_id = str(uuid.uuid5(uuid.UUID(self.log_id), self.name))
+        self.stream = f'study-{self.study_id}'
+        self.configured_seed = seed
+        self.streams = {'log': [], 'access': [], self.stream: []}
+        self.keys = {}
+        # How many records of `access` the process that decides has not read yet.
+        self.unheard = 0
+        self.by_operator = {'cli': True, 'user': 'trial-ops'}
+        self.status = None
+        self.enrolled = {}
+        self.counts = [[[0 for _ in self.arms] for _ in f['levels']] for f in self.factors]
+        self.bg_state = None
+        self.expected = []
+        self.life = {'revealed': {}, 'unblindingReported': 0}
+        self.warnings = {}
+        self.made = 0
+        self.append('log', 'LogCreated', {
+            'logId': self.log_id, 'logName': log_name, 'publicKey': verifier_key(log_name)})
+
+    @property
+    def factors(self):
+        return self.configuration['factors']
+
+    @property
+    def arms(self):
+        return self.configuration['treatments']
+
+    def digest(self, label):
+        return sha256(f'life-histories\n{self.name}\n{label}'.encode())
+
+    def number(self, label, below):
+        return int.from_bytes(self.digest(label), 'big') % below
+
+    def uuid7(self, label):
+        random = int.from_bytes(self.digest(label)[:10], 'big')
+        high, low = random >> 62 & 0xfff, random & (1 << 62) - 1
+        return uuid.UUID(int=self.clock << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
+
+    def uuid4(self, label):
+        return str(uuid.UUID(bytes=self.digest(label)[:16], version=4))
+
+    def wait(self, **duration):
+        units = {'ms': 1, 's': 1000, 'min': 60_000, 'h': 3_600_000, 'days': 86_400_000}
+        self.clock += sum(units[unit] * n for unit, n in duration.items())
+
+    def step_back(self, ms):
+        """The next record is that much older than the study's last one."""
+        self.clock = milliseconds(json.loads(self.streams[self.stream][-1][0])['at']) - ms
+
+    def later(self, **duration):
+        """The time of the next record, or so much later."""
+        now = self.clock
+        self.wait(**duration)
+        then, self.clock = self.clock, now
+        return instant(then)
+
+    def revision(self, stream=None):
+        """Of the next record."""
+        return len(self.streams[stream or self.stream])
+
+    def append(self, stream, kind, data, actor=None, sections=None, version=1):
+        revision = self.revision(stream)
+        where = f'{stream}/{revision}/{self.made}'
+        self.made += 1
+        new_id = str(self.uuid7(f'id {where}'))
+        # The clock is read after the id was made.
+        self.clock += self.number(f'delay {where}', 3)
+        sealed = {
+            name: {**section, 'salt': self.digest(f'salt {where} {name}')[:16].hex()}
+            for name, section in (sections or {}).items()
+        }
+        record = canonical({
+            'actor': actor or self.by_operator, 'at': instant(self.clock), 'data': data, 'id': new_id,
+            'log': self.log_id, 'revision': revision, 'stream': stream, 'type': kind, 'version': version,
+            'seals': {name: sha256(canonical(section).encode()).hex() for name, section in sealed.items()},
+        })
+        self.streams[stream].append((record, canonical(sealed), leaf_hash(record)))
+        if stream == self.stream:
+            self.expect()
+        self.wait(s=1 + self.number(f'pause {where}', 7200))
+
+    def expect(self):
+        self.expected.append({
+            'status': self.status, 'enrolled': len(self.enrolled), 'counts': json.loads(json.dumps(self.counts)),
+            'bgState': self.bg_state, 'root': in_base64(self.root(self.stream)),
+        })
+
+    def root(self, stream, size=None):
+        return root_hash([leaf for _, _, leaf in self.streams[stream][:size]])
+
+    def warn(self, code):
+        """To be called before the record is appended."""
+        warning = self.warnings.setdefault(code, {'count': 0, 'revision': self.revision()})
+        warning['count'] += 1
+
+    # Keys
+
+    def key(self, user, *scopes, studies=None, where=None, expires_at=None):
+        may_predict = 'audit' in scopes and {'randomize', 'manage'} & set(scopes)
+        data = present(
+            keyId='k' + self.digest(f'key {user}').hex()[:12], user=user, scopes=list(scopes), studies=studies,
+            where=where, expiresAt=expires_at, allowPrediction=True if may_predict else None)
+        text = self.digest(f'text of the key of {user}')
+        self.append('access', 'ApiKeyIssued', data, sections={'credential': {'sha256': sha256(text).hex()}},
+                    version=2 if NEW_SCOPES & set(scopes) else 1)
+        self.keys[user] = data
+
+    def revoke(self, user, reason=None):
+        self.append('access', 'ApiKeyRevoked', present(keyId=self.keys[user]['keyId'], reason=reason))
+
+    def actor(self, user, behalf=None):
+        """Without a user: somebody at the command line."""
+        if user is None:
+            return self.by_operator
+        last = self.revision('access') - 1 - self.unheard
+        return present(keyId=self.keys[user]['keyId'], user=user, accessRevision=last, onBehalfOf=behalf)
+
+    # The study
+
+    def register(self):
+        seed = self.configured_seed
+        source = 'drawn' if seed is None else 'configured'
+        if seed is None:
+            seed = int.from_bytes(self.digest('seed')[:16], 'big')
+        self.bg_state = saved(numpy.random.PCG64(seed))
+        self.status = self.configuration.get('start', 'open')
+        self.append(
+            self.stream, 'StudyRegistered',
+            {'studyId': self.study_id, 'configuration': self.configuration, 'seedSource': source,
+             'seedWeak': seed < 2**96, 'algorithm': {'name': 'wei-urn-method1-pcg64', 'version': 1}},
+            sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}},
+            version=2 if NEW_SETTINGS & set(self.configuration) else 1)
+
+    def said(self, kind, data, by, behalf=None, request=None, sections=None, version=1):
+        sealed = present(**(sections or {}), request={'idempotencyKey': request} if request else None)
+        self.append(self.stream, kind, data, self.actor(by, behalf), sealed, version)
+
+    def may_have(self, levels, key):
+        """Whether the key is for participants of these levels, and the limits let one more in."""
+        named = {factor['name']: level for factor, level in zip(self.factors, levels)}
+        if any(named[limit['factor']] not in limit['levels'] for limit in key.get('where', [])):
+            return False
+        limits, policies = self.configuration.get('limits', {}), self.configuration.get('policies', {})
+        if not policies.get('stopAtLimit'):
+            return True
+        others = [dict(zip((f['name'] for f in self.factors), p['levels'])) for p in self.enrolled.values()]
+        within = len(others) < limits.get('total', len(others) + 1)
+        return within and all(
+            named[limit['factor']] != limit['level']
+            or sum(other[limit['factor']] == limit['level'] for other in others) < limit['max']
+            for limit in limits.get('levels', []))
+
+    def levels_for(self, participant, key):
+        for attempt in range(1000):
+            levels = [f['levels'][self.number(f'level {participant} {attempt} {f["name"]}', len(f['levels']))]
+                      for f in self.factors]
+            if self.may_have(levels, key):
+                return levels
+        raise ValueError(f'{participant} has no level that is left')
+
+    def enrol(self, by, *participants, levels=None, behalf=None, request=None):
+        for participant in participants:
+            chosen = levels or self.levels_for(participant, self.keys[by])
+            assert self.status == 'open' and self.may_have(chosen, self.keys[by]) and participant not in self.enrolled
+            places = [f['levels'].index(level) for f, level in zip(self.factors, chosen)]
+            rows = {f['name']: table[place] for f, table, place in zip(self.factors, self.counts, places)}
+            arm, draw = allocate(self.configuration, rows, self.bg_state)
+            for row in rows.values():
+                row[arm] += 1
+            self.bg_state = draw['bgStateAfter']
+            self.enrolled[participant] = {'revision': self.revision(), 'levels': chosen}
+            named = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, chosen)]
+            self.said('ParticipantRandomized', {'participantId': participant, 'levels': named}, by, behalf, request,
+                      {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
+
+    def pause(self, reason, by=None, behalf=None, request=None):
+        assert self.status == 'open'
+        self.status = 'paused'
+        self.said('StudyPaused', {'reason': reason}, by, behalf, request, version=2 if by or request else 1)
+
+    def resume(self, reason, by=None, behalf=None, request=None):
+        assert self.status == 'paused'
+        self.status = 'open'
+        self.said('StudyResumed', {'reason': reason}, by, behalf, request, version=2 if by or request else 1)
+
+    def close(self, cause, reason, by=None, approvals=None, request=None):
+        assert self.status in ('open', 'paused')
+        self.status = 'closed'
+        if approvals:
+            self.warn('approval-asserted')
+        self.said('StudyClosed', present(cause=cause, reason=reason, approvals=approvals), by, request=request)
+
+    def reopen(self, reason, approvals, by=None, protocol=None, request=None):
+        assert self.status == 'closed' and (approvals or self.configuration['mode'] == 'test')
+        self.status = 'open'
+        if approvals:
+            self.warn('approval-asserted')
+        data = present(reason=reason, approvals=approvals, protocol=protocol)
+        self.said('StudyReopened', data, by, request=request)
+
+    def about_one(self, participant):
+        return {'participantId': participant, 'randomizedAt': self.enrolled[participant]['revision']}
+
+    def reveal(self, category, participant, reason, by=None, requested_by=None, shown_ago=None, behalf=None,
+               request=None):
+        """@returns the revision"""
+        revision = self.revision()
+        shown_at = None
+        self.warn('revealed-in-emergency' if category == 'emergency' else 'revealed')
+        if shown_ago is not None:
+            shown_at = instant(self.clock - shown_ago)
+            self.warn('recorded-late')
+        data = present(category=category, **self.about_one(participant), reveal=self.uuid4(f'reveal {revision}'),
+                       shownAt=shown_at)
+        self.life['revealed'][category] = self.life['revealed'].get(category, 0) + 1
+        grounds = present(reason=reason, requestedBy=requested_by)
+        self.said('AllocationRevealed', data, by, behalf, request, {'grounds': grounds})
+        return revision
+
+    def report(self, how, participant, reason, by=None, ago=60_000, inadvertent=False, revealed_at=None,
+               requested_by=None, request=None):
+        data = present(how=how, **self.about_one(participant), occurredAt=instant(self.clock - ago),
+                       inadvertent=True if inadvertent else None, revealedAt=revealed_at)
+        self.warn('unblinding-reported')
+        self.life['unblindingReported'] += 1
+        grounds = present(reason=reason, requestedBy=requested_by)
+        self.said('UnblindingReported', data, by, None, request, {'grounds': grounds})
+
+    # Recoveries and moves of the log
+
+    def declare_loss(self, recovery, reason, signed=None):
+        """The study has kept what it has now.
+
+        @param signed the largest size of it that is known to have been signed, and after which recovery
+        """
+        def state(stream):
+            return {'stream': stream, 'kept': self.revision(stream)}
+        study = {'kept': self.revision()}
+        if signed:
+            size, after = signed
+            known = size <= self.revision()
+            root = self.root(self.stream, size) if known else self.digest(f'lost root of size {size}')
+            study['signed'] = {'recovery': after, 'size': size, 'root': in_base64(root)}
+        log = state('log')
+        if self.revision('log') > 1:
+            log['signed'] = {'recovery': 0, 'size': 1, 'root': in_base64(self.root('log', 1))}
+        self.append('log', 'LogRecovered',
+                    {'recovery': recovery, 'reason': reason, 'streams': [state('access'), log]},
+                    sections={'studies': {'streams': [{'stream': self.stream, **study}]}})
+        return {'recovery': recovery, **study}
+
+    def begin_anew(self, declared, seed=None):
+        assert self.revision() == max(declared['kept'], 1)
+        if seed is None:
+            seed = int.from_bytes(self.digest(f'seed after recovery {declared["recovery"]}')[:16], 'big')
+        self.bg_state = saved(numpy.random.PCG64(seed))
+        self.append(self.stream, 'StudyRecovered', declared,
+                    sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}})
+
+    def move(self, to, reason=None, arrived_from=None, given_up=False):
+        """This is the target if it says where it arrived from, otherwise the source."""
+        move = self.uuid4(f'move to {to}')
+        for stream in ('log', 'access', self.stream):
+            self.append(stream, 'LogMoved', present(move=move, to=to, reason=reason))
+        for stream in ('log', 'access', self.stream):
+            if arrived_from:
+                self.append(stream, 'LogArrived', {'move': move, 'from': arrived_from})
+            elif given_up:
+                self.append(stream, 'LogReopened', {'move': move})
+
+    def vector(self):
+        return {
+            'about': self.about, 'log': {'id': self.log_id, 'name': self.log_name}, 'study': self.name,
+            'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
+            'findings': {'life': {'state': self.status, **self.life}, 'warnings': self.warnings},
+        }
+
+
+def factors(**levels):
+    return [{'name': name, 'levels': names} for name, names in levels.items()]
+
+
+def named(*pairs):
+    return [{'name': name, 'levels': levels} for name, levels in pairs]
+
+
+def approval(name, role, on, reference=None):
+    return present(name=name, role=role, on=on, reference=reference)
+
+
+def ids(first, last, form='001-{:04}'):
+    return [form.format(n) for n in range(first, last + 1)]
+
+
+RUIZ = approval('Dr. A. Ruiz', 'sponsor', '2026-08-31', 'Amendment 3')
+BOARD = approval('Prof. Ł. Żak', 'chair of the DSMB', '2028-02-29')
+
+
+# The studies
+
+def unstratified():
+    h = History('one factor with one level: an unstratified trial of two arms', {
+        'name': 'PLAIN-1', 'D': 'range', 'treatments': ['A', 'B'], 'factors': factors(all=['all'])})
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 10))
+    return h
+
+
+def numeric_names():
+    h = History('names that look like numbers, ids with a pattern, imbalance by variance', {
+        'name': '2026', 'D': 'variance', 'idPattern': '[0-9]{3}-[0-9]{4}', 'targetEnrollment': 300,
+        'treatments': ['10', '9', '1.0', '01'],
+        'factors': named(('10', ['1', '2']), ('9', ['1', '1.0', '01']), ('1e3', ['-0', '0', 'null', 'true']))})
+    h.key('edc', 'randomize', 'blinded')
+    h.register()
+    h.enrol('edc', *ids(1, 12))
+    return h
+
+
+def paused_by_people():
+    h = History('paused and resumed by people at the command line', {
+        'name': 'CHS JCOIN', 'idPattern': '[0-9]{3}-[0-9]{4}', 'targetEnrollment': 300,
+        'treatments': ['MART', 'RMC-Q', 'RMC-A'],
+        'factors': named(('sex', ['Male', 'Female']),
+                         ('local_site', ['11-Cook County – Chicago', '30-Dupage County']),
+                         ('10', ['new', 'returning']), ('9', ['≤ 1 year', '> 1 year']))}, log_name='jcoin-log')
+    h.key('site-11', 'read', 'randomize', studies=['CHS JCOIN'],
+          where=[{'factor': 'local_site', 'levels': ['11-Cook County – Chicago']}])
+    h.register()
+    h.enrol('site-11', *ids(1, 3), behalf='Dr. Müller')
+    h.pause('interim analysis')
+    h.resume('go on')
+    h.enrol('site-11', '001-0004', request='redcap-0b7e11')
+    h.pause('a line\nand a second one,\twith a tab')
+    h.resume('"quoted" \\ and \u2028 between')
+    h.enrol('site-11', *ids(5, 9))
+    return h
+
+
+def paused_by_keys():
+    h = History('five arms and five factors, paused and resumed by keys, with a request and without', {
+        'name': 'FIVE × FIVE', 'D': 'chisquare', 'w': 2, 'alpha': 1, 'beta': 3,
+        'treatments': ['α', 'β', 'γ', 'δ', 'ε'],
+        'factors': named(('sex', ['m', 'f', 'x']), ('age', ['< 40', '40 – 64', '≥ 65']),
+                         ('site', ['Köln', 'Łódź', '東京', 'São Paulo']),
+                         ('stage', ['I', 'II', 'III', 'IV']), ('prior', ['yes', 'no']))})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('nurse', *ids(1, 4))
+    h.pause('drug supply', by='manager', request='pause-1')
+    h.resume('supplied', by='manager', request='resume-1')
+    h.enrol('nurse', *ids(5, 8))
+    h.pause('audit of the site', by='manager')
+    h.resume('audited', by='manager', behalf='Frau Dr. Groß')
+    h.enrol('nurse', *ids(9, 11))
+    h.pause('by a person, with a request', request='pause-2')
+    h.resume('resumed by a person')
+    h.enrol('nurse', '001-0012')
+    h.pause('paused by a person')
+    h.resume('resumed by a key', by='manager')
+    return h
+
+
+def stopped_at_limits():
+    site = 'local_site'
+    h = History('blinded, begins paused, full in all and in a level: limits that stop', {
+        'name': 'LIMITS THAT STOP', 'blinding': 'blinded', 'start': 'paused',
+        'limits': {'total': 9, 'levels': [{'factor': 'sex', 'level': 'Female', 'max': 3},
+                                          {'factor': site, 'level': '30-Dupage County', 'max': 2}]},
+        'policies': {'stopAtLimit': True, 'voidCounts': 'removed'},
+        'protocol': {'version': '2.0', 'date': '2026-01-10'},
+        'targetEnrollment': 9, 'treatments': ['Verum', 'Placebo'],
+        'factors': named(('sex', ['Male', 'Female']),
+                         (site, ['11-Cook County – Chicago', '30-Dupage County', '40-Lake']))})
+    h.key('site', 'blinded', 'randomize')
+    h.key('manager', 'manage', 'blinded')
+    h.register()
+    h.resume('initiation visit done', by='manager', request='open')
+    h.enrol('site', '001-0001', levels=['Female', '30-Dupage County'])
+    h.enrol('site', '001-0002', levels=['Female', '30-Dupage County'])
+    h.enrol('site', '001-0003', levels=['Female', '40-Lake'])
+    h.enrol('site', *ids(4, 9))
+    h.close('target', '9 randomized', by='manager')
+    return h
+
+
+def informative_limits():
+    h = History('limits that stop nobody are exceeded', {
+        'name': 'LIMITS THAT INFORM', 'limits': {'total': 5, 'levels': [{'factor': 'b', 'level': 'y', 'max': 1}]},
+        'D': 'range', 'alpha': 1, 'beta': 2, 'treatments': ['one', 'two', 'three'],
+        'factors': factors(a=['x', 'y'], b=['x', 'y'])})
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 8))
+    return h
+
+
+def closed_and_reopened():
+    h = History('closed for every cause and reopened with approvals, live', {
+        'name': 'CLOSED AND REOPENED', 'D': 'variance', 'treatments': ['A', 'B', 'C'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('site', 'randomize', 'blinded')
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('site', *ids(1, 3))
+    h.close('target', '3 randomized', by='manager', approvals=[RUIZ], request='close-1')
+    h.reopen('target raised', [RUIZ, BOARD], by='manager', request='reopen-1',
+             protocol={'version': '3.0', 'date': '2026-09-15'})
+    h.enrol('site', *ids(4, 5))
+    h.pause('safety signal')
+    h.close('safety', 'closed while paused')
+    h.reopen('signal refuted', [BOARD])
+    h.enrol('site', '001-0006')
+    for cause, reason in [('sponsor', 'no money'), ('regulator', 'hold'), ('other', 'flood')]:
+        h.close(cause, reason, by='manager' if cause == 'regulator' else None)
+        h.reopen(f'after {cause}', [approval('A', 'sponsor', '2026-12-31')], protocol={'version': cause})
+        h.enrol('site', f'after {cause}')
+    h.close('end', 'the last visit of the last participant', approvals=[RUIZ, BOARD])
+    return h
+
+
+def test_study():
+    h = History('a test with a weak seed, reopened without an approval', {
+        'name': 'REHEARSAL', 'mode': 'test', 'treatments': ['A', 'B'], 'factors': factors(site=['1', '2'])}, seed=42)
+    h.key('tester', 'randomize', 'read', 'manage')
+    h.register()
+    h.enrol('tester', *ids(1, 3))
+    h.close('other', 'try it', by='tester')
+    h.reopen('try it again', [], by='tester', protocol={'version': '1.1'})
+    h.enrol('tester', *ids(4, 5))
+    h.close('end', 'enough', by='tester', request='end')
+    h.reopen('not enough', [])
+    h.enrol('tester', '001-0006')
+    return h
+
+
+def code_breaks():
+    h = History('codes broken for every category, by keys and by people, some recorded late', {
+        'name': 'CODE-BREAKS', 'blinding': 'blinded', 'treatments': ['Verum', 'Placebo'],
+        'factors': factors(sex=['m', 'f'], site=['11', '30'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('manager', 'manage')
+    h.key('desk', 'unblind', 'blinded')
+    h.key('site-11', 'unblind', where=[{'factor': 'site', 'levels': ['11']}])
+    h.register()
+    h.enrol('nurse', '001', levels=['m', '11'])
+    h.reveal('emergency', '001', 'anaphylaxis, ICU', by='site-11', requested_by='Dr. K. Ōta', request='er-4711',
+             behalf='Nurse J. Okafor')
+    h.enrol('nurse', *ids(2, 6, '{:03}'))
+    h.reveal('safety-report', '003', 'SUSAR 17')
+    h.reveal('monitoring', '004', 'first line\n\tsecond line', by='desk', shown_ago=5000)
+    h.pause('review', by='manager')
+    h.reveal('planned', '005', 'as planned', requested_by='the statistician', shown_ago=0)
+    h.reveal('emergency', '006', 'status epilepticus', by='desk', shown_ago=3_600_000, request='er-4712')
+    h.close('end', 'done', by='manager')
+    h.reveal('end', '002', 'the letter to the participant')
+    h.reveal('other', '002', 'again', by='desk', shown_ago=-1000)
+    h.reveal('emergency', '001', 'the same participant again', by='site-11')
+    return h
+
+
+def reported_unblindings():
+    h = History('unblindings of every kind, reported by keys and by people', {
+        'name': 'UNBLINDINGS', 'blinding': 'blinded', 'idPattern': '\\p{Lu}[1-9]',
+        'policies': {'levelCounts': 'as-randomized'}, 'D': 'range', 'treatments': ['Verum', 'Placebo', 'Placebo 2'],
+        'factors': factors(sex=['m', 'f'], site=['11', '30'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('desk', 'unblind', 'blinded')
+    h.register()
+    h.enrol('nurse', *ids(1, 5, 'P{}'))
+    h.report('envelope', 'P1', 'torn in the post', by='desk', inadvertent=True, request='r-1')
+    h.report('label', 'P2', 'the label fell off', ago=86_400_000, requested_by='Dr. 山田')
+    h.report('clinical', 'P3', 'no doubt', by='desk')
+    mistake = h.reveal('emergency', 'P4', 'the wrong participant', by='desk', request='r-2')
+    h.report('disclosure', 'P4', 'P5 was meant', by='desk', inadvertent=True, revealed_at=mistake, ago=0)
+    h.reveal('emergency', 'P5', 'the right one', by='desk')
+    h.report('other', 'P5', 'told by the pharmacy', ago=-1000)
+    h.enrol('nurse', 'P6')
+    h.report('envelope', 'P1', '𝔸' * 2000)
+    return h
+
+
+def recovered():
+    h = History('a backup was restored: the generator begins anew', {
+        'name': 'RECOVERED', 'treatments': ['A', 'B', 'C'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'], age=['y', 'o'])})
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 4))
+    h.begin_anew(h.declare_loss(1, 'disk failure of 21 April', signed=(7, 0)))
+    h.enrol('site', *ids(5, 8))
+    h.begin_anew(h.declare_loss(3, 'another one', signed=(6, 1)), seed=2**128 - 1)
+    h.enrol('site', *ids(9, 11))
+    return h
+
+
+def recovered_from_nothing():
+    h = History('the backup was older than the study: registered anew, and the generator begins anew', {
+        'name': 'RECOVERED FROM NOTHING', 'D': 'variance', 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('site', 'randomize', 'read')
+    declared = h.declare_loss(1, 'the backup of the day before', signed=(12, 0))
+    h.register()
+    h.begin_anew(declared, seed=0)
+    h.enrol('site', *ids(1, 6))
+    return h
+
+
+def recovered_twice():
+    h = History('recovered while paused, and once more at the same place: the later recovery counts', {
+        'name': 'RECOVERED TWICE', 'D': 'range', 'treatments': ['A', 'B', 'C', 'D'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 3))
+    h.pause('the server fails')
+    h.declare_loss(1, 'the first backup')
+    h.begin_anew(h.declare_loss(2, 'the first backup again', signed=(3, 0)))
+    h.resume('it runs')
+    h.enrol('site', *ids(4, 8))
+    h.close('target', '8')
+    h.begin_anew(h.declare_loss(4, 'while closed', signed=(20, 2)))
+    h.reveal('end', '001-0001', 'after the recovery')
+    h.reopen('more', [RUIZ])
+    h.enrol('site', '001-0009')
+    return h
+
+
+def moved():
+    h = History('the log moved here, a second move was given up, and a third one took it away', {
+        'name': 'MOVED', 'treatments': ['A', 'B', 'C'], 'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 3))
+    h.move('esdb://store:2113/urn', 'new server', arrived_from='sqlite:/var/lib/urn')
+    h.enrol('site', '001-0004')
+    h.pause('another move')
+    h.move('sqlite:/srv/urn', given_up=True)
+    h.resume('it was given up')
+    h.enrol('site', *ids(5, 8))
+    h.move('sqlite:/srv/urn-2')
+    return h
+
+
+def constant_urns():
+    h = History('urns that never change: every draw begins with a lot among all factors', {
+        'name': 'CONSTANT', 'w': 3, 'alpha': 0, 'beta': 0, 'D': 'range', 'treatments': ['A', 'B', 'C', 'D', 'E'],
+        'factors': factors(e=['1', '2'], d=['1', '2'], c=['1', '2'], b=['1', '2'], a=['1', '2'])})
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 14))
+    return h
+
+
+def unicode_names():
+    # By UTF-16 units, 𝔸 (U+1D538) would come before Ａ (U+FF21).
+    h = History('names beyond the basic plane, and factors that UTF-16 would sort otherwise', {
+        'name': 'Étude « ¼ » 𝔸', 'D': 'variance', 'alpha': 0, 'beta': 2,
+        'treatments': ['💊', 'e\u0301', 'é', 'a "b" \\ c'],
+        'factors': named(('Ａ', ['１', '1']), ('𝔸', ['ß', 'ss', 'SS']), ('z', ['\u200d', '\u2028', '/']),
+                         ('É', ['λ', 'Λ']))},
+        log_name='журнал')
+    h.key('Schwester Åse', 'randomize', 'read', where=[{'factor': '𝔸', 'levels': ['ß', 'SS']}])
+    h.key('ワード', 'randomize', 'blinded',
+          where=[{'factor': 'Ａ', 'levels': ['１', '1']}, {'factor': 'É', 'levels': ['Λ']}])
+    h.register()
+    h.enrol('Schwester Åse', 'Ünïcode 1', '💉', '01', '1', '1.0', 'a "b" \\ c', 'x\u2028y', behalf='Dr. Ōta „K.“')
+    h.enrol('ワード', 'e\u0301', 'é', '𝔸' * 128)
+    return h
+
+
+def large_numbers():
+    h = History('a seed of 200 bits, many balls, and alpha above beta', {
+        'name': 'LARGE NUMBERS', 'w': 10**9, 'alpha': 123_456_789, 'beta': 7, 'treatments': ['A', 'B', 'C'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'], age=['y', 'o'])}, seed=3**126)
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', *ids(1, 9))
+    return h
+
+
+def policies():
+    h = History('every policy that an open study may have, and a protocol without a date; the seed is 0', {
+        'name': 'POLICIES',
+        'policies': {'stopAtLimit': True, 'levelCounts': 'as-corrected', 'voidCounts': 'removed',
+                     'forcedCounts': 'not-counted'},
+        'limits': {'levels': [{'factor': 'site', 'level': '2', 'max': 1},
+                              {'factor': 'site', 'level': '3', 'max': 2}]},
+        'protocol': {'version': 'A'}, 'alpha': 2, 'beta': 1, 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])}, seed=0)
+    h.key('site', 'randomize', 'read')
+    h.register()
+    h.enrol('site', '001-0001', levels=['m', '2'])
+    h.enrol('site', '001-0002', levels=['f', '3'])
+    h.enrol('site', '001-0003', levels=['f', '3'])
+    h.enrol('site', *ids(4, 7))
+    return h
+
+
+def keys_of_all_kinds():
+    h = History('keys that expired and were revoked, and a clock that stepped back', {
+        'name': 'KEYS', 'D': 'chisquare', 'treatments': ['A', 'B', 'C'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    until = h.later(days=2)
+    h.key('site-1', 'randomize', 'read', studies=['another study', 'KEYS'],
+          where=[{'factor': 'site', 'levels': ['1', '2']}])
+    h.key('site-3', 'randomize', 'audit', expires_at=until)
+    h.key('desk', 'unblind', 'blinded', expires_at=until)
+    h.key('chief', 'manage', 'audit')
+    h.key('monitor', 'audit')
+    h.register()
+    h.enrol('site-1', *ids(1, 3))
+    h.enrol('site-3', '001-0004', request='a')
+    h.enrol('site-1', '001-0005', request='a')
+    h.step_back(ms=600)
+    h.enrol('site-1', '001-0006')
+    revoked = h.clock
+    h.revoke('site-1', reason='lost')
+    h.clock, h.unheard = revoked + 500, 1
+    h.enrol('site-1', 'before it was heard')
+    h.unheard = 0
+    h.clock = milliseconds(until) + 14_000
+    h.enrol('site-3', 'waited for 14 s')
+    h.wait(days=1)
+    h.reveal('emergency', '001-0004', 'shown before the key expired', by='desk',
+             shown_ago=h.clock - milliseconds(until) + 1)
+    h.key('site-2', 'randomize', 'blinded')
+    h.revoke('monitor')
+    h.pause('another hand', by='chief', request='a')
+    h.resume('the same hand', by='chief', request='b')
+    h.enrol('site-2', '001-0007', request='b')
+    return h
+
+
+def everything():
+    h = History('all of it in one study', {
+        'name': 'EVERYTHING', 'blinding': 'blinded', 'start': 'paused', 'limits': {'total': 20},
+        'policies': {'forcedCounts': 'not-counted'},
+        'protocol': {'version': '1.0', 'date': '2024-02-29'}, 'idPattern': 'S[0-9]{2}', 'targetEnrollment': 15,
+        'alpha': 1, 'beta': 4, 'D': 'variance', 'treatments': ['A', 'B', 'C', 'D'],
+        'factors': named(('2', ['a', 'b', 'c']), ('10', ['a', 'b']), ('site', ['Nord', 'Süd']))})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('manager', 'manage')
+    h.key('desk', 'unblind', 'blinded')
+    h.register()
+    h.resume('begin')
+    h.enrol('nurse', *ids(1, 4, 'S{:02}'))
+    h.pause('look at it', by='manager')
+    h.begin_anew(h.declare_loss(1, 'restored', signed=(9, 0)))
+    h.resume('looked', by='manager', request='1')
+    h.enrol('nurse', *ids(5, 8, 'S{:02}'), behalf='Dr. B.')
+    mistake = h.reveal('emergency', 'S02', 'hypoglycaemia', by='desk', shown_ago=1500, request='1')
+    h.report('disclosure', 'S02', 'S03 was meant', inadvertent=True, revealed_at=mistake)
+    h.move('sqlite:/new', arrived_from='sqlite:/old')
+    h.close('regulator', 'hold', by='manager', approvals=[RUIZ], request='2')
+    h.reveal('monitoring', 'S03', 'ordered by the authority')
+    h.reopen('hold lifted', [RUIZ], by='manager', protocol={'version': '2.0', 'date': '2026-09-15'})
+    h.enrol('nurse', *ids(9, 14, 'S{:02}'))
+    h.report('label', 'S09', 'read by the participant', by='desk', request='2')
+    h.pause('wait')
+    h.close('target', '14 of 15', approvals=[BOARD])
+    return h
+
+
+STUDIES = [
+    unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
+    closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
+    recovered_twice, moved, constant_urns, unicode_names, large_numbers, policies, keys_of_all_kinds, everything,
+]
+
+
+# The file: a record or a state on each line
+
+def line(value):
+    return json.dumps(value, ensure_ascii=False, separators=(',', ':'))
+
+
+def listed(values, indent):
+    return '[\n' + ',\n'.join(f'{indent} {line(value)}' for value in values) + f'\n{indent}]'
+
+
+def written(vector):
+    streams = ',\n'.join(
+        f'   {line(stream)}: ' + listed(
+            [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
+        for stream, records in vector['streams'].items())
+    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in ('about', 'log', 'study', 'stream', 'findings'))
+    return f'{{\n{head},\n  "streams": {{\n{streams}\n  }},\n  "expected": {listed(vector["expected"], "  ")}\n }}'
+
+
+if __name__ == '__main__':
+    head = f'"numpy": {line(numpy.__version__)},\n"privateKey": {line(PRIVATE_KEY)}'
+    studies = ',\n '.join(written(study().vector()) for study in STUDIES)
+    sys.stdout.buffer.write(f'{{\n{head},\n"studies": [\n {studies}\n]\n}}\n'.encode())
