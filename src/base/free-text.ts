@@ -6,10 +6,10 @@ const MAX_LENGTH = 2000;
  * @param least in code points
  */
 export function freeTextProblem(text: string, least: number): string | undefined {
-  if (/[^\P{Cc}\n\t]/u.test(text)) return 'has a control character';
-  if (/\p{Cs}/u.test(text)) return 'has half of a character (a lone surrogate)';
+  if (/[^\P{Cc}\n\t]/u.test(text)) return 'contains a control character';
+  if (/\p{Cs}/u.test(text)) return 'contains a lone surrogate';
   const { length } = [...text];
   if (length < least || length > MAX_LENGTH || text.trim() === '')
-    return `takes ${least} to ${MAX_LENGTH} characters`;
+    return `must be ${least} to ${MAX_LENGTH} characters`;
   return undefined;
 }

@@ -45,7 +45,7 @@ export function parseProtocol(text: string): Read<Protocol> {
   const problems = [
     version === '' && 'the version is missing',
     date !== undefined && dayProblem(date),
-    more.length > 0 && 'there is more behind the date',
+    more.length > 0 && 'unexpected text after the date',
     textProblem(version),
   ].filter((problem) => typeof problem === 'string');
   if (problems.length > 0)

@@ -8,7 +8,7 @@ export function isConfirmed(question: string): Promise<boolean> {
   if (!stdin.isTTY) return Promise.resolve(true);
   const asked = createInterface({ input: stdin, output: stderr });
   return new Promise((resolve) => {
-    // Control and D, or control and C.
+    // Ctrl-D or Ctrl-C.
     asked.once('close', () => resolve(false));
     asked.question(`${printable(question)} [y/N] `, (answer) => {
       resolve(/^y(es)?$/i.test(answer.trim()));

@@ -36,7 +36,7 @@ export function withGrounds(command: Command): Command {
         'recorded under seal: blinded readers do not see it',
       ).makeOptionMandatory(),
     )
-    .addOption(caseOption('--requested-by <name>', 'who asked for it; under seal, too'))
+    .addOption(caseOption('--requested-by <name>', 'who asked for it; also sealed'))
     .addOption(caseOption('--dry-run', 'only check whether it would be recorded'));
 }
 

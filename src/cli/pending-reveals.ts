@@ -7,16 +7,16 @@ import { note } from './output.ts';
 export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
   try {
     const { reveals } = await codeBreaks.pending();
-    const { impossible, damaged } = await codeBreaks.recordPending();
-    const recorded = reveals.length - impossible.length;
+    const { left, damaged } = await codeBreaks.recordPending();
+    const recorded = reveals.length - left.length;
     if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded at once`);
-    for (const { study, participantId, shownAt } of impossible)
+    for (const { reveal, why } of left)
       note(
-        `warning: the code-break of ${participantId} (${study}, ${shownAt}) stays in ${PENDING_REVEALS}: this log has no such participant (hint: was the log recovered? Keep the file)`,
+        `warning: the code-break of ${reveal.participantId} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,
       );
     if (damaged > 0)
       note(
-        `warning: ${PENDING_REVEALS} has ${damaged === 1 ? 'a line that is' : `${damaged} lines that are`} not understood (hint: was the disk full? Keep the file, and record what it tells with urn unblindings add)`,
+        `warning: ${PENDING_REVEALS} has ${damaged === 1 ? 'a line that is' : `${damaged} lines that are`} not understood (hint: was the disk full? Keep the file, and record what it says with urn unblindings add)`,
       );
   } catch (error) {
     note(`warning: what waits in ${PENDING_REVEALS} is not recorded yet: ${(error as Error).message}`);

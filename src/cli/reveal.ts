@@ -17,7 +17,7 @@ Works beside a running service and without one. The code-break is recorded first
 category; the reason under seal. Everybody who may read the study sees that the code was broken, and nobody the arm.
 
 In an emergency the arm is shown even if the log cannot be written. The code-break then waits in the file
-${PENDING_REVEALS} of the data folder, and the service or the next command records it. Other categories need the log.
+${PENDING_REVEALS} of the data folder, and the service or the next command will record it. Other categories need the log.
 
 Example:
   urn reveal --study 'CHS JCOIN' --id 001-0007 --category emergency --reason 'anaphylaxis, ICU' --requested-by 'Dr. K.'`;
@@ -59,7 +59,7 @@ async function run(options: Options): Promise<void> {
       );
     if (recordedIn === 'pending')
       note(
-        `warning: the log could not be written. The code-break waits in ${PENDING_REVEALS} of the data folder, and the service or the next command records it`,
+        `warning: the log could not be written. The code-break waits in ${PENDING_REVEALS} of the data folder, and the service or the next command will record it`,
       );
     if (recordedIn === 'none')
       note(

@@ -49,11 +49,11 @@ const IN_THE_CLEAR = `
 What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.
 
 For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
-ask, so scripts go on.`;
+ask, so scripts are not blocked.`;
 
 const CLOSE_HELP = `${IN_THE_CLEAR}
 
-A closed study takes no participants. Codes can still be broken, and all reading goes on. Only urn studies reopen opens it
+A closed study takes no participants. Codes can still be broken, and everything can still be read. Only urn studies reopen opens it
 again, with an approval if the study is live. To stop for a while, pause it.
 
 Causes: target (enough participants), sponsor, safety, regulator, end (of the trial), other.

@@ -30,7 +30,7 @@ export function unblindingsCommand(): Command[] {
       .addOption(
         caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory(),
       )
-      .addOption(caseOption('--inadvertent', 'nobody meant to'))
+      .addOption(caseOption('--inadvertent', 'the unblinding was unintentional'))
       .addOption(
         caseOption(
           '--revealed-at <revision>',
@@ -74,7 +74,11 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/;
 /** @throws UsageError */
 function instant(text: string): string {
   const time = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time))
+  // Date reads 2027-02-31 as a day in March, and 24:00 as the next day.
+  if (
+    Number.isNaN(time) ||
+    !new Date(time).toISOString().startsWith(text.slice(0, 'YYYY-MM-DDTHH:MM'.length))
+  )
     throw new UsageError(`--occurred-at "${text}" is not an instant in UTC, such as 2027-03-02T21:40Z`);
   if (time > Date.now()) throw new UsageError(`--occurred-at ${text} is in the future`);
   return new Date(time).toISOString();

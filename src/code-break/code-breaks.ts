@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../events/access.ts';
 import type { RevealCategory } from '../../events/code-break.ts';
 import type { Actor } from '../../events/record.ts';
+import { access } from '../../projections/access.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
@@ -31,8 +32,13 @@ export interface RevealRequest {
 
 /** What is left after an attempt to record what is pending. */
 export interface LeftPending {
-  /** Cannot be recorded in this log: the participant was lost, for example. */
-  readonly impossible: readonly PendingReveal[];
+  readonly left: readonly {
+    readonly reveal: PendingReveal;
+    /** Why it is not recorded, as the end of a sentence. */
+    readonly why: string;
+    /** Whether it will be recorded by itself. */
+    readonly isWaiting: boolean;
+  }[];
   /** How many lines of the file are not understood. */
   readonly damaged: number;
 }
@@ -96,7 +102,7 @@ export class CodeBreaks {
     const asked = { ...request, reveal: randomUUID() };
     const recording = this.#record(study.stream, asked, actor);
     if (asked.category !== 'emergency') return await recording;
-    // What comes of it later is of no interest here, but must not end the process.
+    // What comes of it later does not matter here, but must not end the process.
     recording.catch(() => undefined);
     try {
       return await withinMs(EMERGENCY_WAIT_MS, recording);
@@ -115,7 +121,7 @@ export class CodeBreaks {
     return { type: 'not-revealed', outcome, revision };
   }
 
-  /** @throws the given error if the participant is not known here */
+  /** @throws the given error if the participant is not known here, or the key is limited to others */
   async #revealUnrecorded(
     { stream, registered, revision }: Study,
     asked: Asked,
@@ -123,12 +129,11 @@ export class CodeBreaks {
     error: Error,
   ): Promise<RevealResult> {
     const participant = this.#find(stream, asked.participantId);
-    if (!participant) throw error;
     const { configuration } = registered;
-    if (!isWithin(asked.where, configuration, participant.levels))
-      return { type: 'not-revealed', outcome: { type: 'no-such-participant' }, revision };
+    // The same for both, so that the answer does not tell who is outside the limits.
+    if (!participant || !isWithin(asked.where, configuration, participant.levels)) throw error;
     const { category, grounds, reveal, idempotencyKey } = asked;
-    const shownAt = (this.#parts.now?.() ?? new Date()).toISOString();
+    const shownAt = this.#now().toISOString();
     const recordedIn = await this.#keep(
       {
         study: configuration.name,
@@ -161,28 +166,55 @@ export class CodeBreaks {
   }
 
   /**
-   * Records what is pending. Needs a folded log.
-   * @throws DomainError when the log cannot be written now; Error if the file cannot be read or written
+   * Records what is pending. Needs a folded log. One that cannot be recorded now does not stop the others.
+   * @throws Error if the file cannot be read or written
    */
   async recordPending(): Promise<LeftPending> {
-    const impossible: PendingReveal[] = [];
+    const left: LeftPending['left'][number][] = [];
     const recorded = new Set<string>();
     const { reveals, damaged } = await this.pending();
-    try {
-      for (const reveal of reveals)
-        if (await this.#recordLate(reveal)) recorded.add(reveal.reveal);
-        else impossible.push(reveal);
-    } finally {
-      if (recorded.size > 0) await this.#parts.pending?.remove(recorded);
+    for (const reveal of reveals) {
+      const why = await this.#recordLate(reveal);
+      if (why) left.push({ reveal, ...why });
+      else recorded.add(reveal.reveal);
     }
-    return { impossible, damaged };
+    if (recorded.size > 0) await this.#parts.pending?.remove(recorded);
+    return { left, damaged };
   }
 
-  async #recordLate({ study: name, actor, reason, requestedBy, ...asked }: PendingReveal): Promise<boolean> {
+  /** @returns why it was not recorded; undefined if it is in the log */
+  async #recordLate(
+    reveal: PendingReveal,
+  ): Promise<{ readonly why: string; readonly isWaiting: boolean } | undefined> {
+    const { study: name, actor, reason, requestedBy, idempotencyKey, ...asked } = reveal;
     const study = this.#parts.studies.find(name);
-    if (!study) return false;
-    const { type } = await this.#record(study.stream, { ...asked, grounds: { reason, requestedBy } }, actor);
-    return type === 'revealed';
+    if (!study) return { why: 'this log has no such study', isWaiting: false };
+    if (!this.#isKnown(actor)) return { why: 'this log has no such key', isWaiting: false };
+    // The clock was ahead then. A record that is dated before what it tells would never verify.
+    if (Date.parse(asked.shownAt) > this.#now().getTime())
+      return { why: `by this clock it is not yet ${asked.shownAt}`, isWaiting: true };
+    const request = { ...asked, grounds: { reason, requestedBy } };
+    try {
+      const first = await this.#record(study.stream, { ...request, idempotencyKey }, actor);
+      const isTaken = first.type === 'not-revealed' && first.outcome.type === 'idempotency-key-reused';
+      const { type } = isTaken ? await this.#record(study.stream, request, actor) : first;
+      return type === 'revealed' ? undefined : { why: 'this log has no such participant', isWaiting: false };
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      return { why: error.message, isWaiting: true };
+    }
+  }
+
+  /** Whether the log knows the key, at the revision that the actor names: records may have been lost since. */
+  #isKnown(actor: Actor): boolean {
+    if ('cli' in actor) return true;
+    const { runner } = this.#parts;
+    const key = runner.state(access, 'access').byId.get(actor.keyId);
+    return key?.user === actor.user && runner.revision('access') >= actor.accessRevision;
+  }
+
+  #now(): Date {
+    return this.#parts.now?.() ?? new Date();
   }
 
   /**
@@ -197,7 +229,7 @@ export class CodeBreaks {
       try {
         onLeft(await this.recordPending());
       } catch (error) {
-        if (!(error instanceof DomainError)) onFailed(error as Error);
+        onFailed(error as Error);
       } finally {
         isBusy = false;
       }

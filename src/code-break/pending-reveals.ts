@@ -5,12 +5,13 @@
  * A disk that is full may take half a line. Each line begins with a line feed, so that half a line spoils no other, and a
  * line that is not understood is counted and kept.
  *
- * Several processes may use the file. A line is added in one write. To take recorded lines out, the file is moved aside,
- * and what somebody else added meanwhile is put back; whoever added a line to a file that was moved aside adds it again.
- * A line may be there twice after that, which does no harm, because a reveal is recorded once.
+ * Several processes may use the file. Adding a line needs no lock, because an emergency must not wait for one: it is one
+ * write. To take recorded lines out, one process at a time moves the file aside and puts back what else is in it; whoever
+ * added a line to a file that was moved aside adds it again. A line may be there twice after that, which does no harm,
+ * because a reveal is recorded once.
  */
 import { constants } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { RevealCategory } from '../../events/code-break.ts';
@@ -18,6 +19,8 @@ import { Actor } from '../../events/record.ts';
 
 /** In the data folder. */
 export const PENDING_REVEALS = 'reveals.pending';
+
+const STALE_LOCK_MS = 60_000;
 
 const PendingReveal = z.strictObject({
   study: z.string(),
@@ -63,12 +66,38 @@ export class PendingReveals {
     return { reveals: [...byId.values()], damaged: lines.length - understood.length };
   }
 
-  /** @param recorded the ids of reveals that are in the log */
+  /**
+   * Does nothing while another process takes lines out; what is recorded twice is in the log once.
+   * @param recorded the ids of reveals that are in the log
+   */
   async remove(recorded: ReadonlySet<string>): Promise<void> {
-    // What is left of an earlier attempt that was interrupted comes first.
-    await this.#putBack(recorded);
-    await rename(this.#file, this.#aside).catch(ignoreMissing);
-    await this.#putBack(recorded);
+    const lock = await this.#lock();
+    if (!lock) return;
+    try {
+      // What is left of an earlier attempt that was interrupted comes first.
+      await this.#putBack(recorded);
+      await rename(this.#file, this.#aside).catch(ignoreMissing);
+      await this.#putBack(recorded);
+    } finally {
+      await lock.close();
+      await rm(this.#lockFile, { force: true });
+    }
+  }
+
+  /** Undefined while another process holds it. A lock that is old was left behind by a process that was killed. */
+  async #lock(): Promise<FileHandle | undefined> {
+    const made = await stat(this.#lockFile).catch(ignoreMissing);
+    if (made && Date.now() - made.mtimeMs > STALE_LOCK_MS) await rm(this.#lockFile, { force: true });
+    try {
+      return await open(this.#lockFile, 'wx', 0o600);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      return undefined;
+    }
+  }
+
+  get #lockFile(): string {
+    return `${this.#file}.lock`;
   }
 
   get #aside(): string {
@@ -86,7 +115,11 @@ export class PendingReveals {
     for (;;) {
       const file = await open(this.#file, constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY, 0o600);
       try {
-        await file.appendFile(lines.map((line) => `\n${line}\n`).join(''));
+        if (process.getuid?.() === 0) await this.#giveToOwnerOfFolder(file);
+        const bytes = Buffer.from(lines.map((line) => `\n${line}\n`).join(''));
+        // In one write, so that the lines of other processes stay whole.
+        const { bytesWritten } = await file.write(bytes);
+        if (bytesWritten < bytes.length) throw new Error('no room for a whole line');
         await file.sync();
         // Somebody may have moved the file aside before this was written.
         const [{ ino }, now] = [await file.stat(), await stat(this.#file).catch(ignoreMissing)];
@@ -97,6 +130,12 @@ export class PendingReveals {
     }
     const folder = await open(dirname(this.#file), 'r');
     await folder.sync().finally(() => folder.close());
+  }
+
+  /** The superuser may break a code beside a service that runs as somebody else, who must be able to use the file. */
+  async #giveToOwnerOfFolder(file: FileHandle): Promise<void> {
+    const { uid, gid } = await stat(dirname(this.#file));
+    await file.chown(uid, gid);
   }
 }
 

@@ -16,7 +16,9 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
     onPending: (error, shown) =>
       logger.error(
         { ...shown, why: error.message },
-        `a code was broken in an emergency while the log could not be written: it is in ${PENDING_REVEALS}, and goes to the log as soon as that is possible`,
+        error instanceof DomainError && error.code === 'moved'
+          ? `a code was broken in an emergency, but the log has moved: it is in ${PENDING_REVEALS} (hint: stop this service, and take the file to the data folder of the new one)`
+          : `a code was broken in an emergency while the log could not be written: it is in ${PENDING_REVEALS}, and goes to the log as soon as that is possible`,
       ),
     onUnrecorded: (error, shown) => {
       logger.error(
@@ -69,19 +71,21 @@ export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Act
 export function logLeftPending(logger: Logger): (left: LeftPending) => void {
   const logged = new Set<string>();
   let damagedBefore = 0;
-  return ({ impossible, damaged }) => {
-    for (const { study, participantId, shownAt, reveal } of impossible) {
-      if (logged.has(reveal)) continue;
-      logged.add(reveal);
+  return ({ left, damaged }) => {
+    for (const { reveal, why } of left) {
+      const { study, participantId, shownAt } = reveal;
+      const said = `${reveal.reveal} ${why}`;
+      if (logged.has(said)) continue;
+      logged.add(said);
       logger.error(
-        { study, participant: participantId, shownAt },
-        `a code-break in ${PENDING_REVEALS} cannot be recorded: this log has no such participant (hint: was the log recovered? Keep the file)`,
+        { study, participant: participantId, shownAt, why },
+        `a code-break in ${PENDING_REVEALS} is not recorded yet (hint: keep the file; docs/operations.md says what to do)`,
       );
     }
     if (damaged > damagedBefore)
       logger.error(
         { lines: damaged },
-        `${PENDING_REVEALS} has lines that are not understood (hint: was the disk full? Keep the file, and record what it tells with urn unblindings add)`,
+        `${PENDING_REVEALS} has lines that are not understood (hint: was the disk full? Keep the file, and record what it says with urn unblindings add)`,
       );
     damagedBefore = damaged;
   };

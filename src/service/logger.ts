@@ -16,7 +16,10 @@ const BUFFER_BYTES = 4096;
 const FLUSH_MS = 100;
 
 export function logDestination() {
-  return destination({ fd: 2, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS });
+  const out = destination({ fd: 2, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS });
+  // A full disk costs lines of the log. It must not end the service.
+  out.on('error', () => undefined);
+  return out;
 }
 
 export function makeLogger(level: string, out: DestinationStream = logDestination()): Logger {

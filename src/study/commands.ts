@@ -134,5 +134,5 @@ export type StudyOutcome =
   /** Well-formed, but not possible in this study. `field` is a path in the fact. */
   | { readonly type: 'impossible'; readonly field: string; readonly why: string }
   | { readonly type: 'refused'; readonly because: Status | 'suspended' }
-  /** The study, or a level, has as many participants as it may. */
+  /** The study, or a level, has reached its limit. */
   | { readonly type: 'full'; readonly limit: FullLimit };

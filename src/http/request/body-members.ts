@@ -24,7 +24,7 @@ export const Grounds = freeText(3, 'The reason. It is sealed: blinded readers do
 export const Person = z
   .string()
   .refine((text) => /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text) && text.trim() === text, {
-    error: 'takes 1 to 128 characters, no control characters, and no white space at either end',
+    error: 'must be 1 to 128 characters, without control characters and without white space at either end',
   });
 
 export const Day = z

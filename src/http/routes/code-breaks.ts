@@ -130,7 +130,7 @@ const UnblindingBody = z.strictObject({
     description: 'When the arm became known, in ISO 8601 (UTC). Not in the future',
   }),
   how: UnblindingWay.meta({ description: 'How the arm became known' }),
-  inadvertent: z.boolean().optional().meta({ description: 'Whether nobody meant to' }),
+  inadvertent: z.boolean().optional().meta({ description: 'Whether it was unintentional' }),
   revealed_at: z.int().nonnegative().optional().meta({
     description: 'The revision of a code-break that was a mistake',
   }),
@@ -231,7 +231,10 @@ export const CodeBreaksResult = z.array(
     }),
     category: RevealCategory.optional().meta({ description: 'If it was revealed' }),
     how: UnblindingWay.optional().meta({ description: 'If it was reported' }),
-    inadvertent: z.boolean().optional().meta({ description: 'If it was reported: whether nobody meant to' }),
+    inadvertent: z
+      .boolean()
+      .optional()
+      .meta({ description: 'If it was reported: whether it was unintentional' }),
     revealed_at: z.int().optional().meta({
       description: 'If it was reported: the revision of a code-break that was a mistake',
     }),

@@ -79,7 +79,11 @@ export function randomizeParticipant(services: Services) {
       const { outcome, revision } = await services.studies.tryOut(study.stream, command);
       return outcome.type === 'randomized'
         ? dryRunReply('moves', revision)
-        : { ...answer(request, shownScopes, services.ledger, outcome, revision), headers: DRY_RUN_HEADER };
+        : {
+            ...answer(request, shownScopes, services.ledger, outcome, revision),
+            // Not even the record of somebody who is there already: a dry run names no arm.
+            ...{ results: '[]', discloses: undefined, headers: DRY_RUN_HEADER },
+          };
     }
     const { posts } = services.limits;
     posts.enter(keyId);

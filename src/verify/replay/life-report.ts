@@ -29,7 +29,7 @@ export class LifeTally {
         this.#count(event.type);
         this.#warnings.add(
           'unblinding-reported',
-          'that a participant was unblinded without the service was reported afterwards, by whoever noticed it',
+          'an unblinding outside the service was reported afterwards',
           event.revision,
         );
     }
@@ -53,7 +53,7 @@ export class LifeTally {
   #warnOfApproval(revision: number): void {
     this.#warnings.add(
       'approval-asserted',
-      'that somebody approved is what the writer asserts; ask for the document',
+      'the approval is only asserted by the writer; ask for the document',
       revision,
     );
   }

@@ -40,7 +40,7 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-recorded': 'the same code-break is recorded already',
   'no-such-participant': 'no participant with that id is randomized before it',
   duplicate: 'a participant with that id is randomized already',
-  full: 'the study, or one of its levels, has as many participants as it may',
+  full: 'the study, or one of its levels, has reached its limit',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
   'done-before': 'its idempotency key belongs to an earlier request of the same user',
   'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',

@@ -188,14 +188,21 @@ describe('the history of a participant', () => {
 describe('a JSON body is refused', () => {
   const GOOD = '{"study":"Sleep","id":"c1","category":"emergency","reason":"anaphylaxis"';
   it.each([
-    ['with a member given twice', `${GOOD},"id":"c2"}`, 400, 'a member twice'],
-    ['with a member given twice in other letters', `${GOOD},"\\u0069d":"c2"}`, 400, 'a member twice'],
+    ['with a member given twice', `${GOOD},"id":"c2"}`, 400, 'a duplicate member'],
+    ['with a member given twice in other letters', `${GOOD},"\\u0069d":"c2"}`, 400, 'a duplicate member'],
+    ['with a member given twice with one value', `${GOOD},"id":"c1"}`, 400, 'a duplicate member'],
+    [
+      'with an API key in escapes',
+      `${GOOD.replace('anaphylaxis', `\\u0075rn_${'a'.repeat(43)}`)}}`,
+      400,
+      'An API key was sent',
+    ],
     ['with an unknown member', `${GOOD},"arm":"A"}`, 400, 'arm is not a member'],
     ['that is cut off', GOOD, 400, 'not JSON'],
     ['that is nested too deeply', '['.repeat(9000), 400, 'not JSON'],
     ['that is no object', '"study"', 400, 'expected object'],
     ['that lacks everything', '{}', 400, 'study is missing; id is missing'],
-    ['with half of a character', `${GOOD.replace('anaphylaxis', 'a \\ud800 b')}}`, 400, 'lone surrogate'],
+    ['with half of a character', `${GOOD.replace('anaphylaxis', 'a \\ud800 b')}}`, 400, 'a lone surrogate'],
     ['with a control character', `${GOOD.replace('anaphylaxis', 'a \\u0007 b')}}`, 400, 'control character'],
     ['with two words too few', `${GOOD.replace('anaphylaxis', 'ab')}}`, 400, '3 to 2000 characters'],
     ['that is too long', `${GOOD},"x":"${'x'.repeat(17_000)}"}`, 413, '16 KiB'],

@@ -50,7 +50,7 @@ describe('--protocol', () => {
     [',2027-13-01', ['the version is missing', '2027-13-01 is not a day of the calendar']],
     ['3.0,', ['the date is missing']],
     ['3.0,soon', ['"soon" is not a date of the form YYYY-MM-DD']],
-    ['3.0,2027-02-20,b', ['there is more behind the date']],
+    ['3.0,2027-02-20,b', ['unexpected text after the date']],
   ])('is refused as %j', (text, wrong) => {
     const read = parseProtocol(text);
     const problems = 'problems' in read ? read.problems : [];

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { access } from '../../../projections/access.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
@@ -39,9 +40,13 @@ const ASKED = {
 /** A study with participant 001, and what happens when its code is broken. */
 async function scene() {
   const store = new FaultyStore(new MemoryStore());
-  const runner = new Runner(store, LOG_ID, [studyConfig, studyState, participants]);
+  const runner = new Runner(store, LOG_ID, [access, studyConfig, studyState, participants]);
   let refusal: DomainError | undefined;
-  const gate = { refusal: () => refusal, danger: () => undefined };
+  let only: string | undefined;
+  const gate = {
+    refusal: (stream: string) => (only === undefined || stream === only ? refusal : undefined),
+    danger: () => undefined,
+  };
   const studies = new Studies({ store, logId: LOG_ID, runner, gate, tools: fixedTools(1) } as never);
   await studies.register(CONFIGURATION, SEED, OPERATOR);
   const study = () => {
@@ -58,13 +63,17 @@ async function scene() {
   const refuse = (code: DomainErrorCode | undefined) => {
     refusal = code && new DomainError(code, `it is ${code}`);
   };
-  return { store, codeBreaks, study, file, hooks, arm, refuse };
+  const refuseOnly = (stream: string) => {
+    only = stream;
+    refuse('halted');
+  };
+  return { store, codeBreaks, study, studies, file, hooks, arm, refuse, refuseOnly };
 }
 
 describe('a code-break in an emergency', () => {
   it('is in the log before the arm is given', async () => {
     const { codeBreaks, study, arm, file } = await scene();
-    const revealed = await codeBreaks.reveal(study(), ASKED, NURSE);
+    const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
     expect(revealed).toMatchObject({ type: 'revealed', recordedIn: 'log', revision: 2 });
     expect(revealed).toMatchObject({ participant: { treatment: arm } });
     expect(study().revision).toBe(2);
@@ -76,7 +85,7 @@ describe('a code-break in an emergency', () => {
     async (code) => {
       const { codeBreaks, study, arm, file, hooks, refuse } = await scene();
       refuse(code);
-      const revealed = await codeBreaks.reveal(study(), ASKED, NURSE);
+      const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
       expect(revealed).toMatchObject({
         type: 'revealed',
         recordedIn: 'pending',
@@ -88,7 +97,7 @@ describe('a code-break in an emergency', () => {
       expect(JSON.stringify(file.lines)).not.toContain(arm);
       expect(hooks.onPending).toHaveBeenCalledOnce();
       refuse(undefined);
-      expect(await codeBreaks.recordPending()).toEqual({ impossible: [], damaged: 0 });
+      expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
       expect(file.lines).toEqual([]);
       expect(study().revision).toBe(2);
     },
@@ -98,14 +107,14 @@ describe('a code-break in an emergency', () => {
     const { codeBreaks, study, arm, file, store } = await scene();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     store.next('lands-late');
-    const asked = codeBreaks.reveal(study(), ASKED, NURSE);
+    const asked = codeBreaks.reveal(study(), ASKED, OPERATOR);
     await vi.advanceTimersByTimeAsync(3000);
     expect(await asked).toMatchObject({ recordedIn: 'pending', participant: { treatment: arm } });
     await store.land();
     // The writer gives up waiting, sends the same record again, and learns that it is there.
     await vi.advanceTimersByTimeAsync(60_000);
     vi.useRealTimers();
-    expect(await codeBreaks.recordPending()).toEqual({ impossible: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
     expect(study().revision).toBe(2);
     expect(file.lines).toEqual([]);
   });
@@ -114,7 +123,7 @@ describe('a code-break in an emergency', () => {
     const { codeBreaks, study, arm, file, hooks, refuse } = await scene();
     refuse('rolled-back');
     file.fails = new Error('no space left on device');
-    const revealed = await codeBreaks.reveal(study(), ASKED, NURSE);
+    const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
     expect(revealed).toMatchObject({ recordedIn: 'none', participant: { treatment: arm } });
     const shown = { study: CONFIGURATION.name, participant: '001' };
     expect(hooks.onUnrecorded).toHaveBeenCalledExactlyOnceWith(file.fails, shown);
@@ -124,18 +133,19 @@ describe('a code-break in an emergency', () => {
     const { codeBreaks, study, file, refuse } = await scene();
     const where = [{ factor: CONFIGURATION.factors[0]?.name ?? '', levels: ['another'] }];
     const nobody = { type: 'not-revealed', outcome: { type: 'no-such-participant' } };
-    expect(await codeBreaks.reveal(study(), { ...ASKED, where }, NURSE)).toMatchObject(nobody);
+    expect(await codeBreaks.reveal(study(), { ...ASKED, where }, OPERATOR)).toMatchObject(nobody);
+    // Then nobody can tell whether there is such a participant, so the answer is the same as for an unknown id.
     refuse('moved');
-    expect(await codeBreaks.reveal(study(), { ...ASKED, where }, NURSE)).toMatchObject(nobody);
+    await expect(codeBreaks.reveal(study(), { ...ASKED, where }, OPERATOR)).rejects.toThrow('it is moved');
     expect(file.lines).toEqual([]);
   });
 
   it('of somebody unknown gives nothing', async () => {
     const { codeBreaks, study, file, refuse } = await scene();
     const unknown = { ...ASKED, participantId: '009' };
-    expect(await codeBreaks.reveal(study(), unknown, NURSE)).toMatchObject({ type: 'not-revealed' });
+    expect(await codeBreaks.reveal(study(), unknown, OPERATOR)).toMatchObject({ type: 'not-revealed' });
     refuse('rolled-back');
-    await expect(codeBreaks.reveal(study(), unknown, NURSE)).rejects.toThrow('it is rolled-back');
+    await expect(codeBreaks.reveal(study(), unknown, OPERATOR)).rejects.toThrow('it is rolled-back');
     expect(file.lines).toEqual([]);
   });
 });
@@ -146,7 +156,7 @@ describe('a code-break of another category', () => {
     async (category) => {
       const { codeBreaks, study, file, refuse } = await scene();
       refuse('rolled-back');
-      await expect(codeBreaks.reveal(study(), { ...ASKED, category }, NURSE)).rejects.toThrow(DomainError);
+      await expect(codeBreaks.reveal(study(), { ...ASKED, category }, OPERATOR)).rejects.toThrow(DomainError);
       expect(file.lines).toEqual([]);
     },
   );
@@ -156,7 +166,7 @@ describe('what is pending', () => {
   const line = {
     ...{ study: CONFIGURATION.name, participantId: '001', randomizedAt: 1, category: 'emergency' as const },
     ...{ reason: 'anaphylaxis', reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d11' },
-    ...{ shownAt: '2026-03-01T09:00:00.000Z', actor: NURSE },
+    ...{ shownAt: '2026-03-01T09:00:00.000Z', actor: OPERATOR },
   };
 
   it.each([
@@ -167,9 +177,51 @@ describe('what is pending', () => {
     const { codeBreaks, study, file } = await scene();
     const impossible = { ...line, ...wrong, reveal: '00000000-6f9c-4d0c-9d1c-0e3a0c3f4d11' };
     file.lines.push(impossible, line);
-    expect(await codeBreaks.recordPending()).toEqual({ impossible: [impossible], damaged: 0 });
+    const { left } = await codeBreaks.recordPending();
+    expect(left).toMatchObject([{ reveal: impossible, isWaiting: false }]);
     expect(file.lines).toEqual([impossible]);
     expect(study().revision).toBe(2);
+  });
+
+  it('waits while its time is in the future, as after a clock that was ahead', async () => {
+    const { codeBreaks, study, file } = await scene();
+    const ahead = { ...line, shownAt: '2999-01-01T00:00:00.000Z' };
+    file.lines.push(ahead);
+    expect((await codeBreaks.recordPending()).left).toMatchObject([{ reveal: ahead, isWaiting: true }]);
+    expect(study().revision).toBe(1);
+  });
+
+  it('by a key that the log lost stays pending', async () => {
+    const { codeBreaks, study, file } = await scene();
+    for (const actor of [
+      { ...NURSE, keyId: 'k000000000000' },
+      { ...NURSE, accessRevision: 99 },
+    ]) {
+      file.lines.splice(0, Infinity, { ...line, actor });
+      expect((await codeBreaks.recordPending()).left).toMatchObject([{ why: 'this log has no such key' }]);
+    }
+    expect(study().revision).toBe(1);
+  });
+
+  it('is recorded without its Idempotency-Key if that belongs to another request by now', async () => {
+    const { codeBreaks, study, file } = await scene();
+    const key = { idempotencyKey: 'night-1' };
+    await codeBreaks.reveal(study(), { ...ASKED, ...key, category: 'other' }, OPERATOR);
+    file.lines.push({ ...line, ...key });
+    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+    expect(study().revision).toBe(3);
+  });
+
+  it('of one study does not wait for another that cannot be written', async () => {
+    const { codeBreaks, study, file, studies, refuseOnly } = await scene();
+    const other = { ...CONFIGURATION, name: 'Other' };
+    await studies.register(other, SEED + 1n, OPERATOR);
+    await studies.submit(studies.streamOf('Other'), randomize('001'), NURSE);
+    refuseOnly(study().stream);
+    const ofOther = { ...line, study: 'Other', reveal: '00000000-6f9c-4d0c-9d1c-0e3a0c3f4d12' };
+    file.lines.push(line, ofOther);
+    expect((await codeBreaks.recordPending()).left).toMatchObject([{ reveal: line, isWaiting: true }]);
+    expect(file.lines).toEqual([line]);
   });
 
   it('is recorded once, however often it is tried', async () => {
