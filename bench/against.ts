@@ -76,7 +76,7 @@ async function startOn(processes: Processes, name: Side, program: string) {
   // JSON is YAML.
   writeFileSync(
     studies,
-    JSON.stringify({ [STUDY.name]: { mode: 'test', treatments, D, w, alpha, beta, factors: levels } }),
+    JSON.stringify({ [STUDY.name]: { mode: 'live', treatments, D, w, alpha, beta, factors: levels } }),
   );
   const apiKey = processes.run(program, ['keys', 'add', 'bench', '--data', data]);
   const { port } = await processes.startService(['--data', data, '--studies', studies], program);

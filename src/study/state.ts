@@ -9,8 +9,8 @@ export interface RegisteredState extends Life {
   /** The index of each level, per factor. */
   readonly levelIndexes: readonly ReadonlyMap<string, number>[];
   readonly counts: Counts;
-  /** State of the generator after the last allocation. */
-  readonly bgState: BgState;
+  /** State of the generator after the last allocation. Changed in place: a copy for each allocation would cost more. */
+  bgState: BgState;
 }
 
 export type StudyState = { readonly status: 'unregistered' } | RegisteredState;
@@ -35,8 +35,9 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
         state,
         event.data.levels.map(({ level }) => level),
       );
-      state.counts.add(levels, state.configuration.treatments.indexOf(treatment));
-      return { ...after, bgState: event.sections.draw.bgStateAfter };
+      after.counts.add(levels, after.configuration.treatments.indexOf(treatment));
+      after.bgState = event.sections.draw.bgStateAfter;
+      return after;
     }
     case 'StudyRecovered':
       return { ...after, bgState: event.sections.generator.bgState };
