@@ -418,7 +418,7 @@ effect       no new participants; codes can still be broken
     const { code, stderr } = await studies('reopen', LIVE, '--reason', 'a\u0007b', ...wrong, ...RUIZ);
     expect(code).toBe(2);
     expect(stderr.split('\n     ')).toEqual([
-      'urn: --reason has a control character',
+      'urn: --reason contains a control character',
       expect.stringMatching(/^--approved-by "Dr\. A\. Ruiz, 2027-02-30": the role is missing/),
       expect.stringMatching(/^--approved-by .*: 2027-02-30 is not a day of the calendar/),
       expect.stringMatching(/^--protocol "3\.0,soon": "soon" is not a date/),
@@ -430,8 +430,8 @@ effect       no new participants; codes can still be broken
     ['no cause', ['close', '--reason', 'x'], '--cause'],
     ['an unknown cause', ['close', '--reason', 'x', '--cause', 'boredom'], 'Allowed choices are target,'],
     ['no reason', ['close', '--cause', 'end'], '--reason'],
-    ['an empty reason', ['reopen', '--reason', ' \n', ...RUIZ], '--reason takes 1 to 2000 characters'],
-    ['a long reason', ['pause', '--reason', 'x'.repeat(2001)], '--reason takes 1 to 2000 characters'],
+    ['an empty reason', ['reopen', '--reason', ' \n', ...RUIZ], '--reason must be 1 to 2000 characters'],
+    ['a long reason', ['pause', '--reason', 'x'.repeat(2001)], '--reason must be 1 to 2000 characters'],
     ['an approval of a pause', ['pause', '--reason', 'x', ...RUIZ], "unknown option '--approved-by'"],
   ])('refuse %s', async (_, [verb = '', ...args], message) => {
     expect(await studies(verb, LIVE, ...args)).toMatchObject({
