@@ -36,12 +36,13 @@ export async function endLog(
   last: string,
 ): Promise<void> {
   if (!logger.isLevelEnabled('info')) return;
+  // Not `drain`: that can come when an earlier write is done and these lines are still to be written.
   const written = new Promise((resolve) => {
-    out.once('drain', resolve);
+    out.once('close', resolve);
     setTimeout(resolve, LAST_LINES_MS);
   });
   logger.info(last);
-  out.flush();
+  out.end();
   await written;
   out.destroy();
 }

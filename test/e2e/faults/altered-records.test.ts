@@ -66,7 +66,7 @@ const DAMAGE: Readonly<Record<string, { alter: (db: Database, stream: string) =>
           ...record,
           id: '0193a8e0-0000-7000-8000-00000000beef',
           revision: 4,
-          type: 'StudyClosed',
+          type: 'StudyArchived',
         }),
       );
       db.prepare('INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, 4, ?, ?, ?)').run(
@@ -76,7 +76,7 @@ const DAMAGE: Readonly<Record<string, { alter: (db: Database, stream: string) =>
         leafHash(later),
       );
     },
-    why: /\/4: StudyClosed@1 is unknown to this build \(hint: a newer version/,
+    why: /\/4: StudyArchived@1 is unknown to this build \(hint: a newer version/,
   },
 };
 const WHOLE = 'untouched';
