@@ -13,6 +13,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { RevealCategory } from '../../events/code-break.ts';
 import { Actor } from '../../events/record.ts';
@@ -21,6 +22,8 @@ import { Actor } from '../../events/record.ts';
 export const PENDING_REVEALS = 'reveals.pending';
 
 const STALE_LOCK_MS = 60_000;
+/** How long a file that was moved aside must stay as it is. Adding a line takes far less. */
+const SETTLE_MS = 50;
 
 const PendingReveal = z.strictObject({
   study: z.string(),
@@ -105,10 +108,21 @@ export class PendingReveals {
   }
 
   async #putBack(recorded: ReadonlySet<string>): Promise<void> {
-    const lines = await linesOf(this.#aside);
+    const lines = await this.#settledLines();
     const left = lines.filter((line) => !recorded.has(parsed(line)?.reveal ?? ''));
     if (left.length > 0) await this.#append(left);
     await rm(this.#aside, { force: true });
+  }
+
+  /** The lines of the file that was moved aside, once whoever was writing to it has finished. */
+  async #settledLines(): Promise<string[]> {
+    for (;;) {
+      const before = await linesOf(this.#aside);
+      if (before.length === 0) return before;
+      await delay(SETTLE_MS);
+      const now = await linesOf(this.#aside);
+      if (now.join('\n') === before.join('\n')) return now;
+    }
   }
 
   async #append(lines: readonly string[]): Promise<void> {
