@@ -6,7 +6,15 @@ import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
-import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import {
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  option,
+  UsageError,
+  unknownParticipant,
+  unknownStudy,
+} from './options.ts';
 import { note, result, table } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
@@ -70,8 +78,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
     const participant = log.runner.state(participants, study.stream).byId.get(id);
-    if (!participant)
-      throw new UsageError(`study ${JSON.stringify(name)} has no participant ${JSON.stringify(id)}`);
+    if (!participant) throw unknownParticipant(name, id);
     const { mode } = study.registered.configuration;
     const text = [
       `CODE-BREAK${mode === 'test' ? ' (TEST STUDY)' : ''}`,

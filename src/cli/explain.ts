@@ -8,7 +8,14 @@ import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withLog } from './open-log.ts';
-import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import {
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  option,
+  unknownParticipant,
+  unknownStudy,
+} from './options.ts';
 import { note, progress, result } from './output.ts';
 
 interface Options extends LogOptions {
@@ -63,7 +70,6 @@ async function explained(
   );
   shown.end();
   if (states.before.status === 'unregistered') throw unknownStudy(study);
-  if (next?.type !== 'ParticipantRandomized')
-    throw new UsageError(`study ${JSON.stringify(study)} has no participant ${JSON.stringify(id)}`);
+  if (next?.type !== 'ParticipantRandomized') throw unknownParticipant(study, id);
   return explain(states.before, next);
 }

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
 import type { Grounds, StudyOutcome } from '../study/commands.ts';
-import { type LogOptions, option, UsageError } from './options.ts';
+import { type LogOptions, option, UsageError, unknownParticipant } from './options.ts';
 
 export interface ParticipantOptions extends LogOptions {
   readonly study: string;
@@ -57,8 +57,7 @@ export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
 
 /** The error for a command that was refused; undefined if it was not. */
 export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptions): UsageError | undefined {
-  if (outcome.type === 'no-such-participant')
-    return new UsageError(`study ${JSON.stringify(study)} has no participant ${JSON.stringify(id)}`);
+  if (outcome.type === 'no-such-participant') return unknownParticipant(study, id);
   if (outcome.type === 'impossible') return new UsageError(`${outcome.field}: ${outcome.why}`);
   return undefined;
 }

@@ -92,3 +92,9 @@ export function cliActor(): Actor {
 export function unknownStudy(name: string): UsageError {
   return new UsageError(`no study "${name}" is registered (hint: urn studies list)`);
 }
+
+export function unknownParticipant(study: string, id: string): UsageError {
+  return new UsageError(
+    `study ${JSON.stringify(study)} has no participant ${JSON.stringify(id)} (hint: urn participants list)`,
+  );
+}

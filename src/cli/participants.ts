@@ -5,7 +5,14 @@ import { type Participant, participants } from '../../projections/participants.t
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
-import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import {
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  option,
+  unknownParticipant,
+  unknownStudy,
+} from './options.ts';
 import { note, result, table } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
@@ -61,8 +68,7 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
   await withStudies(options, async (log) => {
     const { stream } = studyNamed(log, name);
     const participant = log.runner.state(participants, stream).byId.get(id);
-    if (!participant)
-      throw new UsageError(`study ${JSON.stringify(name)} has no participant ${JSON.stringify(id)}`);
+    if (!participant) throw unknownParticipant(name, id);
     const events = log.runner.state(participantEvents, stream).byId.get(participant.participantId) ?? [];
     const { revision, at, user, levels } = participant;
     if (json) {
