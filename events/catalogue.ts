@@ -9,6 +9,12 @@
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
 import { AllocationRevealed, UnblindingReported } from './code-break.ts';
+import {
+  AllocationReinstated,
+  AllocationVoided,
+  LevelsCorrected,
+  ParticipantIdCorrected,
+} from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
@@ -39,6 +45,10 @@ export type StudyFact =
   | FactOf<typeof StudyResumed>
   | FactOf<typeof StudyClosed>
   | FactOf<typeof StudyReopened>
+  | FactOf<typeof LevelsCorrected>
+  | FactOf<typeof AllocationVoided>
+  | FactOf<typeof AllocationReinstated>
+  | FactOf<typeof ParticipantIdCorrected>
   | FactOf<typeof AllocationRevealed>
   | FactOf<typeof UnblindingReported>
   | FactOf<typeof StudyRecovered>;
@@ -128,6 +138,10 @@ const DEFINITIONS: readonly EventDefinition[] = [
   StudyResumed,
   StudyClosed,
   StudyReopened,
+  LevelsCorrected,
+  AllocationVoided,
+  AllocationReinstated,
+  ParticipantIdCorrected,
   AllocationRevealed,
   UnblindingReported,
   StudyRecovered,

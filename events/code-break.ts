@@ -3,17 +3,14 @@
  * hold no arm.
  */
 import { z } from 'zod';
+import { participant, Revision } from './about-participant.ts';
 import { defineEvent } from './define.ts';
 import { request } from './study-state.ts';
 import { FreeText } from './text.ts';
 
 const Instant = z.iso.datetime({ precision: 3 });
-const Revision = z.int().nonnegative();
 /** Sealed, because it is free text about one participant. */
 const grounds = { grounds: { reason: FreeText, requestedBy: z.string().min(1).optional() } };
-
-/** How an event names a participant: by the id as randomized, and by the revision of the enrolling event. */
-const participant = { participantId: z.string().min(1), randomizedAt: Revision };
 
 export const RevealCategory = z.enum(['emergency', 'safety-report', 'monitoring', 'planned', 'end', 'other']);
 export type RevealCategory = z.infer<typeof RevealCategory>;

@@ -2,46 +2,106 @@
  * How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and
  * auditors.
  */
-import type { Projection } from './projection.ts';
+import type { StudyConfiguration } from '../events/study.ts';
+import { countedLevels, currentLevels, type Enrolled } from './enrolled.ts';
 
-export interface Balance {
-  readonly treatments: readonly string[];
-  /** Participants on each treatment, in the order of `treatments`. */
-  readonly totals: number[];
+/** Counts are in the order of the treatments. */
+export interface Tally {
+  readonly totals: readonly number[];
   readonly factors: readonly {
     readonly factor: string;
-    readonly levels: readonly { readonly level: string; readonly counts: number[] }[];
+    readonly levels: readonly { readonly level: string; readonly counts: readonly number[] }[];
   }[];
 }
 
-export const balance: Projection<Balance | undefined> = {
-  name: 'balance',
-  stream: 'study',
-  initial: () => undefined,
-  apply(state, event) {
-    if (event.type === 'StudyRegistered') {
-      const { treatments, factors } = event.data.configuration;
-      const zeros = () => treatments.map(() => 0);
-      return {
-        treatments,
-        totals: zeros(),
-        factors: factors.map(({ name, levels }) => ({
-          factor: name,
-          levels: levels.map((level) => ({ level, counts: zeros() })),
-        })),
-      };
-    }
-    if (event.type !== 'ParticipantRandomized' || !state) return state;
-    const arm = state.treatments.indexOf(event.sections.allocation.treatment);
-    increment(state.totals, arm);
-    event.data.levels.forEach(({ level }, i) => {
-      const row = state.factors[i]?.levels.find((candidate) => candidate.level === level);
-      if (row) increment(row.counts, arm);
-    });
-    return state;
-  },
-};
+/** Everybody who was randomized, at their current levels. */
+export interface BalanceView extends Tally {
+  readonly treatments: readonly string[];
+  /** What the urns hold. It differs where a correction changed their counts, or did not follow the levels. */
+  readonly counted: Tally;
+  /** How many of the participants are voided. */
+  readonly voided: readonly number[];
+}
 
-function increment(counts: number[], index: number): void {
-  counts[index] = (counts[index] ?? 0) + 1;
+type Shape = Pick<StudyConfiguration, 'treatments' | 'factors'>;
+type Placed = Enrolled & { readonly treatment: string };
+
+/** Kept up to date with every participant that comes or is corrected. */
+export class Balance {
+  readonly #shape: Shape;
+  readonly #arms: ReadonlyMap<string, number>;
+  readonly #randomized: Counts;
+  readonly #counted: Counts;
+  readonly #voided: number[];
+
+  constructor(shape: Shape) {
+    this.#shape = shape;
+    this.#arms = indexes(shape.treatments);
+    this.#randomized = new Counts(shape);
+    this.#counted = new Counts(shape);
+    this.#voided = shape.treatments.map(() => 0);
+  }
+
+  add(participant: Placed): void {
+    this.#count(participant, 1);
+  }
+
+  replace(before: Placed, after: Placed): void {
+    this.#count(before, -1);
+    this.#count(after, 1);
+  }
+
+  view(): BalanceView {
+    const { factors, treatments } = this.#shape;
+    const counted = this.#counted.tally(factors);
+    return { treatments, ...this.#randomized.tally(factors), counted, voided: this.#voided };
+  }
+
+  #count(participant: Placed, by: number): void {
+    const arm = this.#arms.get(participant.treatment) ?? -1;
+    this.#randomized.add(currentLevels(participant), arm, by);
+    const counted = countedLevels(participant);
+    if (counted) this.#counted.add(counted, arm, by);
+    if (participant.corrected?.voided) add(this.#voided, arm, by);
+  }
+}
+
+class Counts {
+  readonly #totals: number[];
+  /** By factor and level. */
+  readonly #counts: readonly (readonly number[][])[];
+  readonly #levels: readonly ReadonlyMap<string, number>[];
+
+  constructor({ treatments, factors }: Shape) {
+    const zeros = () => treatments.map(() => 0);
+    this.#totals = zeros();
+    this.#counts = factors.map(({ levels }) => levels.map(zeros));
+    this.#levels = factors.map(({ levels }) => indexes(levels));
+  }
+
+  add(levels: readonly string[], arm: number, by: number): void {
+    add(this.#totals, arm, by);
+    levels.forEach((level, i) => {
+      const row = this.#counts[i]?.[this.#levels[i]?.get(level) ?? -1];
+      if (row) add(row, arm, by);
+    });
+  }
+
+  tally(factors: Shape['factors']): Tally {
+    return {
+      totals: this.#totals,
+      factors: factors.map(({ name, levels }, i) => ({
+        factor: name,
+        levels: levels.map((level, j) => ({ level, counts: this.#counts[i]?.[j] ?? [] })),
+      })),
+    };
+  }
+}
+
+function indexes(names: readonly string[]): ReadonlyMap<string, number> {
+  return new Map(names.map((name, i) => [name, i]));
+}
+
+function add(counts: number[], index: number, by: number): void {
+  counts[index] = (counts[index] ?? 0) + by;
 }

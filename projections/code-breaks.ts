@@ -1,6 +1,6 @@
 /** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
 import type { RevealCategory, UnblindingWay } from '../events/code-break.ts';
-import type { ParticipantEvent, ParticipantEvents } from './participant-events.ts';
+import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from './participant-events.ts';
 
 export interface CodeBreak {
   readonly revision: number;
@@ -31,7 +31,7 @@ export interface CodeBreak {
 
 /** In the order of the records. */
 export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
-  return inOrder.map(codeBreakOf);
+  return inOrder.filter(isUnblinding).map(codeBreakOf);
 }
 
 /** In a few words: how many codes were broken, in all and by category. */
@@ -41,7 +41,7 @@ export function describeBroken(byCategory: Readonly<Record<string, number>>): st
   return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
 }
 
-function codeBreakOf(event: ParticipantEvent): CodeBreak {
+function codeBreakOf(event: UnblindingEvent): CodeBreak {
   const { revision, at, actor } = event;
   const { grounds } = event.sections;
   const common = {

@@ -1,9 +1,12 @@
 /** What happened to the participants of a study after their randomization. */
 import type { LogEvent } from '../events/record.ts';
+import { isCorrection, type WholeCorrection } from './enrolled.ts';
 import type { Projection } from './projection.ts';
 
+/** Somebody learned the arm of a participant. */
+export type UnblindingEvent = Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>;
 /** An event about one participant, besides the one that enrolled them. */
-export type ParticipantEvent = Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>;
+export type ParticipantEvent = UnblindingEvent | WholeCorrection;
 
 export interface ParticipantEvents {
   /** In the order of the records. */
@@ -17,7 +20,7 @@ export const participantEvents: Projection<ParticipantEvents> = {
   stream: 'study',
   initial: () => ({ inOrder: [], byId: new Map() }),
   apply(state, event) {
-    if (event.type !== 'AllocationRevealed' && event.type !== 'UnblindingReported') return state;
+    if (!isUnblinding(event) && !isCorrection(event)) return state;
     const { participantId } = event.data;
     state.inOrder.push(event);
     const earlier = state.byId.get(participantId);
@@ -26,3 +29,7 @@ export const participantEvents: Projection<ParticipantEvents> = {
     return state;
   },
 };
+
+export function isUnblinding(event: LogEvent): event is UnblindingEvent {
+  return event.type === 'AllocationRevealed' || event.type === 'UnblindingReported';
+}

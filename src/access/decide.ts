@@ -33,6 +33,8 @@ export function refusal({ scopes, where, allowPrediction }: Grant): string | und
     return 'a key with "manage" opens and closes whole studies, so it cannot be limited with --where (hint: leave out one of the two; --study limits it to some studies)';
   if (has('audit') && has('randomize') && !allowPrediction)
     return 'whoever can see generator states and randomize can choose the arm, so "randomize" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('audit') && has('correct') && !allowPrediction)
+    return 'whoever can see generator states and move participants in the urns can steer the next arm, so "correct" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
   if (has('audit') && has('manage') && !allowPrediction)
     return 'whoever can see generator states and close a study can choose who does not get the next arm, so "manage" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
   return undefined;

@@ -77,7 +77,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const participant = log.runner.state(participants, study.stream).byId.get(id);
+    const participant = log.runner.state(participants, study.stream).find(id);
     if (!participant) throw unknownParticipant(name, id);
     const { mode } = study.registered.configuration;
     const text = [

@@ -1,6 +1,9 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import { RecordError } from '../../events/record.ts';
+import { isCorrection } from '../../projections/enrolled.ts';
+import { participantEvents } from '../../projections/participant-events.ts';
+import { participants } from '../../projections/participants.ts';
 import { type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { foldUntil } from '../history/past.ts';
@@ -57,19 +60,22 @@ async function run(options: Options): Promise<void> {
 }
 
 async function explained(
-  { store, identity, studies }: OpenLog,
+  { store, identity, runner, studies }: OpenLog,
   { study, id }: Options,
 ): Promise<Explanation> {
+  const stream = studies.streamOf(study);
+  // They may have had another id then.
+  const randomizedAs = runner.state(participants, stream).find(id)?.participantId ?? id;
   const shown = progress('records read');
   const { states, next } = await foldUntil(
     { store, logId: identity.logId },
-    studies.streamOf(study),
-    { before: studyState },
-    (event) => event.type === 'ParticipantRandomized' && event.data.participantId === id,
+    stream,
+    { before: studyState, events: participantEvents },
+    (event) => event.type === 'ParticipantRandomized' && event.data.participantId === randomizedAs,
     shown.show,
   );
   shown.end();
   if (states.before.status === 'unregistered') throw unknownStudy(study);
   if (next?.type !== 'ParticipantRandomized') throw unknownParticipant(study, id);
-  return explain(states.before, next);
+  return explain(states.before, next, states.events.inOrder.filter(isCorrection));
 }

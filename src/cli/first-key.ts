@@ -52,9 +52,9 @@ function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
   });
   if (!study) return [];
   const { name, factors } = study.registered.configuration;
-  const taken = log.runner.state(participants, study.stream).byId;
+  const taken = log.runner.state(participants, study.stream);
   let number = 1;
-  while (taken.has(id(number))) number++;
+  while (taken.find(id(number))) number++;
   const parameters = [
     ['study', name],
     ['id', id(number)],

@@ -37,9 +37,11 @@ Scopes (none implies another):
   audit      generator states and seeds, explanations, balances, the past: its holder can predict the next arm, so
              give it to someone who does not enrol
   unblind    break the code of one participant: the arm is shown, and that it was asked for is recorded
+  correct    correct levels and ids of participants, void and reinstate them
   manage     pause, resume, close and reopen studies
 
-With audit, randomize and manage are refused unless --allow-prediction is given: their holder could act on the prediction.
+With audit, randomize, correct and manage are refused unless --allow-prediction is given: their holder could act on the
+prediction.
 audit and manage are about whole studies, so they are refused with --where.
 
 Examples:
@@ -69,7 +71,10 @@ export function addCommand(): Command {
       ),
     )
     .addOption(
-      option('--allow-prediction', 'allow randomize or manage together with audit; this is recorded'),
+      option(
+        '--allow-prediction',
+        'allow randomize, correct or manage together with audit; this is recorded',
+      ),
     )
     .addOption(
       option('--force', 'issue the key even if no study has the factor or level that it is limited to'),

@@ -67,13 +67,13 @@ function rowOf(
 async function history({ study: name, id, json, ...options }: ParticipantOptions & { json?: boolean }) {
   await withStudies(options, async (log) => {
     const { stream } = studyNamed(log, name);
-    const participant = log.runner.state(participants, stream).byId.get(id);
+    const participant = log.runner.state(participants, stream).find(id);
     if (!participant) throw unknownParticipant(name, id);
     const events = log.runner.state(participantEvents, stream).byId.get(participant.participantId) ?? [];
     const { revision, at, user, levels } = participant;
     if (json) {
       const shown = events.map(({ revision, at, actor, type, data, sections }) => {
-        return { revision, at, user: actor.user, type, data, note: sections.grounds.reason };
+        return { revision, at, user: actor.user, type, data, note: noteOf({ sections }) };
       });
       result(
         JSON.stringify([{ revision, at, user, type: 'ParticipantRandomized', levels }, ...shown], null, 2),
@@ -85,7 +85,7 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
         [String(revision), at, user, 'randomized', levels.join(', ')],
         ...events.map((event) => [
           ...[String(event.revision), event.at, event.actor.user, described(event)],
-          event.sections.grounds.reason,
+          noteOf(event),
         ]),
       ]),
     );
@@ -93,9 +93,29 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
 }
 
 function described(event: ParticipantEvent): string {
-  return event.type === 'AllocationRevealed'
-    ? `code broken: ${event.data.category}`
-    : `unblinding reported: ${event.data.how}`;
+  switch (event.type) {
+    case 'LevelsCorrected': {
+      const changes = event.data.changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`);
+      return `levels corrected (${event.data.cause}): ${changes.join(', ')}`;
+    }
+    case 'AllocationVoided': {
+      const { cause, duplicateOf } = event.data;
+      return `voided: ${cause}${duplicateOf === undefined ? '' : ` of ${duplicateOf}`}`;
+    }
+    case 'AllocationReinstated':
+      return 'no longer voided';
+    case 'ParticipantIdCorrected':
+      return `id corrected (${event.data.cause}): from ${event.data.from} to ${event.data.to}`;
+    case 'AllocationRevealed':
+      return `code broken: ${event.data.category}`;
+    case 'UnblindingReported':
+      return `unblinding reported: ${event.data.how}`;
+  }
+}
+
+function noteOf({ sections }: Pick<ParticipantEvent, 'sections'>): string {
+  if ('grounds' in sections) return sections.grounds.reason;
+  return 'note' in sections ? sections.note.text : '';
 }
 
 function studyNamed({ studies }: OpenLog, name: string): Study {

@@ -1,6 +1,6 @@
 /** urn studies show: a study as it is, or as it was at a revision or instant. */
 import type { Command } from 'commander';
-import { type Balance, balance } from '../../projections/balance.ts';
+import type { BalanceView } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeBroken } from '../../projections/code-breaks.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
@@ -73,7 +73,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
 }
 
 interface View extends Shown {
-  readonly counts: Balance;
+  readonly counts: BalanceView;
   readonly overview: ReturnType<typeof summary>;
   /** Of the study as it is now, when an earlier moment is shown. */
   readonly lastRevision: number | undefined;
@@ -171,7 +171,7 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
 
 interface Shown {
   readonly study: Study;
-  readonly counts: Balance | undefined;
+  readonly counts: BalanceView | undefined;
   readonly breaks: readonly CodeBreak[];
   readonly enrolled: number;
   /** Of the last event that is shown. */
@@ -182,12 +182,12 @@ interface Shown {
 
 function present({ runner }: OpenLog, study: Study): Shown {
   const { stream } = study;
-  const enrolledNow = runner.state(participants, stream).inOrder.length;
+  const { inOrder, balance } = runner.state(participants, stream);
   return {
     study,
-    counts: runner.state(balance, stream),
+    counts: balance?.view(),
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
-    enrolled: enrolledNow,
+    enrolled: inOrder.length,
     at: runner.lastAt(stream),
     nextAt: undefined,
   };
@@ -205,13 +205,13 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, balance, participants, participantEvents },
+    { registered: studyConfig, participants, participantEvents },
     isBeyond(moment),
   );
-  const { inOrder } = states.participants;
+  const { inOrder, balance } = states.participants;
   return {
     study: { stream, registered: states.registered ?? registered, revision },
-    counts: states.balance,
+    counts: balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
     enrolled: inOrder.length,
     at,

@@ -12,7 +12,7 @@ import { type Participant, participants } from '../../projections/participants.t
 import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
 import type { Grounds, StudyOutcome } from '../study/commands.ts';
-import { isWithin } from '../study/life.ts';
+import { mayReveal } from '../study/key-limits.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
@@ -131,7 +131,7 @@ export class CodeBreaks {
     const participant = this.#find(stream, asked.participantId);
     const { configuration } = registered;
     // The same for both, so that the answer does not tell who is outside the limits.
-    if (!participant || !isWithin(asked.where, configuration, participant.levels)) throw error;
+    if (!participant || !mayReveal(asked.where, participant, configuration)) throw error;
     const { category, grounds, reveal, idempotencyKey } = asked;
     const shownAt = this.#now().toISOString();
     const recordedIn = await this.#keep(
@@ -243,7 +243,7 @@ export class CodeBreaks {
   }
 
   #find(stream: string, participantId: string): Participant | undefined {
-    return this.#parts.runner.state(participants, stream).byId.get(participantId);
+    return this.#parts.runner.state(participants, stream).find(participantId);
   }
 }
 

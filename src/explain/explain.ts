@@ -7,8 +7,10 @@
  */
 import { canonicalJson, type LogEvent, RecordError } from '../../events/record.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../events/study.ts';
+import type { WholeCorrection } from '../../projections/enrolled.ts';
 import { levelIndexes, type RegisteredState } from '../study/state.ts';
 import { allocationOf, type Urn, type Working, workOut } from '../urn/allocate.ts';
+import { type CountMove, countMoves } from './count-moves.ts';
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
@@ -23,7 +25,7 @@ export interface Explanation {
   readonly user: string;
   /** The person behind the user, according to the request. */
   readonly onBehalfOf?: string;
-  /** Number of participants randomized before this one. */
+  /** Number of participants, randomized before this one, whom the urns count. */
   readonly earlierParticipants: number;
   readonly D: ImbalanceMeasure;
   readonly w: number;
@@ -32,6 +34,8 @@ export interface Explanation {
   readonly treatments: readonly string[];
   /** The urn of the participant's level of each factor, in the order of the factors. */
   readonly urns: readonly ExplainedUrn[];
+  /** Earlier corrections that changed the counts of these urns, in order. */
+  readonly corrections: readonly CountMove[];
   /** Factors whose urns are most imbalanced, sorted by code point. */
   readonly candidates: readonly string[];
   /**
@@ -73,9 +77,14 @@ export interface Disagreement {
  * A pure function. It does not change its arguments.
  *
  * @param before the state of the study before this event
+ * @param corrections of participants before this event, in order
  * @throws RecordError when the event names a level that the study does not have, so there is nothing to work out
  */
-export function explain(before: RegisteredState, event: RandomizedEvent): Explanation {
+export function explain(
+  before: RegisteredState,
+  event: RandomizedEvent,
+  corrections: readonly WholeCorrection[] = [],
+): Explanation {
   const { configuration, counts, bgState } = before;
   const { name: study, D, w, alpha, beta, treatments, factors } = configuration;
   const levels = event.data.levels.map(({ level }) => level);
@@ -101,6 +110,11 @@ export function explain(before: RegisteredState, event: RandomizedEvent): Explan
     ...(onBehalfOf !== undefined && { onBehalfOf }),
     earlierParticipants: firstFactor.reduce((sum, n) => sum + n, 0),
     ...{ D, w, alpha, beta, treatments, urns },
+    corrections: countMoves(corrections, (id) => before.enrolled.get(id), factors).filter((move) =>
+      move.levels.some(({ factor, level }) =>
+        named.some((own) => own.factor === factor && own.level === level),
+      ),
+    ),
     candidates: draw.candidates,
     missedByRounding: missedByRounding(D, urns),
     lot: several ? { below: working.candidates.length, result: working.lot } : undefined,

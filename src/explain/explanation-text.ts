@@ -35,7 +35,7 @@ function section(heading: string, lines: readonly string[]): string[] {
   return ['', heading, ...lines.map((line) => `   ${line}`)];
 }
 
-function urns({ w, alpha, beta, treatments, urns: all }: Explanation): string[] {
+function urns({ w, alpha, beta, treatments, urns: all, corrections }: Explanation): string[] {
   const rows = all.flatMap(({ factor, level, counts, balls }) => [
     [`${factor} = ${level}`, 'participants', ...counts.map(String), String(sum(counts))],
     ['', 'balls', ...balls.map(String), String(sum(balls))],
@@ -46,6 +46,21 @@ function urns({ w, alpha, beta, treatments, urns: all }: Explanation): string[] 
     `In this study w = ${w}, alpha = ${alpha}, beta = ${beta}.`,
     '',
     ...columns([['', '', ...treatments, 'all'], ...rows], ['left', 'left']),
+    ...moves(corrections),
+  ];
+}
+
+function moves(corrections: Explanation['corrections']): string[] {
+  if (corrections.length === 0) return [];
+  const named = corrections.map(({ revision, type, participantId }) => [
+    `revision ${revision}`,
+    type,
+    `of participant ${participantId}`,
+  ]);
+  return [
+    '',
+    'The numbers of participants follow these corrections:',
+    ...columns(named, ['left', 'left', 'left']),
   ];
 }
 

@@ -14,6 +14,7 @@ import { getBalance } from './routes/balance.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
 import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
 import { getConsistencyProof } from './routes/consistency-proof.ts';
+import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
 import { getExplanation } from './routes/explanation.ts';
 import { getHealth } from './routes/health.ts';
 import { getInclusionProof } from './routes/inclusion-proof.ts';
@@ -54,6 +55,10 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
+  route(app, '/level_corrections', '[]', { POST: postLevelCorrection(parts) });
+  route(app, '/voids', '[]', { POST: postVoid(parts) });
+  route(app, '/reinstatements', '[]', { POST: postReinstatement(parts) });
+  route(app, '/id_corrections', '[]', { POST: postIdCorrection(parts) });
   route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });
   route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
 

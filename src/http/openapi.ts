@@ -9,6 +9,12 @@ import {
   reportUnblindingOperation,
 } from './routes/code-breaks.ts';
 import { ConsistencyProofResult, consistencyProofOperation } from './routes/consistency-proof.ts';
+import {
+  correctIdOperation,
+  correctLevelsOperation,
+  reinstateOperation,
+  voidOperation,
+} from './routes/corrections.ts';
 import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
 import { healthOperation } from './routes/health.ts';
 import { InclusionProofResult, inclusionProofOperation } from './routes/inclusion-proof.ts';
@@ -56,6 +62,10 @@ const PATHS = {
   '/study_design': { get: studyDesignOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
+  '/level_corrections': { post: correctLevelsOperation },
+  '/voids': { post: voidOperation },
+  '/reinstatements': { post: reinstateOperation },
+  '/id_corrections': { post: correctIdOperation },
   '/participant_history': { get: participantHistoryOperation },
   '/unblindings': { post: reportUnblindingOperation },
   '/records': { get: recordsOperation },

@@ -18,7 +18,7 @@ const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 interface Observed {
   readonly labels: Readonly<Record<'method' | 'route' | 'status', string>>;
-  /** Takes 13 lines of /metrics, so refused requests are only counted. */
+  /** Takes 13 lines of /metrics, so refused requests, and those with HEAD, are only counted. */
   readonly time: Histogram.Internal<string> | undefined;
   count: number;
 }
@@ -30,7 +30,7 @@ export function requestObserver(registry: Registry): RequestObserver {
   const observations = new Map<string, Observed>();
   const times = new Histogram({
     name: 'urn_http_request_duration_seconds',
-    help: 'Time to answer a request that was not refused, by method, route and status',
+    help: 'Time to answer a request that was not refused, other than HEAD, by method, route and status',
     labelNames,
     buckets: BUCKETS,
     registers,
@@ -48,7 +48,7 @@ export function requestObserver(registry: Registry): RequestObserver {
   const begin = (method: string, route: string | undefined, status: number): Observed => {
     const known = METHODS.has(method) ? method : 'other';
     const labels = route === undefined ? UNSERVED : { method: known, route, status: String(status) };
-    const isTimed = route === undefined || status < 400;
+    const isTimed = route === undefined || (status < 400 && method !== 'HEAD');
     return { labels, time: isTimed ? times.labels(labels) : undefined, count: 0 };
   };
   return (method, route, status, seconds) => {

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
-import { balance } from '../../projections/balance.ts';
 import { design } from '../../projections/design.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
@@ -173,16 +172,7 @@ async function openIn(
 /** What folds the log, what signs for it, and the gate that both go through. */
 async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
   // The decider first: what it refuses must not reach a read model.
-  const projections = [
-    logHistory,
-    studyState,
-    access,
-    studyConfig,
-    participants,
-    balance,
-    participantEvents,
-    design,
-  ];
+  const projections = [logHistory, studyState, access, studyConfig, participants, participantEvents, design];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,
     onFolded: (stream, leaf) => {

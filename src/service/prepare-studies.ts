@@ -1,6 +1,7 @@
 /** Registers the studies of the file in the log. This happens at the start of a service and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { currentId } from '../../projections/enrolled.ts';
 import { participants } from '../../projections/participants.ts';
 import { DomainError } from '../base/errors.ts';
 import { formatFinding } from '../configuration/finding.ts';
@@ -46,12 +47,12 @@ function warnOfSharedIds({ studies, runner }: OpenLog, logger: Logger): void {
   );
   const ids = new Map(
     tests?.flatMap(({ stream, registered }) =>
-      [...runner.state(participants, stream).byId.keys()].map((id) => [id, registered.configuration.name]),
+      idsIn(runner, stream).map((id) => [id, registered.configuration.name]),
     ),
   );
   if (ids.size === 0) return;
   for (const { stream, registered } of live ?? []) {
-    const shared = [...runner.state(participants, stream).byId.keys()].filter((id) => ids.has(id));
+    const shared = idsIn(runner, stream).filter((id) => ids.has(id));
     const [first] = shared;
     if (first !== undefined)
       logger.warn(
@@ -98,4 +99,9 @@ async function registerStudies(
 /** What was registered for good. The log of the service never names an arm. */
 function registration({ name: _, treatments, ...configuration }: StudyConfiguration) {
   return { ...configuration, treatments: treatments.length };
+}
+
+/** The ids in use. */
+function idsIn(runner: OpenLog['runner'], stream: string): string[] {
+  return runner.state(participants, stream).inOrder.map(currentId);
 }

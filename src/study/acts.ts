@@ -24,9 +24,14 @@ export const ACTS: Readonly<Record<StudyFact['type'], Act>> = {
   StudyResumed: { cli: true, scopes: ['manage'], in: ['paused'] },
   StudyClosed: { cli: true, scopes: ['manage'], in: ['open', 'paused'] },
   StudyReopened: { cli: true, scopes: ['manage'], in: ['closed'] },
+  // Mistakes are found at any time, and most of them late.
+  LevelsCorrected: { cli: true, scopes: ['correct'], in: STATUSES },
+  AllocationVoided: { cli: true, scopes: ['correct'], in: STATUSES },
+  AllocationReinstated: { cli: true, scopes: ['correct'], in: STATUSES },
+  ParticipantIdCorrected: { cli: true, scopes: ['correct'], in: STATUSES },
   // An emergency does not wait for a study to be opened.
   AllocationRevealed: { cli: true, scopes: ['unblind'], in: STATUSES },
-  UnblindingReported: { cli: true, scopes: ['unblind'], in: STATUSES },
+  UnblindingReported: { cli: true, scopes: ['unblind', 'correct'], in: STATUSES },
   // The log decides when. See src/log/recovery.ts.
   StudyRecovered: { cli: true, scopes: [], in: STATUSES },
 };

@@ -1,6 +1,7 @@
 /** The commands of a study. Their form has been checked already; `decide` judges them against the study's state. */
 import type { LevelLimit } from '../../events/access.ts';
 import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
+import type { IdCause, LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import type { SignedSize } from '../../events/log.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { ClosingCause } from '../../events/study-state.ts';
@@ -90,6 +91,37 @@ export interface ReportUnblinding extends AboutParticipant {
   readonly grounds: Grounds;
 }
 
+/** A level of one participant was recorded wrongly, or has changed. */
+export interface CorrectLevels extends AboutParticipant {
+  readonly type: 'correct-levels';
+  readonly cause: LevelsCause;
+  readonly changes: readonly LevelChange[];
+  readonly note: string;
+}
+
+/** A participant was randomized in error. */
+export interface VoidAllocation extends AboutParticipant {
+  readonly type: 'void';
+  readonly cause: VoidCause;
+  readonly analysis: VoidAnalysis;
+  /** The id of the participant who is the same person: one they have or had. */
+  readonly duplicateOf?: string | undefined;
+  readonly note: string;
+}
+
+/** A participant was voided by mistake. */
+export interface Reinstate extends AboutParticipant {
+  readonly type: 'reinstate';
+  readonly note: string;
+}
+
+/** A participant has the wrong id. */
+export interface CorrectId extends AboutParticipant {
+  readonly type: 'correct-id';
+  readonly to: string;
+  readonly cause: IdCause;
+}
+
 /** The log was restored from a backup: the generator continues with fresh entropy. */
 export interface Recover {
   readonly type: 'recover';
@@ -106,7 +138,10 @@ export interface FullLimit {
 }
 
 /** Commands that need nothing but the part of the stream that is in the clear. */
-export type LifeCommand = Pause | Resume | Close | Reopen | Reveal | ReportUnblinding;
+export type StateCommand = Pause | Resume | Close | Reopen;
+export type Correction = CorrectLevels | VoidAllocation | Reinstate | CorrectId;
+export type ParticipantCommand = Reveal | ReportUnblinding | Correction;
+export type LifeCommand = StateCommand | ParticipantCommand;
 export type StudyCommand = Register | Randomize | Recover | LifeCommand;
 
 export type StudyOutcome =
@@ -116,6 +151,16 @@ export type StudyOutcome =
   | { readonly type: 'closed' | 'already-closed' | 'reopened' | 'not-closed' }
   | { readonly type: 'randomized'; readonly participantId: string }
   | { readonly type: 'revealed' | 'unblinding-reported'; readonly participantId: string }
+  /** `moves`: the urns count otherwise from here on. */
+  | {
+      readonly type: 'levels-corrected' | 'voided' | 'reinstated' | 'id-corrected';
+      readonly participantId: string;
+      readonly moves: boolean;
+    }
+  /** What the command wants to change is not, or no longer, as it says. `field` is a path in the fact. */
+  | { readonly type: 'stale'; readonly why: string; readonly field?: string }
+  /** The key may act on the participant as they are, but not as they would be. */
+  | { readonly type: 'outside-limits' }
   /** A reveal that was shown earlier is in the log already. */
   | { readonly type: 'already-recorded'; readonly revision: number }
   /** The same request with the same idempotency key gets the same answer. */
@@ -136,3 +181,8 @@ export type StudyOutcome =
   | { readonly type: 'refused'; readonly because: Status | 'suspended' }
   /** The study, or a level, has reached its limit. */
   | { readonly type: 'full'; readonly limit: FullLimit };
+
+/** @param field a path in the data of the fact */
+export function impossible(field: string, why: string): StudyOutcome {
+  return { type: 'impossible', field, why };
+}

@@ -1,12 +1,15 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 import type { StudyFact } from '../../events/catalogue.ts';
+import { currentLevels } from '../../projections/enrolled.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
 import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
-import { answeredBefore, decideLife, fullLimit, requestSection } from './life.ts';
+import { decideLife } from './decide-life.ts';
+import { answeredBefore, holderOf, requestSection } from './life.ts';
+import { fullLimit } from './limits.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
@@ -76,13 +79,17 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
       enrolled?.participantId === participantId && differing(state, enrolled.levels, levels).length === 0;
     return isSame ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' };
   }
-  const taken = state.enrolled.get(participantId);
-  if (taken)
-    return { type: 'duplicate', participantId, differingFactors: differing(state, taken.levels, levels) };
+  const taken = holderOf(state, participantId);
+  if (taken) {
+    // Whoever asks may have the levels from before a correction.
+    const isAsRandomized = differing(state, taken.levels, levels).length === 0;
+    const differingFactors = isAsRandomized ? [] : differing(state, currentLevels(taken), levels);
+    return { type: 'duplicate', participantId, differingFactors };
+  }
   if (!ACTS.ParticipantRandomized.in.includes(state.status))
     return { type: 'refused', because: state.status };
   if (command.suspended) return { type: 'refused', because: 'suspended' };
-  const limit = fullLimit(state, levels);
+  const limit = fullLimit(state.filled, state.configuration, levels);
   return limit && { type: 'full', limit };
 }
 

@@ -1,9 +1,10 @@
 /** The state that a study's decisions depend on, folded from its events. */
 import type { LogEvent } from '../../events/record.ts';
 import type { BgState } from '../../events/study.ts';
+import { countedLevels, isCorrection, type WholeCorrection } from '../../projections/enrolled.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { Counts } from '../urn/counts.ts';
-import { type Life, lifeAfter, newLife } from './life.ts';
+import { type Allocated, forkOfLife, type Life, lifeAfter, newLife } from './life.ts';
 
 export interface RegisteredState extends Life {
   /** The index of each level, per factor. */
@@ -27,6 +28,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
     };
   }
   if (state.status === 'unregistered') throw new Error(`${event.type} comes before StudyRegistered`);
+  if (isCorrection(event)) return correct(state, event);
   const after = lifeAfter(state, event);
   switch (event.type) {
     case 'ParticipantRandomized': {
@@ -46,6 +48,22 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
   }
 }
 
+/** Moves the participant in the urns, if the correction does. */
+function correct(state: RegisteredState, event: WholeCorrection): RegisteredState {
+  const { participantId } = event.data;
+  const before = state.enrolled.get(participantId);
+  const after = lifeAfter(state, event);
+  if (before) count(after, before, -1);
+  const corrected = after.enrolled.get(participantId);
+  if (corrected) count(after, corrected, 1);
+  return after;
+}
+
+function count(state: RegisteredState, participant: Allocated, by: 1 | -1): void {
+  const levels = countedLevels(participant);
+  if (levels) state.counts.add(levelIndexes(state, levels), participant.arm, by);
+}
+
 /** @throws RangeError when a level is not in the configuration */
 export function levelIndexes(state: RegisteredState, levels: readonly string[]): number[] {
   return levels.map((level, factor) => {
@@ -58,12 +76,7 @@ export function levelIndexes(state: RegisteredState, levels: readonly string[]):
 /** A state to decide a batch against. It may be dropped. The original must not change while the fork is in use. */
 export function fork(state: StudyState): StudyState {
   if (state.status === 'unregistered') return state;
-  return {
-    ...state,
-    counts: state.counts.fork(),
-    enrolled: state.enrolled.fork(),
-    requests: state.requests.fork(),
-  };
+  return { ...forkOfLife(state), counts: state.counts.fork() };
 }
 
 /** The decider's state. The runner folds it like every read model. */

@@ -44,19 +44,19 @@ export class Counts {
   }
 
   /**
-   * Counts one more participant.
+   * Counts one more participant, or one fewer.
    *
    * @param levelIndexes the participant's level of each factor, in the order of the factors
    * @throws RangeError when an index is out of range or a factor is missing; then nothing is counted
    */
-  add(levelIndexes: readonly number[], treatmentIndex: number): void {
+  add(levelIndexes: readonly number[], treatmentIndex: number, by: 1 | -1 = 1): void {
     const { factors, treatments } = this.#shape;
     if (levelIndexes.length !== factors.length) {
       throw new RangeError(`${levelIndexes.length} levels given for ${factors.length} factors`);
     }
     if (treatments[treatmentIndex] === undefined)
       throw new RangeError(`no treatment ${treatmentIndex} in this study`);
-    const rows = levelIndexes.map((level, factor) => increment(this.of(factor, level), treatmentIndex));
+    const rows = levelIndexes.map((level, factor) => changed(this.of(factor, level), treatmentIndex, by));
 
     if (this.#shared) {
       this.#table = this.#table.map((levels) => levels.slice());
@@ -81,6 +81,6 @@ function emptyTable({ factors, treatments }: Shape): Table {
   return factors.map(({ levels }) => levels.map(() => zeros));
 }
 
-function increment(row: Row, index: number): Row {
-  return row.map((count, i) => (i === index ? count + 1 : count));
+function changed(row: Row, index: number, by: number): Row {
+  return row.map((count, i) => (i === index ? count + by : count));
 }

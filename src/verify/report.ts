@@ -43,6 +43,10 @@ export type WarningCode =
   | 'revealed'
   | 'revealed-in-emergency'
   | 'recorded-late'
+  | 'voided'
+  | 'counts-removed'
+  | 'corrected-after-reveal'
+  | 'changed-after-closing'
   | 'unblinding-reported'
   | 'approval-asserted'
   | 'moved'
@@ -120,6 +124,14 @@ export interface StreamEvidence {
 export interface LifeReport {
   /** After the last record. */
   readonly state: 'open' | 'paused' | 'closed';
+  /** How many times levels of a participant were corrected. */
+  readonly corrected?: number;
+  /** How many times an id was corrected. */
+  readonly idsCorrected?: number;
+  /** How many participants are voided, by cause. */
+  readonly voided?: Readonly<Record<string, number>>;
+  /** How many corrections were recorded while the study was closed, by type of event. */
+  readonly changedAfterClosing?: Readonly<Record<string, number>>;
   /** How many codes were broken, by category. */
   readonly revealed?: Readonly<Record<string, number>>;
   /** How many times a participant was unblinded without the service, as reported. */

@@ -1,7 +1,6 @@
 /** What two processes showed while they wrote and followed live is what a third one folds from nothing. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { access } from '../../projections/access.ts';
-import { balance } from '../../projections/balance.ts';
 import { participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { studyConfig } from '../../projections/study-config.ts';
@@ -34,8 +33,8 @@ function shown({ runner, studies }: OpenLog): unknown {
     studies: studies.list().map(({ stream, registered }) => ({
       registered,
       config: runner.state(studyConfig, stream),
-      participants: runner.state(participants, stream),
-      balance: runner.state(balance, stream),
+      participants: runner.state(participants, stream).inOrder,
+      balance: runner.state(participants, stream).balance?.view(),
       next: decide(runner.state(studyState, stream), randomize('next')),
     })),
   };

@@ -21,6 +21,9 @@ export const StudyReason = freeText(
 /** About a participant; it is sealed. */
 export const Grounds = freeText(3, 'The reason. It is sealed: blinded readers do not see it.');
 
+/** About a participant; it is sealed. */
+export const Note = freeText(1, 'What happened. It is sealed: blinded readers do not see it.');
+
 export const Person = z
   .string()
   .refine((text) => /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text) && text.trim() === text, {

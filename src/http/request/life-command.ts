@@ -1,6 +1,6 @@
 /** Submits a command from a JSON body, or tries it out. */
 import type { LifeCommand, StudyOutcome } from '../../study/commands.ts';
-import { type CountsEffect, dryRunReply } from './dry-run.ts';
+import { dryRunReply } from './dry-run.ts';
 import { receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
 import type { Services } from './services.ts';
@@ -9,8 +9,6 @@ import { actorOf, type BodyRequest, type StudyReply } from './study-request.ts';
 interface Answers {
   /** The answer to a command that was refused; undefined if it was not. */
   problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined;
-  /** What the command does to the counts of the urns. */
-  readonly counts: CountsEffect;
   /** JSON of the results, once the command has been recorded. */
   results(): string;
 }
@@ -19,7 +17,7 @@ export async function answerCommand(
   services: Services,
   request: BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>,
   command: LifeCommand,
-  { problemOf, counts, results }: Answers,
+  { problemOf, results }: Answers,
 ): Promise<StudyReply> {
   const { studies, ledger } = services;
   const { stream } = request.study;
@@ -29,7 +27,7 @@ export async function answerCommand(
     : await studies.submit(stream, command, actorOf(request));
   const problem = problemOf(outcome, revision);
   if (problem) return problem;
-  if (isDry) return dryRunReply(counts, revision);
+  if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
   const headers = receiptHeader(ledger, stream, revision);
   return { status: 200, message: SUCCESS, results: results(), revision, headers };
 }

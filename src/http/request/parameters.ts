@@ -7,6 +7,8 @@ import type { Query } from './query.ts';
 export const PAGE_PARAMETERS: readonly string[] = ['urn.limit', 'urn.from'];
 /** `omit` leaves the generator states out. */
 export const BG_STATE = 'urn.bg_state';
+/** Which levels a list shows; with it, each record says where it stands. */
+export const VIEW = 'urn.view';
 /** `true` checks everything and records nothing. */
 export const DRY_RUN = 'urn.dry_run';
 /** They select a moment in the history of a study. */

@@ -1,5 +1,6 @@
 /** Schemas that several routes share. Results are checked against them, and the OpenAPI document is generated from them. */
 import { z } from 'zod';
+import { VoidCause } from '../../../events/corrections.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 
 /** Decimal digits that the answer shows as a bare number. JavaScript numbers are too small to hold it. */
@@ -21,13 +22,39 @@ export type BgStateResult = z.infer<typeof BgStateResult>;
 
 /** Members of a participant record, without the `f_<factor>` ones. */
 export const recordMembers = {
-  id: z.string().meta({ description: 'The participant identifier, as given in the request' }),
+  id: z.string().meta({ description: 'The participant identifier' }),
   trt: z.string().meta({ description: 'The assigned treatment. Only shown to a key with the scope `read`.' }),
   datetime: z
     .string()
     .meta({ description: 'Time of randomization (UTC)', examples: ['Wed, 10 Feb 2021 00:01:08 GMT'] }),
   user: z.string().meta({ description: 'The user of the key that was used for the randomization' }),
   bg_state: BgStateResult,
+};
+
+/** Members of a record in a list that was asked for with `urn.view`. */
+export const placeMembers = {
+  'urn.sequence': z
+    .int()
+    .meta({ description: '1, 2, … in the order of randomization. Only with the parameter `urn.view`' }),
+  'urn.revision': z.int().meta({
+    description:
+      'The revision of the event that enrolled the participant. Only with the parameter `urn.view`',
+  }),
+};
+
+/** Members that a record has only if they say something. */
+export const correctedMembers = {
+  'urn.as_randomized': z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: 'The levels (`f_<factor>`) as randomized, if levels were corrected since' }),
+  'urn.id_as_randomized': z
+    .string()
+    .optional()
+    .meta({ description: 'The id as randomized, if it was corrected since' }),
+  'urn.voided': VoidCause.optional().meta({
+    description: 'Why the participant was voided: they were randomized in error',
+  }),
 };
 
 /** JSON of a result, checked against its schema. */

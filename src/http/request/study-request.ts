@@ -4,10 +4,11 @@ import type { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { ApiKey } from '../../../projections/access.ts';
+import { currentLevels } from '../../../projections/enrolled.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Accepted } from '../../access/keys.ts';
 import type { Disclosed, KeyActor } from '../../operations/recorder.ts';
-import { isWithin } from '../../study/life.ts';
+import { isWithin } from '../../study/key-limits.ts';
 import type { Study } from '../../study/studies.ts';
 import { apiKeyOf } from './credentials.ts';
 import { idempotencyKeyOf, onBehalfOf } from './headers.ts';
@@ -264,6 +265,14 @@ function noStudy(name: string): HttpProblem {
 }
 
 /** Whether the key may act on a participant with these levels, one per factor in the study's order. */
-export function withinLimits(key: ApiKey, study: Study, levels: Participant['levels']): boolean {
+export function withinLimits(key: ApiKey, study: Study, levels: readonly string[]): boolean {
   return isWithin(key.where, study.registered.configuration, levels);
+}
+
+/** Whether the key's limits let it know of a participant, as they are now. */
+export function mayKnowOf(
+  { accepted: { key }, study }: Pick<StudyRequest, 'accepted' | 'study'>,
+  participant: Participant,
+): boolean {
+  return withinLimits(key, study, currentLevels(participant));
 }

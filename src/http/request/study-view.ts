@@ -2,19 +2,27 @@
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { currentId, currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import type { Study } from '../../study/studies.ts';
-import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS } from './parameters.ts';
+import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
-import { type BgStateResult, checked, ParticipantId, recordMembers } from './schemas.ts';
+import {
+  type BgStateResult,
+  checked,
+  correctedMembers,
+  ParticipantId,
+  placeMembers,
+  recordMembers,
+} from './schemas.ts';
 
 export type DatetimeFormat = 'http-date' | 'sql';
 
 /** Parameters that are not factors. */
 const OWN_PARAMETERS = new Set([
-  ...['api_key', 'study', 'id', BG_STATE],
+  ...['api_key', 'study', 'id', BG_STATE, VIEW],
   ...MOMENT_PARAMETERS,
   ...PAGE_PARAMETERS,
 ]);
@@ -34,10 +42,25 @@ export interface Filter {
   readonly levels: readonly (string | undefined)[];
 }
 
+export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
+
+/** What a record shows besides the contract's members. */
+export interface Shown {
+  /** Which levels the members `f_<factor>` are. */
+  readonly levels: (typeof SHOWN_LEVELS)[number];
+  /** Whether the record says where it stands in the order of randomization. */
+  readonly place: boolean;
+}
+
+const AS_IN_CONTRACT: Shown = { levels: 'current', place: false };
+
 interface Rendering {
   readonly schema: z.ZodType;
+  /** Of a participant who was corrected. */
+  readonly correctedSchema: z.ZodType;
   readonly treatment: boolean;
   readonly bgState: boolean;
+  readonly shown: Shown;
 }
 
 export class StudyViews {
@@ -95,15 +118,24 @@ export class StudyView {
 
   #newId(query: Query, problems: string[]): string | undefined {
     const id = check(ParticipantId, query.get('id'), problems);
-    if (id === undefined || !this.#idPattern) return id;
+    const problem = id === undefined ? undefined : this.patternProblem(id);
+    if (problem !== undefined) problems.push(`id ${problem}`);
+    return id;
+  }
+
+  /**
+   * Why an id is not one of this study; undefined if it is.
+   * @throws HttpProblem 503 when it could not be matched against the pattern in time
+   */
+  patternProblem(id: string): string | undefined {
+    if (!this.#idPattern) return undefined;
     const matches = this.#idPattern.matches(id);
     // This happens only when the machine is too busy.
     if (matches === undefined)
       throw new HttpProblem(503, "The id could not be matched against this study's pattern in time", {
         'Retry-After': '1',
       });
-    if (!matches) problems.push(`id does not match this study's pattern ${this.#idPattern.text}`);
-    return id;
+    return matches ? undefined : `does not match this study's pattern ${this.#idPattern.text}`;
   }
 
   /**
@@ -132,54 +164,94 @@ export class StudyView {
   }
 
   /** JSON of the records as the scopes may see them, checked against the contract. */
-  records(participants: readonly Participant[], scopes: readonly Scope[]): string {
-    const rendering = this.#rendering(scopes);
+  records(participants: readonly Participant[], scopes: readonly Scope[], shown = AS_IN_CONTRACT): string {
+    const rendering = this.#rendering(scopes, shown);
     const records = participants.map((participant) => this.#record(participant, rendering));
     return rendering.bgState ? `[${records.map(withBgState).join(',')}]` : JSON.stringify(records);
   }
 
   /** Like `records`, in pieces of `SLICE` participants. */
-  *slices(participants: readonly Participant[], scopes: readonly Scope[]): Generator<string, void> {
+  *slices(
+    participants: readonly Participant[],
+    scopes: readonly Scope[],
+    shown = AS_IN_CONTRACT,
+  ): Generator<string, void> {
     for (let from = 0; from < participants.length; from += SLICE) {
-      const records = this.records(participants.slice(from, from + SLICE), scopes);
+      const records = this.records(participants.slice(from, from + SLICE), scopes, shown);
       yield `${from === 0 ? '[' : ','}${records.slice(1, -1)}`;
     }
     yield participants.length === 0 ? '[]' : ']';
   }
 
-  #record(participant: Participant, { schema, treatment, bgState }: Rendering): object {
-    const record: Record<string, unknown> = { id: participant.participantId };
-    this.#memberNames.forEach((name, i) => {
-      record[name] = participant.levels[i];
-    });
+  #record(participant: Participant, rendering: Rendering): object {
+    const { treatment, bgState, shown } = rendering;
+    const record: Record<string, unknown> = {
+      id: currentId(participant),
+      ...this.#named(levelsShown(participant, shown.levels)),
+    };
     if (treatment) record['trt'] = participant.treatment;
     record['datetime'] = this.#datetime(participant.at);
     record['user'] = participant.user;
     if (bgState) record['bg_state'] = participant.bgStateAfter;
-    return checked(schema, record) as object;
+    if (shown.place) {
+      record['urn.sequence'] = participant.sequence;
+      record['urn.revision'] = participant.revision;
+    }
+    if (!participant.corrected) return checked(rendering.schema, record) as object;
+    return checked(rendering.correctedSchema, { ...record, ...this.#corrections(participant) }) as object;
+  }
+
+  #named(levels: readonly string[]): Record<string, unknown> {
+    const named: Record<string, unknown> = {};
+    this.#memberNames.forEach((name, i) => {
+      named[name] = levels[i];
+    });
+    return named;
+  }
+
+  /** What is not, or no longer, as randomized. */
+  #corrections({ participantId, levels, corrected }: Participant): object {
+    if (!corrected) return {};
+    const isMoved = corrected.levels.some((level, i) => level !== levels[i]);
+    return {
+      ...(isMoved && { 'urn.as_randomized': this.#named(levels) }),
+      ...(corrected.id !== participantId && { 'urn.id_as_randomized': participantId }),
+      ...(corrected.voided && { 'urn.voided': corrected.voided.cause }),
+    };
   }
 
   /** The schema is strict: for scopes that may not see the treatment, a record that holds one fails the check. */
-  #rendering(scopes: readonly Scope[]): Rendering {
+  #rendering(scopes: readonly Scope[], shown: Shown): Rendering {
     const treatment = scopes.includes('read');
     const bgState = scopes.includes('audit');
-    const cacheKey = `${treatment} ${bgState}`;
+    const cacheKey = `${treatment} ${bgState} ${shown.levels} ${shown.place}`;
     const cached = this.#renderings.get(cacheKey);
     if (cached) return cached;
     const { factors, treatments } = this.#configuration;
     const { id, datetime, user, bg_state } = recordMembers;
+    const named = Object.fromEntries(factors.map(({ name, levels }) => [`f_${name}`, oneOf(levels)]));
     const schema = z.strictObject({
       id,
-      ...Object.fromEntries(factors.map(({ name, levels }) => [`f_${name}`, oneOf(levels)])),
+      ...named,
       ...(treatment ? { trt: oneOf(treatments) } : {}),
       datetime,
       user,
       ...(bgState ? { bg_state } : {}),
+      ...(shown.place ? placeMembers : {}),
     });
-    const rendering = { schema, treatment, bgState };
+    const correctedSchema = schema.extend({
+      ...correctedMembers,
+      'urn.as_randomized': z.strictObject(named).optional(),
+    });
+    const rendering = { schema, correctedSchema, treatment, bgState, shown };
     this.#renderings.set(cacheKey, rendering);
     return rendering;
   }
+}
+
+/** The levels that a record shows, and by which it is filtered. */
+export function levelsShown(participant: Enrolled, which: Shown['levels']): readonly string[] {
+  return which === 'current' ? currentLevels(participant) : participant.levels;
 }
 
 /** Formats HTTP dates. Each day is formatted once for consecutive participants, which halves the time of a long list. */

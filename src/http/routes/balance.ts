@@ -1,6 +1,7 @@
 /** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
 import { z } from 'zod';
-import { type Balance, balance } from '../../../projections/balance.ts';
+import type { Balance } from '../../../projections/balance.ts';
+import { participants } from '../../../projections/participants.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -18,8 +19,7 @@ const Counts = z
   .meta({ description: 'Number of participants on each treatment, in the order of `treatments`' });
 
 /** Lists rather than objects, because a JSON reader may reorder members whose names are numbers. */
-export const BalanceResult = z.strictObject({
-  treatments: z.array(z.string()),
+const tally = {
   totals: Counts,
   factors: z.array(
     z.strictObject({
@@ -27,10 +27,23 @@ export const BalanceResult = z.strictObject({
       levels: z.array(z.strictObject({ level: z.string(), counts: Counts })),
     }),
   ),
-});
+};
 
-const EXAMPLE = {
-  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+export const BalanceResult = z
+  .strictObject({
+    treatments: z.array(z.string()),
+    ...tally,
+    counted: z.strictObject(tally).meta({
+      description:
+        'What the urns hold: the policies of the study decide whether they follow corrected levels and voided participants',
+    }),
+    voided: Counts.meta({ description: 'How many of the participants are voided, on each treatment' }),
+  })
+  .meta({
+    description: '`totals` and `factors` are of everybody who was randomized, at their current levels',
+  });
+
+const TALLY = {
   totals: [2, 2, 1],
   factors: [
     {
@@ -42,6 +55,7 @@ const EXAMPLE = {
     },
   ],
 };
+const EXAMPLE = { treatments: ['MART', 'RMC-Q', 'RMC-A'], ...TALLY, counted: TALLY, voided: [0, 1, 0] };
 
 export const balanceOperation = operation(
   'How many participants of each level are on each treatment',
@@ -64,14 +78,15 @@ export function getBalance(services: Services) {
     refuseProblems(problems);
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a balance tells of all');
-    if (!moment) return reply(services.runner.state(balance, study.stream), study.revision);
-    const { states, revision } = await studyAt(services, request, moment, { balance });
-    return reply(states.balance, revision);
+    if (!moment) return reply(request.participants.balance, study.revision);
+    services.limits.lists.beginPast(request.response);
+    const { states, revision } = await studyAt(services, request, moment, { participants });
+    return reply(states.participants.balance, revision);
   });
 }
 
-function reply(counts: Balance | undefined, revision: number): StudyReply {
-  const results = JSON.stringify(checked(BalanceResult, counts));
+function reply(balance: Balance | undefined, revision: number): StudyReply {
+  const results = JSON.stringify(checked(BalanceResult, balance?.view()));
   return {
     status: 200,
     message: SUCCESS,

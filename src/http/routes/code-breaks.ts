@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../events/code-break.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../projections/code-breaks.ts';
+import { currentId } from '../../../projections/enrolled.ts';
 import { participantEvents } from '../../../projections/participant-events.ts';
-import type { Participant } from '../../../projections/participants.ts';
 import { ACTS } from '../../study/acts.ts';
-import type { ReportUnblinding, StudyOutcome } from '../../study/commands.ts';
+import type { ReportUnblinding } from '../../study/commands.ts';
 import { DryRun, Grounds, Person, StudyName } from '../request/body-members.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { dryRunReply } from '../request/dry-run.ts';
@@ -13,8 +13,8 @@ import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
-import { impossibleReply, reusedReply } from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { ParticipantId, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -22,11 +22,10 @@ import {
   actorOf,
   type BodyRequest,
   bodyHandler,
+  mayKnowOf,
   type StudyReply,
-  type StudyRequest,
   studyEvenIfHalted,
   studyHandler,
-  withinLimits,
 } from '../request/study-request.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
@@ -34,7 +33,6 @@ const grounds = {
   reason: Grounds,
   requested_by: Person.optional().meta({ description: 'Who asked for it. Sealed, like the reason' }),
 };
-const NO_PARTICIPANT = 'There is no such participant';
 
 const RevealBody = z.strictObject({
   study: StudyName,
@@ -72,7 +70,7 @@ export const breakCodeOperation = bodyOperation(
     },
     errors: {
       ...ERRORS,
-      404: `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`,
+      404: NOT_FOUND,
       422: 'The Idempotency-Key was used for a different request',
     },
   },
@@ -95,12 +93,12 @@ export function postCodeBreak(services: Services) {
     if (body.dry_run) {
       const command = { type: 'reveal', ...asked, user, reveal: 'dry run' } as const;
       const { outcome, revision } = await studies.tryOut(study.stream, command);
-      return problemOf(outcome, revision) ?? dryRunReply('stays', revision);
+      return participantProblem(outcome, revision) ?? dryRunReply('stays', revision);
     }
     const revealed = await services.codeBreaks.reveal(study, asked, actorOf(request));
     const { revision } = revealed;
     if (revealed.type === 'not-revealed') {
-      const problem = problemOf(revealed.outcome, revision);
+      const problem = participantProblem(revealed.outcome, revision);
       if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
       return problem;
     }
@@ -158,7 +156,7 @@ export const reportUnblindingOperation = bodyOperation(
     headers: RECEIPT,
     errors: {
       ...ERRORS,
-      404: `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`,
+      404: NOT_FOUND,
       422: 'revealed_at is not a code-break of this participant. Or the Idempotency-Key was used for a different request',
     },
   },
@@ -167,9 +165,8 @@ export const reportUnblindingOperation = bodyOperation(
 export function postUnblinding(services: Services) {
   return bodyHandler(services, UnblindingBody, ACTS.UnblindingReported.scopes, (request) =>
     answerCommand(services, request, reportOf(request), {
-      problemOf,
-      counts: 'stays',
-      results: () => recordFor(request),
+      problemOf: participantProblem,
+      results: () => recordFor(request, request.body.id),
     }),
   );
 }
@@ -192,32 +189,6 @@ function reportOf({
     user: key.user,
     idempotencyKey: idempotencyKeyOf(http),
   };
-}
-
-/** The participant's record as the key's scopes show it. */
-function recordFor({
-  accepted: { key },
-  participants,
-  view,
-  body,
-}: BodyRequest<z.infer<typeof UnblindingBody>>): string {
-  const participant = participants.byId.get(body.id);
-  const scopes = key.scopes.filter((scope) => scope === 'read' || scope === 'blinded');
-  return participant && scopes.length > 0 ? view.records([participant], scopes) : '[]';
-}
-
-/** The answer when the command was refused. */
-function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
-  switch (outcome.type) {
-    case 'no-such-participant':
-      return { status: 404, message: NO_PARTICIPANT, results: '[]', revision };
-    case 'impossible':
-      return impossibleReply(outcome, revision, '[]');
-    case 'idempotency-key-reused':
-      return reusedReply(revision);
-    default:
-      return undefined;
-  }
 }
 
 export const CodeBreaksResult = z.array(
@@ -282,7 +253,10 @@ export function listCodeBreaks(services: Services) {
     refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'code_breaks'));
     const { study } = request;
     const all = codeBreaksIn(services.runner.state(participantEvents, study.stream));
-    const shown = all.filter(({ participantId }) => mayKnowOf(request, participantId));
+    const shown = all.flatMap((one) => {
+      const participant = request.participants.find(one.participantId);
+      return participant && mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
+    });
     const { scopes } = request.accepted.key;
     const withGrounds = scopes.includes('read') || scopes.includes('audit');
     const results = resultJson(
@@ -293,15 +267,13 @@ export function listCodeBreaks(services: Services) {
   });
 }
 
-function mayKnowOf({ participants, accepted: { key }, study }: StudyRequest, id: string): boolean {
-  const participant: Participant | undefined = participants.byId.get(id);
-  return participant !== undefined && withinLimits(key, study, participant.levels);
-}
-
-function rendered(one: CodeBreak, withGrounds: boolean): z.infer<typeof CodeBreaksResult>[number] {
-  const { revision, at, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
+function rendered(
+  one: CodeBreak & { readonly id: string },
+  withGrounds: boolean,
+): z.infer<typeof CodeBreaksResult>[number] {
+  const { revision, at, id, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
   return {
-    ...{ revision, at, id: one.participantId, type: how.type },
+    ...{ revision, at, id, type: how.type },
     ...(how.type === 'revealed'
       ? { category: how.category }
       : {

@@ -1,6 +1,8 @@
 /** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 import { z } from 'zod';
 import type { BgState } from '../../../events/study.ts';
+import { isCorrection } from '../../../projections/enrolled.ts';
+import { participantEvents } from '../../../projections/participant-events.ts';
 import { type Explanation, explain } from '../../explain/explain.ts';
 import { studyState } from '../../study/state.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
@@ -11,7 +13,7 @@ import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { BgStateResult, checked, ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
-import { studyHandler, withinLimits } from '../request/study-request.ts';
+import { mayKnowOf, studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 
@@ -48,6 +50,16 @@ export const ExplanationResult = z.strictObject({
     .meta({
       description: "For each factor, the urn of the participant's level, as it was before this participant",
     }),
+  corrections: z
+    .array(
+      z.strictObject({
+        revision: z.int(),
+        type: z.string(),
+        id: z.string().meta({ description: 'The participant corrected, by the id as randomized' }),
+        levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
+      }),
+    )
+    .meta({ description: 'Earlier corrections that changed the counts of these urns' }),
   candidates: z
     .array(z.string())
     .meta({ description: 'The factors with the largest imbalance, sorted by code point' }),
@@ -89,31 +101,32 @@ export const explanationOperation = operation(
 );
 
 export function getExplanation(services: Services) {
-  return studyHandler(services, ['audit'], async ({ query, accepted, study, participants }) => {
+  return studyHandler(services, ['audit'], async (request) => {
+    const { query, study, participants } = request;
     const given = ParticipantId.safeParse(query.get('id'));
     refuseProblems([
       ...unknownParameters(query, PARAMETERS, 'explanation'),
       ...(given.error?.issues ?? []).map(({ message }) => message),
     ]);
     const id = given.data ?? '';
-    const participant = participants.byId.get(id);
+    const participant = participants.find(id);
     // A participant outside the key's limits must be indistinguishable from one that does not exist.
-    if (!participant || !withinLimits(accepted.key, study, participant.levels))
+    if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, `This study has no participant ${JSON.stringify(id)}`);
     const { states, next } = await services.history.foldUntil(
       study.stream,
-      { before: studyState },
+      { before: studyState, events: participantEvents },
       ({ revision }) => revision >= participant.revision,
     );
     if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
       throw new Error('a participant of the projection is not in the log');
-    const results = explanationJson(explain(states.before, next));
+    const results = explanationJson(explain(states.before, next, states.events.inOrder.filter(isCorrection)));
     return {
       status: 200,
       message: SUCCESS,
       results,
       revision: participant.revision,
-      discloses: { what: 'explanation', participant: id },
+      discloses: { what: 'explanation', participant: participant.participantId },
     };
   });
 }
@@ -137,6 +150,11 @@ function resultOf(explanation: Explanation): z.input<typeof ExplanationResult> {
     ...{ D, w, alpha, beta },
     treatments: [...explanation.treatments],
     urns: explanation.urns.map((urn) => ({ ...urn, counts: [...urn.counts] })),
+    corrections: explanation.corrections.map(({ participantId, levels, ...move }) => ({
+      ...move,
+      id: participantId,
+      levels: levels.map((level) => ({ ...level })),
+    })),
     candidates: [...explanation.candidates],
     missed_by_rounding: [...explanation.missedByRounding],
     ...(lot && { lot }),

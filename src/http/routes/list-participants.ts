@@ -15,10 +15,11 @@ import type { Lists } from '../request/key-limits.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf } from '../request/page.ts';
+import { VIEW } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
-import { type StudyReply, type StudyRequest, studyHandler, withinLimits } from '../request/study-request.ts';
-import { type Filter, SLICE } from '../request/study-view.ts';
+import { mayKnowOf, type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
+import { type Filter, levelsShown, SHOWN_LEVELS, type Shown, SLICE } from '../request/study-view.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
 
 const PAGE = [
@@ -38,6 +39,14 @@ const PAGE = [
   },
 ];
 
+const VIEW_PARAMETER = {
+  name: VIEW,
+  in: 'query',
+  description:
+    'Which levels the records show, and the filters mean: the current ones (default), or those as randomized. Each record then has `urn.sequence` and `urn.revision`.',
+  schema: { type: 'string', enum: SHOWN_LEVELS },
+};
+
 export const listParticipantsOperation = operation(
   'List participants, in the order of randomization',
   'listParticipants',
@@ -51,6 +60,7 @@ export const listParticipantsOperation = operation(
       ...MOMENT,
       ...PAGE,
       BG_STATE,
+      VIEW_PARAMETER,
     ],
     result: RECORDS,
     example: [EXAMPLE_RECORD],
@@ -60,11 +70,21 @@ export const listParticipantsOperation = operation(
   },
 );
 
+/** Adds any problem with the parameter to the list. */
+function shownBy(query: StudyRequest['query'], problems: string[]): Shown {
+  const value = query.get(VIEW);
+  const levels = SHOWN_LEVELS.find((one) => one === value);
+  if (value !== undefined && levels === undefined)
+    problems.push(`${VIEW} must be ${SHOWN_LEVELS.join(' or ')}`);
+  return { levels: levels ?? 'current', place: value !== undefined };
+}
+
 interface ListOptions {
   readonly moment: Moment | undefined;
   readonly page: Page;
   readonly wanted: Filter;
   readonly scopes: readonly Scope[];
+  readonly shown: Shown;
   /** Undefined: all participants are wanted. */
   readonly isWanted: ((participant: Participant) => boolean) | undefined;
 }
@@ -85,17 +105,20 @@ export function listParticipants(services: Services) {
 
 /** @throws HttpProblem 400 naming every problem at once, 403 */
 function optionsOf(request: StudyRequest): ListOptions {
-  const { query, accepted, study, view } = request;
+  const { query, accepted, view } = request;
   const problems: string[] = [];
   const moment = momentOf(request, problems);
   const page = pageOf(query, problems);
   const scopes = scopesShown(request, problems);
+  const shown = shownBy(query, problems);
   const wanted = view.filter(query, problems);
   const isUnfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
-  const isWanted = ({ levels }: Participant) =>
-    wanted.levels.every((level, i) => level === undefined || level === levels[i]) &&
-    withinLimits(accepted.key, study, levels);
-  return { moment, page, wanted, scopes, isWanted: isUnfiltered ? undefined : isWanted };
+  const isWanted = (participant: Participant) => {
+    const levels = levelsShown(participant, shown.levels);
+    const has = wanted.levels.every((level, i) => level === undefined || level === levels[i]);
+    return has && mayKnowOf(request, participant);
+  };
+  return { moment, page, wanted, scopes, shown, isWanted: isUnfiltered ? undefined : isWanted };
 }
 
 /** The candidates for the list, and the revision they are from. The study may have grown since the request arrived. */
@@ -118,13 +141,14 @@ async function candidatesAt(
 
 /** The participants among whom those on the list are found. It is a copy, so it does not grow. */
 function candidates(
-  { inOrder, byId }: Participants,
+  participants: Participants,
   { page, wanted, isWanted }: ListOptions,
 ): readonly Participant[] {
   if (wanted.id !== undefined) {
-    const one = byId.get(wanted.id);
+    const one = participants.find(wanted.id);
     return one && one.revision >= page.from ? [one] : [];
   }
+  const { inOrder } = participants;
   const start = firstFrom(inOrder, page.from);
   // One more than fits on the page shows whether there is a next page.
   return inOrder.slice(start, isWanted || page.limit === undefined ? undefined : start + page.limit + 1);
@@ -143,7 +167,7 @@ function firstFrom(inOrder: readonly Participant[], revision: number): number {
 
 async function reply(
   { view }: StudyRequest,
-  { page, scopes, isWanted }: ListOptions,
+  { page, scopes, shown: levels, isWanted }: ListOptions,
   { among, revision }: { among: readonly Participant[]; revision: number },
   lists: Lists,
 ): Promise<StudyReply> {
@@ -156,7 +180,7 @@ async function reply(
     message: SUCCESS,
     revision,
     headers: next === undefined ? {} : { 'Urn-Next': String(next) },
-    results: shown.length > SLICE ? view.slices(shown, scopes) : view.records(shown, scopes),
+    results: shown.length > SLICE ? view.slices(shown, scopes, levels) : view.records(shown, scopes, levels),
     discloses: statesIn(shown, scopes, revision),
   };
 }

@@ -5,11 +5,12 @@ import { participants } from '../../../projections/participants.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { NOT_FOUND } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
-import { studyHandler, withinLimits } from '../request/study-request.ts';
+import { mayKnowOf, studyHandler } from '../request/study-request.ts';
 
 const SCOPES = ['read', 'blinded', 'audit'] as const;
 const PARAMETERS = new Set(['api_key', 'study', 'id', 'urn.min_revision']);
@@ -21,7 +22,15 @@ export const ParticipantHistoryResult = z.array(
     user: z.string(),
     key_id: z.string().optional().meta({ description: 'Absent for somebody at the command line' }),
     on_behalf_of: z.string().optional(),
-    type: z.enum(['ParticipantRandomized', 'AllocationRevealed', 'UnblindingReported']),
+    type: z.enum([
+      'ParticipantRandomized',
+      'LevelsCorrected',
+      'AllocationVoided',
+      'AllocationReinstated',
+      'ParticipantIdCorrected',
+      'AllocationRevealed',
+      'UnblindingReported',
+    ]),
     data: z
       .record(z.string(), z.unknown())
       .meta({ description: 'What the record holds in the clear (docs/event-log.md). It names no arm.' }),
@@ -68,20 +77,25 @@ export const participantHistoryOperation = operation(
     empty: [],
     errors: {
       ...ERRORS,
-      404: `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`,
+      404: NOT_FOUND,
     },
   },
 );
 
 export function getParticipantHistory(services: Services) {
-  return studyHandler(services, SCOPES, async ({ query, study, accepted: { key } }) => {
+  return studyHandler(services, SCOPES, async (request) => {
+    const {
+      query,
+      study,
+      accepted: { key },
+    } = request;
     const id = query.get('id') ?? '';
     const problems = unknownParameters(query, PARAMETERS, 'participant_history');
     if (id === '') problems.push('id is missing');
     refuseProblems(problems);
     const { runner, history } = services;
-    const participant = runner.state(participants, study.stream).byId.get(id);
-    if (!participant || !withinLimits(key, study, participant.levels))
+    const participant = runner.state(participants, study.stream).find(id);
+    if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, 'There is no such participant');
     const enrolling = await history.event(study.stream, participant.revision);
     if (enrolling?.type !== 'ParticipantRandomized') throw new Error('a participant without a record');
@@ -115,6 +129,8 @@ function common({
 }
 
 function notesOf({ sections }: ParticipantEvent): Pick<HistoryResult[number], 'note' | 'requested_by'> {
+  if ('note' in sections) return { note: sections.note.text };
+  if (!('grounds' in sections)) return {};
   const { reason, requestedBy } = sections.grounds;
   return { note: reason, ...(requestedBy !== undefined && { requested_by: requestedBy }) };
 }

@@ -1,11 +1,18 @@
 /** What the operations that list and randomize participants share in the OpenAPI document. */
 import { z } from 'zod';
 import { type Json, ref } from '../request/operation.ts';
-import { BgStateResult, recordMembers } from '../request/schemas.ts';
+import { BgStateResult, correctedMembers, placeMembers, recordMembers } from '../request/schemas.ts';
 
 /** A record of any study, for the documentation. study-view.ts makes the exact schema for each study. */
 export const ParticipantRecord = z
-  .object({ ...recordMembers, trt: recordMembers.trt.optional(), bg_state: BgStateResult.optional() })
+  .object({
+    ...recordMembers,
+    trt: recordMembers.trt.optional(),
+    bg_state: BgStateResult.optional(),
+    'urn.sequence': placeMembers['urn.sequence'].optional(),
+    'urn.revision': placeMembers['urn.revision'].optional(),
+    ...correctedMembers,
+  })
   .catchall(z.string().meta({ description: 'f_<factor>: the level of that factor' }));
 
 /** The `results` of both operations. */

@@ -1,5 +1,6 @@
 /** POST /study_participants: randomizes a new participant. */
 import type { Scope } from '../../../events/access.ts';
+import { currentId } from '../../../projections/enrolled.ts';
 import { type Participant, participants } from '../../../projections/participants.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -19,6 +20,7 @@ import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import {
   actorOf,
+  mayKnowOf,
   type StudyReply,
   type StudyRequest,
   studyHandler,
@@ -128,7 +130,7 @@ function lookAlikeProblems(id = '', behalf = ''): string[] {
 /** Whether the participant is not recorded yet. Catches up with the log first: another instance may just have recorded them. */
 async function isUnknown({ runner }: Services, { query, study }: StudyRequest): Promise<boolean> {
   const { stream } = study;
-  const isRecorded = () => runner.state(participants, stream).byId.has(query.get('id') ?? '');
+  const isRecorded = () => runner.state(participants, stream).find(query.get('id') ?? '') !== undefined;
   if (!isRecorded()) await orUnavailable(runner.catchUp(stream));
   return !isRecorded();
 }
@@ -155,9 +157,14 @@ function answer(
       };
     case 'duplicate': {
       const refused = { status: 400, revision, refused: 'duplicate' } as const;
-      const message = `Participant ${outcome.participantId} is already assigned`;
-      if (!mayReadOf(request, recorded(request, outcome.participantId)))
-        return { ...refused, message, results: '[]' };
+      const taken = recorded(request, outcome.participantId);
+      if (!mayReadOf(request, taken))
+        return {
+          ...refused,
+          message: `Participant ${outcome.participantId} is already assigned`,
+          results: '[]',
+        };
+      const message = `Participant ${namesOf(taken)} is already assigned`;
       const differ = outcome.differingFactors;
       if (differ.length === 0)
         return { ...refused, message, ...record(request, shownScopes, outcome.participantId, revision) };
@@ -174,10 +181,17 @@ function answer(
   }
 }
 
+/** The id in use, and the one as randomized if it is another. */
+function namesOf(participant: Participant): string {
+  const [now, then] = [currentId(participant), participant.participantId];
+  return now === then ? now : `${now} (randomized as ${then})`;
+}
+
 /** How a participant differs reveals their levels, so a key learns nothing of participants outside its limits. */
-function mayReadOf({ accepted: { key }, study }: StudyRequest, { levels }: Participant): boolean {
-  const mayRead = key.scopes.includes('read') || key.scopes.includes('blinded');
-  return mayRead && withinLimits(key, study, levels);
+function mayReadOf(request: StudyRequest, participant: Participant): boolean {
+  const { scopes } = request.accepted.key;
+  const mayRead = scopes.includes('read') || scopes.includes('blinded');
+  return mayRead && mayKnowOf(request, participant);
 }
 
 /** The record of the participant who was just randomized or was already there. */
@@ -187,12 +201,15 @@ function record(
   participantId: string,
   revision: number,
 ): Pick<StudyReply, 'results' | 'discloses'> {
-  const shown = [recorded(request, participantId)];
+  const participant = recorded(request, participantId);
+  // A correction may have moved them out of the key's limits since.
+  if (!mayKnowOf(request, participant)) return { results: '[]', discloses: undefined };
+  const shown = [participant];
   return { results: request.view.records(shown, scopes), discloses: statesIn(shown, scopes, revision) };
 }
 
 function recorded({ participants }: StudyRequest, participantId: string): Participant {
-  const participant = participants.byId.get(participantId);
+  const participant = participants.find(participantId);
   if (!participant) throw new Error('a participant that was decided is not in the projection');
   return participant;
 }

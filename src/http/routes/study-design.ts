@@ -1,8 +1,8 @@
 /** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
 import { z } from 'zod';
-import { type Balance, balance } from '../../../projections/balance.ts';
 import { type Design, design } from '../../../projections/design.ts';
-import { participants } from '../../../projections/participants.ts';
+import { currentLevels, fillsPlace } from '../../../projections/enrolled.ts';
+import type { Participant } from '../../../projections/participants.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -89,21 +89,26 @@ export const studyDesignOperation = operation(
 );
 
 export function getStudyDesign(services: Services) {
-  return studyHandler(services, SCOPES, ({ query, study, accepted: { key } }) => {
+  return studyHandler(services, SCOPES, (request) => {
+    const {
+      query,
+      study,
+      accepted: { key },
+    } = request;
     refuseProblems(unknownParameters(query, PARAMETERS, 'study_design'));
     const { runner } = services;
     const { halt, configuration } = study.registered;
     const inForce = runner.state(design, study.stream);
     if (!inForce) throw new Error('a registered study without a design');
     // A key that is limited to a site does not learn how many the others have.
-    const counts = key.where ? undefined : runner.state(balance, study.stream);
-    const enrolled = key.where ? undefined : runner.state(participants, study.stream).inOrder.length;
+    const { inOrder } = request.participants;
+    const enrolled = key.where ? undefined : inOrder.length;
     const shown: DesignResult = {
       mode: configuration.mode,
       state: halt?.state ?? 'open',
       ...(halt && { reason: halt.reason, since: halt.at }),
       ...(enrolled !== undefined && { enrolled }),
-      limits: limitsOf(inForce, enrolled, counts),
+      limits: limitsOf(inForce, key.where ? undefined : inOrder.filter(fillsPlace)),
       design: rendered(inForce),
     };
     const results = resultJson(StudyDesignResult, shown);
@@ -111,24 +116,19 @@ export function getStudyDesign(services: Services) {
   });
 }
 
+/** @param placed participants who count against the limits; undefined if the key may not know how many there are */
 function limitsOf(
-  { limits: { total, levels = [] } = {} }: Design,
-  enrolled: number | undefined,
-  counts: Balance | undefined,
+  { limits: { total, levels = [] } = {}, factors }: Design,
+  placed: readonly Participant[] | undefined,
 ): DesignResult['limits'] {
+  const withLevel = (factor: string, level: string) => {
+    const index = factors.findIndex(({ name }) => name === factor);
+    return placed && { enrolled: placed.filter((one) => currentLevels(one)[index] === level).length };
+  };
   return [
-    ...(total === undefined ? [] : [{ max: total, ...(enrolled !== undefined && { enrolled }) }]),
-    ...levels.map(({ factor, level, max }) => ({
-      ...{ factor, level, max },
-      ...(counts && { enrolled: withLevel(counts, factor, level) }),
-    })),
+    ...(total === undefined ? [] : [{ max: total, ...(placed && { enrolled: placed.length }) }]),
+    ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...withLevel(factor, level) })),
   ];
-}
-
-/** On all arms together. */
-function withLevel({ factors }: Balance, factor: string, level: string): number {
-  const row = factors.find((one) => one.factor === factor)?.levels.find((one) => one.level === level);
-  return (row?.counts ?? []).reduce((sum, count) => sum + count, 0);
 }
 
 function rendered(inForce: Design): DesignResult['design'] {

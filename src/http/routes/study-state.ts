@@ -68,7 +68,6 @@ export function postStudyState(services: Services) {
     const state = () => services.studies.find(request.body.study)?.registered.halt?.state ?? 'open';
     return answerCommand(services, request, commandOf(request), {
       problemOf,
-      counts: 'stays',
       results: () => resultJson(StateResult, { state: state() }),
     });
   });

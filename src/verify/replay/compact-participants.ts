@@ -1,13 +1,16 @@
-/** The participants of a replay, in few bytes each: their levels and revisions as numbers, their ids as digests. */
+/**
+ * The participants of a replay, in few bytes each: their levels, arms and revisions as numbers, their ids as digests. The
+ * few who are corrected are kept whole.
+ */
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { ForkableMap } from '../../study/forkable-map.ts';
-import type { Answered, Enrolled } from '../../study/life.ts';
+import type { Allocated, Answered } from '../../study/life.ts';
 import { DigestSet } from './digest-set.ts';
 
 const FIRST_ROOM = 1024;
 
-/** Takes 44 to 88 bytes for each participant, and 2 more for each factor. */
-export class CompactParticipants extends ForkableMap<string, Enrolled> {
+/** Takes 46 to 92 bytes for each participant, and 2 more for each factor. */
+export class CompactParticipants extends ForkableMap<string, Allocated> {
   readonly #factors: StudyConfiguration['factors'];
   /** The index of each level, per factor. */
   readonly #indexes: readonly ReadonlyMap<string, number>[];
@@ -15,6 +18,9 @@ export class CompactParticipants extends ForkableMap<string, Enrolled> {
   #size = 0;
   #revisions = new Uint32Array(FIRST_ROOM);
   #levels: Uint16Array;
+  #arms = new Int16Array(FIRST_ROOM);
+  /** By number. */
+  readonly #corrected = new Map<number, Allocated>();
 
   constructor({ factors }: Pick<StudyConfiguration, 'factors'>) {
     super();
@@ -23,18 +29,27 @@ export class CompactParticipants extends ForkableMap<string, Enrolled> {
     this.#levels = new Uint16Array(FIRST_ROOM * factors.length);
   }
 
-  override get(participantId: string): Enrolled | undefined {
+  override get(participantId: string): Allocated | undefined {
     const number = this.#ids.numberOf(participantId);
     if (number === undefined) return undefined;
+    const corrected = this.#corrected.get(number);
+    if (corrected) return corrected;
     const from = number * this.#factors.length;
     const levels = this.#factors.map(({ levels }, i) => levels[this.#levels[from + i] ?? 0] ?? '');
-    return { participantId, levels, revision: this.#revisions[number] ?? 0 };
+    return { participantId, levels, revision: this.#revisions[number] ?? 0, arm: this.#arms[number] ?? -1 };
   }
 
-  override set(participantId: string, { levels, revision }: Enrolled): void {
+  override set(participantId: string, participant: Allocated): void {
+    if (participant.corrected) {
+      const number = this.#ids.numberOf(participantId);
+      if (number !== undefined) this.#corrected.set(number, participant);
+      return;
+    }
+    const { levels, revision, arm } = participant;
     if (this.#size === this.#revisions.length) this.#grow();
     this.#ids.add(participantId);
     this.#revisions[this.#size] = revision;
+    this.#arms[this.#size] = arm;
     const from = this.#size * this.#factors.length;
     levels.forEach((level, i) => {
       this.#levels[from + i] = this.#indexes[i]?.get(level) ?? 0;
@@ -43,13 +58,16 @@ export class CompactParticipants extends ForkableMap<string, Enrolled> {
   }
 
   #grow(): void {
-    const revisions = new Uint32Array(this.#revisions.length * 2);
-    revisions.set(this.#revisions);
-    this.#revisions = revisions;
-    const levels = new Uint16Array(this.#levels.length * 2);
-    levels.set(this.#levels);
-    this.#levels = levels;
+    this.#revisions = twiceAsLong(this.#revisions);
+    this.#levels = twiceAsLong(this.#levels);
+    this.#arms = twiceAsLong(this.#arms);
   }
+}
+
+function twiceAsLong<A extends Uint32Array | Uint16Array | Int16Array>(array: A): A {
+  const longer = new (array.constructor as new (length: number) => A)(array.length * 2);
+  longer.set(array);
+  return longer;
 }
 
 const SOME_REQUEST: Answered = { revision: -1 };

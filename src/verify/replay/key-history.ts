@@ -6,7 +6,9 @@
  */
 import type { Scope } from '../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
+import { brokenLimit, type Stake } from '../../study/key-limits.ts';
 import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
@@ -30,8 +32,9 @@ export interface KeyUse {
   readonly study: string;
   /** The key must have one of them. */
   readonly scopes: readonly Scope[];
-  /** Levels by factor. */
-  readonly levels: readonly { readonly factor: string; readonly level: string }[];
+  readonly configuration: Pick<StudyConfiguration, 'factors'>;
+  /** The levels with which the limits of the key are compared. */
+  readonly stake: () => Stake;
 }
 
 export class KeyHistory {
@@ -174,7 +177,7 @@ export class KeyHistory {
 /** The limits of a key never change. */
 function limitMismatch(
   { scopes, studies, where }: ApiKey,
-  { study, scopes: needed, levels }: KeyUse,
+  { study, scopes: needed, configuration, stake }: KeyUse,
 ): Mismatch | undefined {
   if (!needed.some((scope) => scopes.includes(scope)))
     return mismatch(
@@ -185,17 +188,16 @@ function limitMismatch(
     );
   if (studies && !studies.includes(study))
     return mismatch('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
-  for (const limit of where ?? []) {
-    const level = levels.find(({ factor }) => factor === limit.factor)?.level;
-    if (level === undefined || !limit.levels.includes(level))
-      return mismatch(
-        'actor.keyId',
-        `a key for ${limit.factor} = ${level}`,
-        limit.levels,
-        'the key is limited to other levels',
-      );
-  }
-  return undefined;
+  const broken = where && brokenLimit(where, stake(), configuration);
+  return (
+    broken &&
+    mismatch(
+      'actor.keyId',
+      `a key for ${broken.factor} = ${broken.level}`,
+      broken.levels,
+      'the key is limited to other levels',
+    )
+  );
 }
 
 function msBetween(earlier: string, later: string): number {

@@ -10,6 +10,7 @@ export type LifeEvent = Of<
   Exclude<StudyFact['type'], 'StudyRegistered' | 'ParticipantRandomized' | 'StudyRecovered'>
 >;
 
+/** Without what the decider works out, such as `randomizedAt`, so that a wrong one is found as such. */
 export function lifeCommandOf(event: LifeEvent): LifeCommand {
   const asked = { user: event.actor.user, idempotencyKey: event.sections.request?.idempotencyKey };
   switch (event.type) {
@@ -21,10 +22,25 @@ export function lifeCommandOf(event: LifeEvent): LifeCommand {
       return { type: 'close', ...event.data, ...asked };
     case 'StudyReopened':
       return { type: 'reopen', ...event.data, ...asked };
-    // Without randomizedAt, so that a wrong one is found as such.
     case 'AllocationRevealed': {
       const { randomizedAt: _, ...data } = event.data;
       return { type: 'reveal', ...data, grounds: groundsIn(event), ...asked };
+    }
+    case 'LevelsCorrected': {
+      const { cause, changes, participantId } = event.data;
+      return { type: 'correct-levels', cause, changes, participantId, note: noteIn(event), ...asked };
+    }
+    case 'AllocationVoided': {
+      const { analysis, cause, duplicateOf, participantId } = event.data;
+      return { type: 'void', analysis, cause, duplicateOf, participantId, note: noteIn(event), ...asked };
+    }
+    case 'AllocationReinstated': {
+      const { participantId } = event.data;
+      return { type: 'reinstate', participantId, note: noteIn(event), ...asked };
+    }
+    case 'ParticipantIdCorrected': {
+      const { cause, participantId, to } = event.data;
+      return { type: 'correct-id', cause, participantId, to, ...asked };
     }
     case 'UnblindingReported': {
       const { randomizedAt: _, inadvertent = false, ...data } = event.data;
@@ -37,4 +53,9 @@ export function lifeCommandOf(event: LifeEvent): LifeCommand {
 function groundsIn({ sections }: Of<'AllocationRevealed' | 'UnblindingReported'>): Grounds {
   const { reason = '', requestedBy } = sections.grounds ?? {};
   return { reason, requestedBy };
+}
+
+/** Likewise. */
+function noteIn({ sections }: Of<'LevelsCorrected' | 'AllocationVoided' | 'AllocationReinstated'>): string {
+  return sections.note?.text ?? '';
 }

@@ -1,5 +1,6 @@
 /** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEvent } from '../../../events/record.ts';
+import { type CorrectionEvent, type Enrolled, isCorrection } from '../../../projections/enrolled.ts';
 import type { Status } from '../../study/acts.ts';
 import type { LifeReport } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
@@ -10,23 +11,37 @@ type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 export class LifeTally {
   readonly #warnings: Warnings;
   readonly #revealed: Record<string, number> = {};
+  /** Participants whose arm somebody learned, by the id as randomized. */
+  readonly #unblinded = new Set<string>();
+  /** Of those who are voided now, by cause. */
+  readonly #voided: Record<string, number> = {};
+  #levelsCorrected = 0;
+  #idsCorrected = 0;
+  readonly #afterClosing: Record<string, number> = {};
+  #isClosed = false;
 
   constructor(warnings: Warnings) {
     this.#warnings = warnings;
   }
 
-  take(event: PartialStudyEvent): void {
+  /** @param enrolled finds the participants as they were before the event */
+  take(event: PartialStudyEvent, enrolled: (id: string) => Enrolled | undefined): void {
+    if (isCorrection(event)) {
+      this.#takeCorrection(event, enrolled(event.data.participantId));
+      return;
+    }
     switch (event.type) {
       case 'StudyClosed':
       case 'StudyReopened':
+        this.#isClosed = event.type === 'StudyClosed';
         if (event.data.approvals && event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
         break;
       case 'AllocationRevealed':
-        this.#count(event.data.category);
+        this.#countUnblinded(event.data.category, event.data.participantId);
         this.#warnOfReveal(event);
         break;
       case 'UnblindingReported':
-        this.#count(event.type);
+        this.#countUnblinded(event.type, event.data.participantId);
         this.#warnings.add(
           'unblinding-reported',
           'an unblinding outside the service was reported afterwards',
@@ -41,13 +56,57 @@ export class LifeTally {
     const { UnblindingReported: reported, ...revealed } = this.#revealed;
     return {
       state,
+      ...(this.#levelsCorrected > 0 && { corrected: this.#levelsCorrected }),
+      ...(this.#idsCorrected > 0 && { idsCorrected: this.#idsCorrected }),
+      ...(Object.keys(this.#voided).length > 0 && { voided: { ...this.#voided } }),
+      ...(Object.keys(this.#afterClosing).length > 0 && { changedAfterClosing: { ...this.#afterClosing } }),
       ...(Object.keys(revealed).length > 0 && { revealed }),
       ...(reported !== undefined && { unblindingReported: reported }),
     };
   }
 
-  #count(what: string): void {
-    this.#revealed[what] = (this.#revealed[what] ?? 0) + 1;
+  #takeCorrection(event: CorrectionEvent, before: Enrolled | undefined): void {
+    const { revision } = event;
+    switch (event.type) {
+      case 'LevelsCorrected':
+        this.#levelsCorrected++;
+        break;
+      case 'ParticipantIdCorrected':
+        this.#idsCorrected++;
+        break;
+      case 'AllocationVoided': {
+        const { cause, counts } = event.data;
+        add(this.#voided, cause, 1);
+        this.#warnings.add('voided', `an allocation was voided: ${cause}`, revision);
+        if (counts === 'removed')
+          this.#warnings.add(
+            'counts-removed',
+            'the urns no longer count a participant who was voided, so a voiding steers the allocations after it',
+            revision,
+          );
+        break;
+      }
+      case 'AllocationReinstated':
+        if (before?.corrected?.voided) add(this.#voided, before.corrected.voided.cause, -1);
+    }
+    if (this.#unblinded.has(event.data.participantId))
+      this.#warnings.add(
+        'corrected-after-reveal',
+        'a participant was corrected or voided after somebody had learned the arm',
+        revision,
+      );
+    if (!this.#isClosed) return;
+    add(this.#afterClosing, event.type, 1);
+    this.#warnings.add(
+      'changed-after-closing',
+      'a participant was corrected or voided while the study was closed',
+      revision,
+    );
+  }
+
+  #countUnblinded(how: string, participantId: string): void {
+    add(this.#revealed, how, 1);
+    this.#unblinded.add(participantId);
   }
 
   #warnOfApproval(revision: number): void {
@@ -74,4 +133,11 @@ export class LifeTally {
         revision,
       );
   }
+}
+
+/** A count that comes to nothing is left out. */
+function add(counts: Record<string, number>, what: string, by: number): void {
+  const count = (counts[what] ?? 0) + by;
+  if (count === 0) delete counts[what];
+  else counts[what] = count;
 }

@@ -6,7 +6,9 @@
 import type { PartialEvent } from '../../../events/record.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
-import { decideLife, fullLimit, type Life, lifeAfter, newLife } from '../../study/life.ts';
+import { decideLife } from '../../study/decide-life.ts';
+import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
+import { fullLimit } from '../../study/limits.ts';
 import type { Mismatch } from '../report.ts';
 import { CompactParticipants } from './compact-participants.ts';
 import { dataDifferences, mismatch } from './differences.ts';
@@ -35,7 +37,7 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (mismatches.length > 0) return mismatches;
     const actorMismatch = this.#checks.actorMismatch(event, enrolled);
     if (actorMismatch) return [actorMismatch];
-    this.#checks.take(event, (id) => enrolled(id) !== undefined);
+    this.#checks.take(event, enrolled);
     if (life) this.#life = lifeAfter(life, event);
     else if (event.type === 'StudyRegistered') {
       const { configuration } = event.data;
@@ -84,10 +86,11 @@ function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
 /** With what the decider would have refused it, as far as that is in the clear. */
 function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Life): StudyOutcome | undefined {
   const { participantId } = data;
-  if (life.enrolled.get(participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
+  if (holderOf(life, participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
   if (!ACTS[type].in.includes(life.status)) return { type: 'refused', because: life.status };
   const limit = fullLimit(
-    life,
+    life.filled,
+    life.configuration,
     data.levels.map(({ level }) => level),
   );
   return limit && { type: 'full', limit };

@@ -45,6 +45,7 @@ export class StudyReplay implements Replay {
     const event = given as StudyEvent;
     const mismatches = this.#mismatches(event);
     if (mismatches.length > 0) return mismatches;
+    this.#checks.take(event, (id) => this.#enrolled(id));
     const next = evolve(this.#state, event);
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
     this.#state = isBegun
@@ -54,7 +55,6 @@ export class StudyReplay implements Replay {
           requests: new CompactRequests(),
         }
       : next;
-    this.#checks.take(event, (id) => this.#enrolled(id) !== undefined);
     return [];
   }
 

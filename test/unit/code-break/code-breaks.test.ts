@@ -59,7 +59,7 @@ async function scene() {
   const hooks = { onPending: vi.fn(), onUnrecorded: vi.fn() };
   const pending = file as unknown as PendingReveals;
   const codeBreaks = new CodeBreaks({ studies, runner, pending }, hooks);
-  const arm = runner.state(participants, study().stream).byId.get('001')?.treatment;
+  const arm = runner.state(participants, study().stream).find('001')?.treatment;
   const refuse = (code: DomainErrorCode | undefined) => {
     refusal = code && new DomainError(code, `it is ${code}`);
   };

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { balance } from '../../../projections/balance.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
@@ -23,7 +22,7 @@ import {
 } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 
-const PROJECTIONS = { studyConfig, participants, balance, studyState };
+const PROJECTIONS = { studyConfig, participants, studyState };
 const HISTORY: readonly StudyFact[] = [registered(), randomized('001'), paused, resumed, decided('002')];
 
 /** A participant decided on what the first one left. */

@@ -3,7 +3,6 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { decodeRecord, type LogEvent, leafHash, type RecordBytes } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
-import { balance } from '../../../projections/balance.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
@@ -26,7 +25,7 @@ import { check } from '../../support/property.ts';
 
 const OTHER_STUDY = 'study-0000';
 const STREAMS = ['access', STREAM, OTHER_STUDY];
-const PROJECTIONS = [access, studyConfig, participants, balance, studyState];
+const PROJECTIONS = [access, studyConfig, participants, studyState];
 
 /** A store whose subscription delivers when the test says so, and as much as it says. */
 class SteppedStore extends MemoryStore {
@@ -96,8 +95,8 @@ function shown(runner: Runner): unknown {
     revision: runner.revision(stream),
     access: runner.state(access, stream),
     config: runner.state(studyConfig, stream),
-    participants: runner.state(participants, stream),
-    balance: runner.state(balance, stream),
+    participants: runner.state(participants, stream).inOrder,
+    balance: runner.state(participants, stream).balance?.view(),
     next: decide(runner.state(studyState, stream), randomize('next')),
     taken: decide(runner.state(studyState, stream), randomize('1')),
     halted: runner.halted(stream)?.message,

@@ -5,7 +5,7 @@ import type { Actor } from '../../../events/record.ts';
 import type { Status } from '../../../src/study/acts.ts';
 import type { ReportUnblinding, Reveal, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
-import { isWithin } from '../../../src/study/life.ts';
+import { isWithin } from '../../../src/study/key-limits.ts';
 import { studyState } from '../../../src/study/state.ts';
 import {
   CONFIGURATION,

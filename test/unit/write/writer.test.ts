@@ -282,7 +282,7 @@ describe('an append whose fate is unclear', () => {
       outcome: { type: 'randomized', participantId: '001' },
       revision: 1,
     });
-    expect(all.here.participants.byId.has('001')).toBe(true);
+    expect(all.here.participants.find('001')?.revision).toBe(1);
     expect(await enrolled(all)).toEqual(['001']);
   });
 

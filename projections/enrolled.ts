@@ -1,0 +1,114 @@
+/**
+ * One participant: as randomized, and as corrected since. Whatever shows, counts, limits or explains participants reads
+ * this record, so a correction means the same everywhere.
+ */
+import type { VoidCause } from '../events/corrections.ts';
+import type { LogEvent, PartialEvent } from '../events/record.ts';
+import type { StudyConfiguration } from '../events/study.ts';
+
+export interface Enrolled {
+  /** As randomized. */
+  readonly participantId: string;
+  /** As randomized: one level per factor, in the order of the study. */
+  readonly levels: readonly string[];
+  /** Of the event that enrolled the participant. */
+  readonly revision: number;
+  /** Absent while everything is as randomized. */
+  readonly corrected?: Corrected;
+}
+
+export interface Corrected {
+  /** The id in use. */
+  readonly id: string;
+  readonly levels: readonly string[];
+  /** The levels at which the urns hold the participant, or did until they were removed. */
+  readonly countedLevels: readonly string[];
+  readonly voided?: Voided | undefined;
+}
+
+export interface Voided {
+  /** Of the event that voided the participant. */
+  readonly revision: number;
+  readonly cause: VoidCause;
+  /** Whether the urns count the participant no longer. */
+  readonly isRemoved: boolean;
+  /** The id, as randomized, of the participant who is the same person. */
+  readonly duplicateOf: string | undefined;
+}
+
+const CORRECTIONS = [
+  'LevelsCorrected',
+  'AllocationVoided',
+  'AllocationReinstated',
+  'ParticipantIdCorrected',
+] as const;
+type CorrectionType = (typeof CORRECTIONS)[number];
+export type CorrectionEvent = Extract<PartialEvent, { type: CorrectionType }>;
+/** With all its sections. */
+export type WholeCorrection = Extract<LogEvent, { type: CorrectionType }>;
+
+export function isCorrection<E extends { readonly type: string }>(
+  event: E,
+): event is Extract<E, { type: CorrectionType }> {
+  return CORRECTIONS.some((type) => type === event.type);
+}
+
+/** The participant after a correction. It must be possible: this only applies it. */
+export function correctedBy<P extends Enrolled>(
+  participant: P,
+  event: Pick<CorrectionEvent, 'type' | 'data'> & { readonly revision: number },
+  factors: StudyConfiguration['factors'],
+): P {
+  const { participantId: id, levels } = participant;
+  const before = participant.corrected ?? { id, levels, countedLevels: levels };
+  return {
+    ...participant,
+    corrected: { ...before, ...difference(before, event as CorrectionEvent, factors) },
+  };
+}
+
+function difference(
+  before: Corrected,
+  event: CorrectionEvent,
+  factors: StudyConfiguration['factors'],
+): Partial<Corrected> {
+  switch (event.type) {
+    case 'LevelsCorrected': {
+      const { changes, counts } = event.data;
+      const changed = (levels: readonly string[]) =>
+        levels.map((level, i) => changes.find(({ factor }) => factor === factors[i]?.name)?.to ?? level);
+      const levels = changed(before.levels);
+      return counts === 'as-corrected'
+        ? { levels, countedLevels: changed(before.countedLevels) }
+        : { levels };
+    }
+    case 'AllocationVoided': {
+      const { cause, counts, duplicateOf } = event.data;
+      return { voided: { revision: event.revision, cause, isRemoved: counts === 'removed', duplicateOf } };
+    }
+    case 'AllocationReinstated':
+      return { voided: undefined };
+    case 'ParticipantIdCorrected':
+      return { id: event.data.to };
+  }
+}
+
+export function currentId({ participantId, corrected }: Enrolled): string {
+  return corrected?.id ?? participantId;
+}
+
+export function currentLevels({ levels, corrected }: Enrolled): readonly string[] {
+  return corrected?.levels ?? levels;
+}
+
+/** The levels at which the urns hold the participant; undefined if they do not. */
+export function countedLevels({ levels, corrected }: Enrolled): readonly string[] | undefined {
+  if (!corrected) return levels;
+  return corrected.voided?.isRemoved ? undefined : corrected.countedLevels;
+}
+
+/** Whether the participant counts against the limits of the study. A person who was never there, or twice, does not. */
+export function fillsPlace({ corrected }: Enrolled): boolean {
+  const cause = corrected?.voided?.cause;
+  return cause !== 'duplicate' && cause !== 'never-enrolled';
+}

@@ -1,0 +1,48 @@
+/** What all routes answer that write an event about one participant. */
+import type { StudyOutcome } from '../../study/commands.ts';
+import { ERRORS } from './operation.ts';
+import { impossibleReply, reusedReply } from './refused-reply.ts';
+import { mayKnowOf, type StudyReply, type StudyRequest } from './study-request.ts';
+
+const NO_PARTICIPANT = 'There is no such participant';
+
+/** For the OpenAPI document. */
+export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`;
+
+/** The participant's record as it is now and as the key's scopes show it, without generator states. */
+export function recordFor(request: StudyRequest, id: string): string {
+  const { participants, view, accepted } = request;
+  const participant = participants.find(id);
+  const scopes = accepted.key.scopes.filter((scope) => scope === 'read' || scope === 'blinded');
+  const isShown = participant && scopes.length > 0 && mayKnowOf(request, participant);
+  return isShown ? view.records([participant], scopes) : '[]';
+}
+
+/** The answer when a command about a participant was refused; undefined if it was not. */
+export function participantProblem(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  switch (outcome.type) {
+    case 'no-such-participant':
+      return { status: 404, message: NO_PARTICIPANT, results: '[]', revision };
+    case 'outside-limits':
+      return {
+        status: 403,
+        message: 'This API key is limited to other levels than these',
+        results: '[]',
+        revision,
+      };
+    case 'stale':
+      return {
+        status: 409,
+        message: `Nothing was recorded: ${outcome.why}`,
+        results: '[]',
+        revision,
+        refused: 'stale',
+      };
+    case 'impossible':
+      return impossibleReply(outcome, revision, '[]');
+    case 'idempotency-key-reused':
+      return reusedReply(revision);
+    default:
+      return undefined;
+  }
+}

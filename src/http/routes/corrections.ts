@@ -1,0 +1,249 @@
+/**
+ * POST /level_corrections, /voids, /reinstatements and /id_corrections: what turned out to be wrong after a randomization.
+ * Nothing is drawn again.
+ */
+import { z } from 'zod';
+import {
+  IdCause,
+  type LevelChange,
+  LevelsCause,
+  VoidAnalysis,
+  VoidCause,
+} from '../../../events/corrections.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { lookAlikeProblem } from '../../base/text.ts';
+import { ACTS } from '../../study/acts.ts';
+import { type Correction, impossible } from '../../study/commands.ts';
+import { problemsOfId } from '../../study/participant-id.ts';
+import { DryRun, Note, StudyName } from '../request/body-members.ts';
+import { idempotencyKeyOf } from '../request/headers.ts';
+import { answerCommand } from '../request/life-command.ts';
+import { bodyOperation, ERRORS, type Json, jsonSchema } from '../request/operation.ts';
+import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { RECEIPT } from '../request/receipt.ts';
+import { ParticipantId } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+
+const SCOPES = ACTS.LevelsCorrected.scopes;
+
+const common = {
+  study: StudyName,
+  id: ParticipantId.meta({ description: 'An id that the participant has or had' }),
+  dry_run: DryRun,
+};
+
+const Change = z
+  .strictObject({
+    factor: z.string(),
+    from: z.string().meta({ description: 'The current level' }),
+    to: z.string(),
+  })
+  .refine(({ from, to }) => from !== to, { error: 'from and to are the same level' });
+
+const LevelsBody = z.strictObject({
+  ...common,
+  changes: z
+    .array(Change)
+    .min(1)
+    .superRefine((changes, context) => {
+      const names = changes.map(({ factor }) => factor);
+      for (const name of new Set(names.filter((factor, i) => names.indexOf(factor) < i)))
+        context.addIssue({ code: 'custom', message: `${name} is given more than once` });
+    }),
+  cause: LevelsCause.meta({
+    description:
+      '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was understood otherwise. `transfer`: the participant has moved to another site',
+  }),
+  note: Note,
+});
+
+const VoidBody = z
+  .strictObject({
+    ...common,
+    cause: VoidCause.meta({ description: '`entry` is for allocations that were made outside the service' }),
+    analysis: VoidAnalysis.meta({
+      description: 'Whether the participant is to be analysed, as far as you know',
+    }),
+    duplicate_of: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'The id of the participant who is the same person. Only with cause `duplicate`' }),
+    note: Note,
+  })
+  .refine(({ cause, duplicate_of }) => duplicate_of === undefined || cause === 'duplicate', {
+    error: 'belongs to the cause duplicate alone',
+    path: ['duplicate_of'],
+  });
+
+const ReinstateBody = z.strictObject({ ...common, note: Note });
+
+const NewId = z
+  .string()
+  .superRefine((id, context) => {
+    const problems = [...problemsOfId(id)].map((problem) => problem.replace(/^id /, ''));
+    const lookAlike = problems.length === 0 ? lookAlikeProblem(id) : undefined;
+    for (const message of lookAlike === undefined ? problems : [lookAlike])
+      context.addIssue({ code: 'custom', message });
+  })
+  .meta({ description: 'The right id' });
+
+const IdBody = z.strictObject({
+  ...common,
+  to: NewId,
+  cause: IdCause.meta({
+    description: "`entry`: a slip when it was entered. `pattern`: it is not of the study's form",
+  }),
+});
+
+type Body = { readonly study: string; readonly id: string; readonly dry_run?: boolean | undefined };
+
+export const correctLevelsOperation = correctionOperation(
+  'Correct levels of a participant',
+  'correctLevels',
+  jsonSchema(LevelsBody),
+  {
+    study: 'CHS JCOIN',
+    id: '001-0007',
+    changes: [{ factor: 'sex', from: 'Female', to: 'Male' }],
+    cause: 'entry',
+    note: 'source record of 3 March',
+  },
+);
+
+export const voidOperation = correctionOperation(
+  'Mark a participant as randomized in error',
+  'voidAllocation',
+  jsonSchema(VoidBody),
+  {
+    study: 'CHS JCOIN',
+    id: '001-0009',
+    cause: 'duplicate',
+    duplicate_of: '001-0004',
+    analysis: 'exclude',
+    note: 'screened twice',
+  },
+);
+
+export const reinstateOperation = correctionOperation(
+  'Take back that a participant was randomized in error',
+  'reinstateAllocation',
+  jsonSchema(ReinstateBody),
+  { study: 'CHS JCOIN', id: '001-0009', note: 'was another person' },
+);
+
+export const correctIdOperation = correctionOperation(
+  'Correct the id of a participant',
+  'correctId',
+  jsonSchema(IdBody),
+  { study: 'CHS JCOIN', id: '001-0070', to: '001-0007', cause: 'entry' },
+);
+
+function correctionOperation(summary: string, operationId: string, body: Json, bodyExample: Json): Json {
+  return bodyOperation(summary, operationId, SCOPES, {
+    body,
+    bodyExample,
+    result: RECORDS,
+    example: [EXAMPLE_RECORD],
+    empty: [],
+    headers: RECEIPT,
+    errors: {
+      ...ERRORS,
+      404: NOT_FOUND,
+      409: 'What is to be corrected is not, or no longer, as the request says; the message says how it is',
+      422: 'Well-formed, but impossible in this study; the message says why. Or the Idempotency-Key was used for a different request',
+    },
+  });
+}
+
+export function postLevelCorrection(services: Services) {
+  return correctionHandler(services, LevelsBody, ({ body, study }) => {
+    const { factors } = study.registered.configuration;
+    const { cause, changes, note } = body;
+    const stray = strayLevel(changes, factors);
+    return stray ?? { type: 'correct-levels', cause, changes, note };
+  });
+}
+
+export function postVoid(services: Services) {
+  return correctionHandler(
+    services,
+    VoidBody,
+    ({ body: { cause, analysis, duplicate_of: duplicateOf, note } }) => {
+      return { type: 'void', cause, analysis, duplicateOf, note };
+    },
+  );
+}
+
+export function postReinstatement(services: Services) {
+  return correctionHandler(services, ReinstateBody, ({ body: { note } }) => ({ type: 'reinstate', note }));
+}
+
+export function postIdCorrection(services: Services) {
+  return correctionHandler(services, IdBody, ({ body: { cause, to }, view }) => {
+    const problem = view.patternProblem(to);
+    return problem === undefined ? { type: 'correct-id', cause, to } : impossible('to', problem);
+  });
+}
+
+type Own<C> = C extends Correction
+  ? Omit<C, 'participantId' | 'randomizedAt' | 'where' | 'user' | 'idempotencyKey'>
+  : never;
+
+/** @param own what the route's command has besides what all have, or why it is impossible */
+function correctionHandler<T extends Body>(
+  services: Services,
+  schema: z.ZodType<T>,
+  own: (request: BodyRequest<T>) => Own<Correction> | ReturnType<typeof impossible>,
+) {
+  return bodyHandler(services, schema, SCOPES, async (request): Promise<StudyReply> => {
+    const { http, accepted, body, study } = request;
+    const asked = own(request);
+    const command = {
+      ...asked,
+      participantId: body.id,
+      where: accepted.key.where,
+      user: accepted.key.user,
+      idempotencyKey: idempotencyKeyOf(http),
+    } as Correction;
+    const problem = participantProblem(asked as ReturnType<typeof impossible>, study.revision);
+    if (problem) return problem;
+    return answerCommand(services, request, command, {
+      problemOf: participantProblem,
+      results: () => recordFor(request, body.id),
+    });
+  });
+}
+
+/**
+ * The first level that is of another factor.
+ * @throws HttpProblem 400 naming every factor and level that the study does not have
+ */
+function strayLevel(changes: readonly LevelChange[], factors: StudyConfiguration['factors']) {
+  const problems: string[] = [];
+  let stray: ReturnType<typeof impossible> | undefined;
+  for (const [i, { factor, ...levels }] of changes.entries()) {
+    const known = factors.find(({ name }) => name === factor);
+    if (!known) {
+      const names = factors.map(({ name }) => name).join(', ');
+      problems.push(
+        `changes.${i}.factor: the study has no factor ${JSON.stringify(factor)} (it has: ${names})`,
+      );
+      continue;
+    }
+    const allowed = `(allowed: ${known.levels.map((level) => JSON.stringify(level)).join(', ')})`;
+    for (const member of ['from', 'to'] as const) {
+      const level = levels[member];
+      if (known.levels.includes(level)) continue;
+      const why = `${factor} has no level ${JSON.stringify(level)} ${allowed}`;
+      const other = factors.find((one) => one.levels.includes(level));
+      if (other) stray ??= impossible(`changes[${i}].${member}`, `${why}; it is a level of ${other.name}`);
+      else problems.push(`changes.${i}.${member}: ${why}`);
+    }
+  }
+  if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
+  return stray;
+}

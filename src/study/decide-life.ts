@@ -1,0 +1,219 @@
+/** Decides the commands that need nothing that is sealed. Pure, like decide.ts. */
+import type { StudyFact } from '../../events/catalogue.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import type { Approval } from '../../events/text.ts';
+import { isDay } from '../base/day.ts';
+import type { Decision } from '../write/decider.ts';
+import { ACTS } from './acts.ts';
+import {
+  type Grounds,
+  impossible,
+  type LifeCommand,
+  type ParticipantCommand,
+  type Repeatable,
+  type ReportUnblinding,
+  type Reveal,
+  type StateCommand,
+  type StudyOutcome,
+} from './commands.ts';
+import { type CorrectionFact, correctionOf, correctionProblem, movesCounts } from './corrections.ts';
+import { brokenLimit, stakeOf } from './key-limits.ts';
+import { type Allocated, answeredBefore, contentOf, holderOf, type Life, requestSection } from './life.ts';
+
+type Of<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
+type StateFact = Of<'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened'>;
+type UnblindingFact = Of<'AllocationRevealed' | 'UnblindingReported'>;
+type LifeFact = StateFact | UnblindingFact | CorrectionFact;
+type LifeDecision = Decision<LifeFact, StudyOutcome>;
+
+export function decideLife(life: Life, command: LifeCommand): LifeDecision {
+  return 'participantId' in command ? aboutParticipant(life, command) : aboutStudy(life, command);
+}
+
+function aboutStudy(life: Life, command: StateCommand): LifeDecision {
+  const fact = stateFact(command);
+  const again = askedAgain(life, command, fact);
+  if (again) return { outcome: again };
+  if (life.status === STATE_AFTER[command.type]) return { outcome: { type: ALREADY[command.type] } };
+  const problem = stateProblem(life, fact) ?? approvalProblem(life, fact);
+  return problem ? { outcome: problem } : { fact, outcome: { type: DONE[command.type] } };
+}
+
+const STATE_AFTER = { pause: 'paused', resume: 'open', close: 'closed', reopen: 'open' } as const;
+const DONE = { pause: 'paused', resume: 'resumed', close: 'closed', reopen: 'reopened' } as const;
+const ALREADY = {
+  pause: 'already-paused',
+  resume: 'not-paused',
+  close: 'already-closed',
+  reopen: 'not-closed',
+} as const;
+
+function aboutParticipant(life: Life, command: ParticipantCommand): LifeDecision {
+  const participant = participantFor(life, command);
+  if (!participant) return { outcome: { type: 'no-such-participant' } };
+  const { fact, outcome } = participantFact(life, command, participant);
+  const outside = limitsProblem(life, command, participant, fact);
+  const again = askedAgain(life, command, fact);
+  // What a key did is confirmed even if its participant has left its limits since, but no arm is shown again then.
+  if (again && (!outside || command.type !== 'reveal')) return { outcome: again };
+  const problem =
+    outside ??
+    recordedAlready(life, command) ??
+    stateProblem(life, fact) ??
+    (isUnblinding(fact) ? unblindingProblem(life, fact) : correctionProblem(life, fact, participant));
+  return problem ? { outcome: problem } : { fact, outcome };
+}
+
+/** The answer to a request whose idempotency key was used before. */
+function askedAgain(life: Life, command: Repeatable, fact: LifeFact): StudyOutcome | undefined {
+  const earlier = answeredBefore(life, command);
+  if (!earlier) return undefined;
+  return earlier.content === contentOf(fact)
+    ? { type: 'done-before', revision: earlier.revision }
+    : { type: 'idempotency-key-reused' };
+}
+
+function stateProblem({ status }: Life, { type }: LifeFact): StudyOutcome | undefined {
+  return ACTS[type].in.includes(status) ? undefined : { type: 'refused', because: status };
+}
+
+function participantFor(
+  life: Life,
+  { participantId, randomizedAt }: ParticipantCommand,
+): Allocated | undefined {
+  const holder = holderOf(life, participantId);
+  return holder?.revision === (randomizedAt ?? holder?.revision) ? holder : undefined;
+}
+
+/** Outside the limits of a key there is no such participant. */
+function limitsProblem(
+  { configuration }: Life,
+  { where }: ParticipantCommand,
+  participant: Allocated,
+  fact: LifeFact,
+): StudyOutcome | undefined {
+  const stake = stakeOf(fact, participant, configuration.factors);
+  if (!brokenLimit(where, stake, configuration)) return undefined;
+  const now = { ...stake, of: stake.of.slice(0, 1) };
+  const mayKnow = stake.need === 'all' && !brokenLimit(where, now, configuration);
+  return { type: mayKnow ? 'outside-limits' : 'no-such-participant' };
+}
+
+function stateFact(command: StateCommand): StateFact {
+  const sections = requestSection(command);
+  const { reason } = command;
+  switch (command.type) {
+    case 'pause':
+      return { type: 'StudyPaused', data: { reason }, sections };
+    case 'resume':
+      return { type: 'StudyResumed', data: { reason }, sections };
+    case 'close': {
+      const { approvals, cause } = command;
+      const data = { ...(approvals && { approvals: [...approvals] }), cause, reason };
+      return { type: 'StudyClosed', data, sections };
+    }
+    case 'reopen': {
+      const { approvals, protocol } = command;
+      const data = { approvals: [...approvals], ...(protocol && { protocol }), reason };
+      return { type: 'StudyReopened', data, sections };
+    }
+  }
+}
+
+function participantFact(
+  life: Life,
+  command: ParticipantCommand,
+  participant: Allocated,
+): { readonly fact: UnblindingFact | CorrectionFact; readonly outcome: StudyOutcome } {
+  const { participantId, revision: randomizedAt } = participant;
+  const about = { participantId, randomizedAt };
+  switch (command.type) {
+    case 'reveal': {
+      const sections = { grounds: groundsOf(command.grounds), ...requestSection(command) };
+      const fact = { type: 'AllocationRevealed' as const, data: revealOf(command, about), sections };
+      return { fact, outcome: { type: 'revealed', participantId } };
+    }
+    case 'report-unblinding': {
+      const sections = { grounds: groundsOf(command.grounds), ...requestSection(command) };
+      const fact = { type: 'UnblindingReported' as const, data: unblindingOf(command, about), sections };
+      return { fact, outcome: { type: 'unblinding-reported', participantId } };
+    }
+    default: {
+      const fact = correctionOf(life, command, participant);
+      const moves = movesCounts(life, fact, participant);
+      return { fact, outcome: { type: CORRECTED[command.type], participantId, moves } };
+    }
+  }
+}
+
+const CORRECTED = {
+  'correct-levels': 'levels-corrected',
+  void: 'voided',
+  reinstate: 'reinstated',
+  'correct-id': 'id-corrected',
+} as const;
+
+interface About {
+  readonly participantId: string;
+  readonly randomizedAt: number;
+}
+
+function revealOf({ category, reveal, shownAt }: Reveal, { participantId, randomizedAt }: About) {
+  return { category, participantId, randomizedAt, reveal, ...(shownAt !== undefined && { shownAt }) };
+}
+
+function unblindingOf(
+  { how, inadvertent, occurredAt, revealedAt }: ReportUnblinding,
+  { participantId, randomizedAt }: About,
+) {
+  return {
+    how,
+    ...(inadvertent && { inadvertent: true as const }),
+    occurredAt,
+    participantId,
+    randomizedAt,
+    ...(revealedAt !== undefined && { revealedAt }),
+  };
+}
+
+function groundsOf({ reason, requestedBy }: Grounds) {
+  return { reason, ...(requestedBy !== undefined && { requestedBy }) };
+}
+
+function isUnblinding(fact: UnblindingFact | CorrectionFact): fact is UnblindingFact {
+  return fact.type === 'AllocationRevealed' || fact.type === 'UnblindingReported';
+}
+
+function recordedAlready({ reveals }: Life, command: ParticipantCommand): StudyOutcome | undefined {
+  if (command.type !== 'reveal') return undefined;
+  const recorded = reveals.find(({ reveal }) => reveal === command.reveal);
+  return recorded && { type: 'already-recorded', revision: recorded.revision };
+}
+
+function unblindingProblem({ reveals }: Life, { type, data }: UnblindingFact): StudyOutcome | undefined {
+  if (type === 'AllocationRevealed') return undefined;
+  const { revealedAt, participantId } = data;
+  const isOf = ({ revision, participantId: id }: Life['reveals'][number]) =>
+    revision === revealedAt && id === participantId;
+  return revealedAt === undefined || reveals.some(isOf)
+    ? undefined
+    : impossible('revealedAt', 'no code of this participant was broken at this revision');
+}
+
+function approvalProblem({ configuration }: Life, { type, data }: StateFact): StudyOutcome | undefined {
+  if (type !== 'StudyClosed' && type !== 'StudyReopened') return undefined;
+  const { approvals } = data;
+  const wrong = approvals?.findIndex(({ on }) => !isDay(on)) ?? -1;
+  if (wrong >= 0) return impossible(`approvals[${wrong}].on`, 'it is not a day of the calendar');
+  if (type === 'StudyClosed') return undefined;
+  if (lacksApproval(data.approvals, configuration))
+    return impossible('approvals', 'a live study can be reopened only with an approval');
+  const date = data.protocol?.date;
+  return date === undefined || isDay(date)
+    ? undefined
+    : impossible('protocol.date', 'it is not a day of the calendar');
+}
+
+function lacksApproval(approvals: readonly Approval[], { mode }: StudyConfiguration): boolean {
+  return mode === 'live' && approvals.length === 0;
+}

@@ -1,0 +1,89 @@
+/** Which participants an API key with limits may act on. */
+import type { LevelLimit } from '../../events/access.ts';
+import type { StudyFact } from '../../events/catalogue.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import { correctedBy, currentLevels, type Enrolled } from '../../projections/enrolled.ts';
+
+/** Lists of levels with which the limits of a key are compared: they must hold for all of them, or for one. */
+export interface Stake {
+  readonly need: 'all' | 'any';
+  readonly of: readonly (readonly string[])[];
+}
+
+/** What is at stake when a key writes a fact about a participant. */
+export function stakeOf(
+  fact: Pick<StudyFact, 'type' | 'data'>,
+  participant: Enrolled,
+  factors: StudyConfiguration['factors'],
+): Stake {
+  const { type, data } = fact as StudyFact;
+  const current = currentLevels(participant);
+  switch (type) {
+    case 'AllocationRevealed':
+    case 'UnblindingReported':
+      return unblindingStake(participant);
+    case 'LevelsCorrected': {
+      const after = currentLevels(correctedBy(participant, { type, data, revision: -1 }, factors));
+      // Either site may record a transfer. Nobody else can move a participant into or out of their own limits.
+      return { need: data.cause === 'transfer' ? 'any' : 'all', of: [current, after] };
+    }
+    default:
+      return { need: 'all', of: [current] };
+  }
+}
+
+type Factors = Pick<StudyConfiguration, 'factors'>;
+
+/** A correction must not lock out an emergency. */
+function unblindingStake(participant: Enrolled): Stake {
+  return { need: 'any', of: [participant.levels, currentLevels(participant)] };
+}
+
+/** Whether a key with these limits may break the participant's code. */
+export function mayReveal(
+  where: readonly LevelLimit[] | undefined,
+  participant: Enrolled,
+  configuration: Factors,
+): boolean {
+  return brokenLimit(where, unblindingStake(participant), configuration) === undefined;
+}
+
+/** A limit that does not hold, and the level that it forbids. */
+export interface BrokenLimit extends LevelLimit {
+  readonly level: string | undefined;
+}
+
+/** The first limit that keeps a key from acting where this is at stake; undefined if none does. */
+export function brokenLimit(
+  where: readonly LevelLimit[] | undefined,
+  { need, of }: Stake,
+  configuration: Factors,
+): BrokenLimit | undefined {
+  if (!where) return undefined;
+  const broken = of.map((levels) => brokenBy(levels, where, configuration));
+  return need === 'any' && broken.includes(undefined) ? undefined : broken.find((limit) => limit);
+}
+
+/**
+ * Whether a key may act on a participant with these levels (one per factor, in the study's order): each factor that the
+ * key limits must have one of the levels it lists.
+ */
+export function isWithin(
+  where: readonly LevelLimit[] | undefined,
+  configuration: Factors,
+  levels: readonly string[],
+): boolean {
+  return !where || brokenBy(levels, where, configuration) === undefined;
+}
+
+function brokenBy(
+  levels: readonly string[],
+  where: readonly LevelLimit[],
+  { factors }: Factors,
+): BrokenLimit | undefined {
+  for (const limit of where) {
+    const level = levels[factors.findIndex(({ name }) => name === limit.factor)];
+    if (level === undefined || !limit.levels.includes(level)) return { ...limit, level };
+  }
+  return undefined;
+}

@@ -1,0 +1,69 @@
+/** Checks the ids of a study's participants against its pattern, and warns of ids that look like others. */
+import { lookAlikeForm } from '../../base/text.ts';
+import { IdPattern } from '../../study/id-pattern.ts';
+import { problemsOfId } from '../../study/participant-id.ts';
+import type { Mismatch } from '../report.ts';
+import type { Warnings } from '../warnings.ts';
+import { mismatch } from './differences.ts';
+
+export class IdChecks {
+  readonly #warnings: Warnings;
+  #pattern: IdPattern | undefined;
+  /** The few ids that differ from their `lookAlikeForm`, by that form. */
+  readonly #unlike = new Map<string, string>();
+
+  /** @param pattern of the study */
+  constructor(warnings: Warnings, pattern: string | undefined) {
+    this.#warnings = warnings;
+    if (pattern !== undefined) this.#pattern = new IdPattern(pattern);
+  }
+
+  /** @param field path of the id in the record */
+  mismatch(id: string, field: string): Mismatch | undefined {
+    const [invalid] = problemsOfId(id);
+    if (invalid !== undefined) return mismatch(field, 'an id that the service takes', id, invalid);
+    if (this.#pattern?.isLinear && !this.#pattern.matches(id))
+      return mismatch(field, this.#pattern.text, id, 'not an id of this study');
+    return undefined;
+  }
+
+  /**
+   * Warns about an id that a participant is given.
+   * @param isKnown whether a participant already had an id
+   */
+  take(id: string, revision: number, isKnown: (id: string) => boolean): void {
+    this.#compare(id, revision);
+    this.#warnOfLookAlike(id, revision, isKnown);
+  }
+
+  /** For a pattern whose verdict depends on the engine or the machine: a warning, never a failure. */
+  #compare(id: string, revision: number): void {
+    if (!this.#pattern || this.#pattern.isLinear) return;
+    const matches = this.#pattern.matches(id);
+    if (matches) return;
+    const verdict =
+      matches === undefined
+        ? 'the id could not be compared with the idPattern in time; later ids were not compared'
+        : 'the id does not match the idPattern, as the engine of this program reads it';
+    this.#warnings.add(
+      matches === undefined ? 'id-not-compared' : 'id-not-matching',
+      `${verdict}; new studies cannot have this pattern, because other engines read it differently`,
+      revision,
+    );
+    // The next id would take just as long.
+    if (matches === undefined) this.#pattern = undefined;
+  }
+
+  /** Earlier versions accepted such ids, so old logs may hold them. */
+  #warnOfLookAlike(id: string, revision: number, isKnown: (id: string) => boolean): void {
+    const form = lookAlikeForm(id);
+    const earlier = this.#unlike.get(form) ?? (form !== id && isKnown(form) ? form : undefined);
+    if (form !== id) this.#unlike.set(form, id);
+    if (earlier !== undefined)
+      this.#warnings.add(
+        'look-alike-ids',
+        `participant ${JSON.stringify(id)} looks like participant ${JSON.stringify(earlier)}: it may be one person who was randomized twice`,
+        revision,
+      );
+  }
+}

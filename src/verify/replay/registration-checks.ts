@@ -1,0 +1,85 @@
+/** Checks what a registration says, which the service checks when it reads its studies file. */
+import { v5 } from 'uuid';
+import type { PartialEvent } from '../../../events/record.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { defaultLevelCounts } from '../../../projections/design.ts';
+import { isDay } from '../../base/day.ts';
+import type { Mismatch } from '../report.ts';
+import { mismatch } from './differences.ts';
+
+/** The name of a study determines its id, and the id its stream. Names listed twice would be ambiguous. */
+export function registrationMismatch({
+  data,
+  log,
+  stream,
+  sections,
+}: Extract<PartialEvent, { type: 'StudyRegistered' }>): Mismatch | undefined {
+  const { studyId, configuration, seedSource } = data;
+  const expected = v5(configuration.name, log);
+  if (studyId !== expected)
+    return mismatch('data.studyId', expected, studyId, "not that of the study's name");
+  if (stream !== `study-${expected}`)
+    return mismatch('stream', `study-${expected}`, stream, "not that of the study's name");
+  if (seedSource === 'drawn' && sections.generator && !has128Bits(sections.generator))
+    return mismatch('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
+  return configurationMismatch(configuration);
+}
+
+/** A number below 2^128, in decimal. */
+export function has128Bits({ seed }: { readonly seed: string }): boolean {
+  return BigInt(seed) >> 128n === 0n;
+}
+
+function configurationMismatch(configuration: StudyConfiguration): Mismatch | undefined {
+  const { treatments, factors, protocol } = configuration;
+  const where = 'data.configuration';
+  const lists: [string, readonly string[]][] = [
+    [`${where}.treatments`, treatments],
+    [`${where}.factors`, factors.map(({ name }) => name)],
+    ...factors.map(({ levels }, i): [string, string[]] => [`${where}.factors[${i}].levels`, levels]),
+  ];
+  for (const [field, names] of lists)
+    if (new Set(names).size < names.length)
+      return mismatch(field, 'names that differ', names, 'a name occurs twice');
+  if (protocol?.date !== undefined && !isDay(protocol.date))
+    return mismatch(`${where}.protocol.date`, 'a day of the calendar', protocol.date, 'there is no such day');
+  return policiesMismatch(configuration, where) ?? limitsMismatch(configuration, where);
+}
+
+/** A default is left out, so that one configuration has one form. */
+function policiesMismatch({ policies, blinding }: StudyConfiguration, where: string): Mismatch | undefined {
+  if (!policies) return undefined;
+  if (Object.keys(policies).length === 0)
+    return mismatch(`${where}.policies`, undefined, policies, 'without a policy it is left out');
+  if (policies.levelCounts === defaultLevelCounts(blinding))
+    return mismatch(
+      `${where}.policies.levelCounts`,
+      undefined,
+      policies.levelCounts,
+      'the default is left out',
+    );
+  return undefined;
+}
+
+/** Each limit is of a level of the study, once, in the order of the study. */
+function limitsMismatch({ limits, factors }: StudyConfiguration, where: string): Mismatch | undefined {
+  if (!limits) return undefined;
+  if (Object.keys(limits).length === 0)
+    return mismatch(`${where}.limits`, undefined, limits, 'without a limit it is left out');
+  const places = (limits.levels ?? []).map(({ factor, level }) => {
+    const index = factors.findIndex(({ name }) => name === factor);
+    return [index, factors[index]?.levels.indexOf(level) ?? -1] as const;
+  });
+  for (const [i, [factor, level]] of places.entries()) {
+    const [lastFactor, lastLevel] = places[i - 1] ?? [-1, -1];
+    const follows = factor > lastFactor || (factor === lastFactor && level > lastLevel);
+    if (factor < 0 || level < 0 || !follows)
+      return mismatch(
+        `${where}.limits.levels[${i}]`,
+        'a level of the study, in its order',
+        limits.levels?.[i],
+        'there is no such level, or it is not in the order of the configuration',
+      );
+  }
+  return undefined;
+}
