@@ -159,6 +159,6 @@ describe('the list of a study in which every code is broken', () => {
     expect(summary.listed).toHaveLength(MAX_LISTED + 2);
     expect(summary.unlistedBreaks).toBe(5);
     expect(summary.revealed).toEqual({ end: MAX_LISTED + 5 });
-    expect([...(summary.listed[1]?.participant?.revealed ?? [])]).toEqual(['end']);
+    expect(summary.people?.get('001')?.revealed).toEqual(['end']);
   });
 });
