@@ -22,7 +22,7 @@ table.facts td:first-child { width: 46mm; color: #555; }
 table.events, table.events th { font-size: 8pt; }
 table.events th, table.events td { padding: 0.9mm 1.2mm; }
 /* Words are not broken while there is room. */
-table.events td { min-width: min(13mm, calc(125mm / var(--columns))); }
+table.events td { min-width: min(18mm, calc(180mm / var(--columns) - 2.5mm)); }
 table.events td:nth-child(2) { min-width: 19mm; }
 table.events td:last-child { min-width: 21mm; }
 table.events td.number { min-width: 0; }

@@ -32,8 +32,8 @@ interface Asked {
 type Reading = Asked | { readonly already: string } | undefined;
 
 const COMMON_HELP = `
---id is an id that the participant has or had. Nothing is drawn again: the participant keeps the arm, and the log keeps what
-was recorded before. The output names no arm. It works beside a running service.
+Nothing is drawn again: the participant keeps the arm, and the log keeps what was recorded before. The output names no arm.
+The command works beside a running service, which follows within a second.
 
 For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
 ask, so scripts are not blocked. Exit code 0 also if it was so already, 2 if it is not possible: nothing is recorded then.`;

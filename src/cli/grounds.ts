@@ -25,7 +25,7 @@ export function caseOption(flags: string, description: string): Option {
 export function withParticipant(command: Command): Command {
   return command
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(caseOption('--id <id>', 'id of the participant').makeOptionMandatory());
+    .addOption(caseOption('--id <id>', 'an id that the participant has or had').makeOptionMandatory());
 }
 
 export function withGrounds(command: Command): Command {
