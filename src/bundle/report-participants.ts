@@ -1,6 +1,6 @@
 /**
  * The participants of a bundle's report, as the records that were read leave them. There is one entry for each, since a
- * correction can come at any time: some 300 bytes for a participant with three factors.
+ * correction can come at any time: some 200 bytes for a participant with three factors.
  */
 import type { PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
