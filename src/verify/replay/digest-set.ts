@@ -8,8 +8,9 @@ import { sha256 } from '../../../events/sha256.ts';
 
 const WORDS = 4;
 const FIRST_SLOTS_LOG2 = 10;
-const SHORT = 12;
-/** Set in the first word, next to the length, when the other words hold the text itself. */
+/** One byte less than a digest has. */
+const SHORT = 15;
+/** Set in the first byte, next to the length, when the other bytes are the text itself. */
 const IS_SHORT = 0x80000000;
 const HYPHEN = 0x2d;
 
@@ -103,10 +104,10 @@ function isAt(slots: Uint32Array, at: number, words: Digest): boolean {
 function digest(text: string, into: Digest): void {
   if (text.length <= SHORT && isLatin1(text)) {
     into.fill(0);
-    into[0] = IS_SHORT | text.length;
+    into[0] = IS_SHORT | (text.length << 24);
     for (let i = 0; i < text.length; i++) {
-      const word = 1 + (i >> 2);
-      into[word] = ((into[word] ?? 0) << 8) | text.charCodeAt(i);
+      const word = (i + 1) >> 2;
+      into[word] = (into[word] ?? 0) | (text.charCodeAt(i) << (8 * (i & 3)));
     }
     return;
   }
