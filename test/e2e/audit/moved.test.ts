@@ -7,10 +7,11 @@ import { canonicalJson, encodeRecord, leafHash } from '../../../events/record.ts
 import { systemTools } from '../../../src/write/tools.ts';
 import { bothVerifiers } from '../../support/both-verifiers.ts';
 import { clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { firstDivergence } from '../../support/own-verifier.ts';
-import { issueKey, serve, urnOk } from '../../support/service.ts';
+import { issueKey, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { BundleFiles } from './bundle-file.ts';
@@ -39,11 +40,11 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
       await service.stop();
     };
     await run('home', ['a', 'b']);
-    await urnOk(['copy', '--data', place('home'), '--to', `sqlite:${place('away')}/urn.sqlite`]);
+    await commandOk(['copy', '--data', place('home'), '--to', `sqlite:${place('away')}/urn.sqlite`]);
     copyFileSync(join(place('home'), 'signing-key'), join(place('away'), 'signing-key'));
     await run('away', ['c', 'd']);
     for (const [content, out] of Object.entries(bundles))
-      await urnOk([
+      await commandOk([
         'bundle',
         '--study',
         'Sleep',

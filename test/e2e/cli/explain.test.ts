@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resealRecord } from '../../support/altered-log.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
-import { issueKeys, serve, urn } from '../../support/service.ts';
+import { command } from '../../support/command.ts';
+import { issueKeys, serve } from '../../support/service.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -41,7 +42,7 @@ beforeAll(async () => {
 });
 
 const explain = (study: string, id: string, ...args: string[]) =>
-  urn(['explain', '--study', study, '--id', id, '--data', data, ...args]);
+  command(['explain', '--study', study, '--id', id, '--data', data, ...args]);
 
 describe('urn explain', () => {
   it('describes the steps in the terms of the method', async () => {
@@ -89,13 +90,13 @@ describe('urn explain', () => {
   });
 
   it('without a study or id exits with 2', async () => {
-    expect((await urn(['explain', '--study', 'Sleep', '--data', data])).code).toBe(2);
-    expect((await urn(['explain', '--id', '001', '--data', data])).code).toBe(2);
+    expect((await command(['explain', '--study', 'Sleep', '--data', data])).code).toBe(2);
+    expect((await command(['explain', '--id', '001', '--data', data])).code).toBe(2);
   });
 
   it('begins no log', async () => {
     const empty = join(newFolder(), 'none');
-    expect((await urn(['explain', '--study', 'A', '--id', '1', '--data', empty])).code).toBe(2);
+    expect((await command(['explain', '--study', 'A', '--id', '1', '--data', empty])).code).toBe(2);
     expect(existsSync(empty)).toBe(false);
   });
 });

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, within } from '../../support/client.ts';
-import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -54,7 +55,7 @@ describe('a paused study', () => {
   let key: string;
   let service: Service;
   const pause = (verb: string) =>
-    urnOk(['studies', verb, 'Sleep', '--reason', 'a question – to the board', '--data', data]);
+    commandOk(['studies', verb, 'Sleep', '--reason', 'a question – to the board', '--data', data]);
   const post = (id: string) => clientOf(service.url, key).randomize('Sleep', id, COOK);
 
   beforeAll(async () => {
@@ -82,10 +83,10 @@ describe('a paused study', () => {
       writing: 200,
       states: { open: 4, paused: 1 },
     });
-    const [sleep] = JSON.parse(await urnOk(['studies', 'list', '--json', '--data', data]));
+    const [sleep] = JSON.parse(await commandOk(['studies', 'list', '--json', '--data', data]));
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'paused', reason: 'a question – to the board' });
     expect(Date.parse(sleep.since)).toBeLessThanOrEqual(Date.now());
-    expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
+    expect(await commandOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
       /^state +paused since \S+Z: a question – to the board$/m,
     );
   });
@@ -165,12 +166,12 @@ describe('a study whose file changed', () => {
     const file = join(newFolder(), 'studies.yaml');
     writeFileSync(file, studies);
     const args = ['--studies', file, '--data', data];
-    const listed = await urnOk(['studies', 'list', ...args]);
+    const listed = await commandOk(['studies', 'list', ...args]);
     expect(listed).toMatch(
       /^Sleep +test +suspended .*suspended: the studies file differs .*urn studies check/m,
     );
     expect(listed).toMatch(/^Ward +test +open /m);
-    expect(await urnOk(['studies', 'show', 'Sleep', ...args])).toMatch(
+    expect(await commandOk(['studies', 'show', 'Sleep', ...args])).toMatch(
       /^state +suspended: the studies file/m,
     );
   });
@@ -191,9 +192,9 @@ describe('a study whose file changed', () => {
   it('is paused first, when it is paused as well', async () => {
     service = await serve({ data, studies: TRIALS.replace('ZZTREATA', 'Other') });
     const post = () => clientOf(service.url, key).randomize('Sleep', 'new', COOK);
-    await urnOk(['studies', 'pause', 'Sleep', '--reason', 'changed file', '--data', data]);
+    await commandOk(['studies', 'pause', 'Sleep', '--reason', 'changed file', '--data', data]);
     await within(1_000, async () => (await post()).status === 409);
-    await urnOk(['studies', 'resume', 'Sleep', '--reason', 'back', '--data', data]);
+    await commandOk(['studies', 'resume', 'Sleep', '--reason', 'back', '--data', data]);
     await within(1_000, async () => (await post()).status === 503);
     await service.stop();
   });
@@ -247,7 +248,7 @@ describe('a study whose stream is damaged', () => {
       writing: 200,
       states: { open: 4, halted: 1 },
     });
-    const [sleep] = JSON.parse((await urn(['studies', 'list', '--json', '--data', data])).stdout);
+    const [sleep] = JSON.parse((await command(['studies', 'list', '--json', '--data', data])).stdout);
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
   });
 
