@@ -9,6 +9,7 @@ import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifyOurselves } from '../../support/own-verifier.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
@@ -30,9 +31,9 @@ const restore = (name = 'backup') => {
 const start = async () => {
   service = await serve({ data, studies: TRIALS });
 };
-async function randomize(id: string, study = 'Sleep') {
+async function randomize(id: string, study = 'Sleep', { url }: { url: string } = service) {
   const levels = study === 'Sleep' ? COOK : { ward: 'a' };
-  const answer = await clientOf(service.url, keys.user).randomize(study, id, levels);
+  const answer = await clientOf(url, keys.user).randomize(study, id, levels);
   if (answer.status === 200) receipts.set(id, answer.headers.get('urn-receipt') ?? '');
   return answer;
 }
@@ -41,10 +42,14 @@ const states = async (study = 'Sleep') =>
   (await clientOf(service.url, keys.audit).list(study)).results.map((one: { bg_state: unknown }) =>
     JSON.stringify(one.bg_state),
   );
+/** Randomizes these participants with a service that starts and stops, in this process. */
 async function run(...ids: string[]): Promise<void> {
-  await start();
-  for (const id of ids) expect((await randomize(id)).status).toBe(200);
-  await service.stop();
+  const here = await serveHere(data, TRIALS);
+  try {
+    for (const id of ids) expect((await randomize(id, 'Sleep', here)).status).toBe(200);
+  } finally {
+    await here.stop();
+  }
 }
 const recover = (...args: string[]) =>
   command(['recover', '--data', data, '--reason', 'disk failure', ...args]);
@@ -67,7 +72,7 @@ async function beginLog(): Promise<void> {
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
   writeFileSync(file('verifier-key'), (await commandOk(['signing-key', 'show', '--data', data])).trim());
 }
-afterEach(() => service.kill());
+afterEach(() => service?.kill());
 
 describe('a log that lost its newest allocations', () => {
   let before: string[];

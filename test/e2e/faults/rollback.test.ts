@@ -6,6 +6,7 @@ import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -23,15 +24,19 @@ const restore = () => {
 const start = async () => {
   service = await serve({ data, studies: TRIALS });
 };
-const randomize = (id: string) => clientOf(service.url, keys.user).randomize('Sleep', id, COOK);
+const randomize = (id: string, { url }: { url: string } = service) =>
+  clientOf(url, keys.user).randomize('Sleep', id, COOK);
 const list = async () =>
   (await clientOf(service.url, keys.user).list('Sleep')).results.map(({ id }: { id: string }) => id);
 
-/** Runs the service, randomizes these participants, and stops it. */
+/** Randomizes these participants with a service that starts and stops, in this process. */
 async function run(...ids: string[]): Promise<void> {
-  await start();
-  for (const id of ids) expect((await randomize(id)).status).toBe(200);
-  await service.stop();
+  const here = await serveHere(data, TRIALS);
+  try {
+    for (const id of ids) expect((await randomize(id, here)).status).toBe(200);
+  } finally {
+    await here.stop();
+  }
 }
 
 async function beginLog(): Promise<void> {
@@ -39,7 +44,7 @@ async function beginLog(): Promise<void> {
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
 }
 beforeEach(beginLog);
-afterEach(() => service.kill());
+afterEach(() => service?.kill());
 
 describe('a restored backup that is older than what was signed', () => {
   let restored: string;
