@@ -2,13 +2,15 @@
  * The service in this process, for tests about what it leaves behind. Starting the program takes most of a second of
  * processor time; tests of the program itself, and of its end, start it with service.ts.
  */
-import { pino } from 'pino';
 import { cliActor } from '../../src/cli/options.ts';
 import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
+import { makeLogger } from '../../src/service/logger.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';
 
 export interface ServiceHere {
   readonly url: string;
+  /** Its log so far. */
+  readonly output: { readonly stderr: string };
   stop(): Promise<void>;
 }
 
@@ -25,10 +27,14 @@ export async function serveHere(data: string, studies: string): Promise<ServiceH
     witness: undefined,
     relay: undefined,
   };
+  const output = { stderr: '' };
+  const write = (line: string) => {
+    output.stderr += line;
+  };
   const umask = process.umask(0o077);
   try {
-    const service = await startService(settings, cliActor(), pino({ level: 'silent' }));
-    return { url: service.address, stop: () => service.stop() };
+    const service = await startService(settings, cliActor(), makeLogger('info', { write }));
+    return { url: service.address, output, stop: () => service.stop() };
   } finally {
     process.umask(umask);
   }

@@ -11,7 +11,8 @@ import { commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { firstDivergence } from '../../support/own-verifier.ts';
-import { issueKey, serve } from '../../support/service.ts';
+import { issueKey } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { BundleFiles } from './bundle-file.ts';
@@ -34,7 +35,7 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
   beforeAll(async () => {
     const key = await issueKey(place('home'), 'edc');
     const run = async (data: string, ids: readonly string[]) => {
-      const service = await serve({ data: place(data), studies: TRIALS });
+      const service = await serveHere(place(data), TRIALS);
       for (const id of ids)
         expect((await clientOf(service.url, key).randomize('Sleep', id, COOK)).status).toBe(200);
       await service.stop();

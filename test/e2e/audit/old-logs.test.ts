@@ -9,6 +9,7 @@ import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { CONTENTS, OldLog } from '../../support/old-log.ts';
 import { serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { referenceHistories } from '../../support/vectors.ts';
@@ -51,7 +52,7 @@ async function bundleOf(old: OldLog, data: string, content: string): Promise<str
 async function goOn(old: OldLog, enrol: (url: string) => Promise<readonly Answer[]>): Promise<void> {
   const data = copyOf(old);
   const log = new LogCheck(data).check();
-  const service = await serve({ data, studies: old.text('studies.yaml') });
+  const service = await serveHere(data, old.text('studies.yaml'));
   const answers = await enrol(service.url);
   await service.stop();
   // What stood there still stands, and each draw since then follows from it.
@@ -246,7 +247,7 @@ describe('the log of 0.1.0 with every event', () => {
     async (database) => {
       const data = copyOf(everyEvent, database);
       expect((await verify('--data', data, ...trustingFirst(everyEvent))).code).toBe(0);
-      const { url, stop } = await serve({ data, studies: everyEvent.text('studies.yaml') });
+      const { url, stop } = await serveHere(data, everyEvent.text('studies.yaml'));
       const { randomize, list } = clientOf(url, everyEvent.apiKey('user'));
       expect((await randomize(everyEvent.study, 'p-15', COOK)).status).toBe(503);
       expect((await list(everyEvent.study)).status).toBe(200);

@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { resealRecord } from '../../support/altered-log.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
-import { issueKeys, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -20,7 +21,7 @@ let ward: string;
 
 beforeAll(async () => {
   const keys = await issueKeys(data, { edc: ['edc'], auditor: ['auditor', '--scope', 'audit'] });
-  const service = await serve({ data, studies: TRIALS });
+  const service = await serveHere(data, TRIALS);
   const { randomize } = clientOf(service.url, keys.edc);
   for (const [i, id] of IDS.entries()) await randomize('Sleep', id, LEVELS[i] ?? COOK);
   for (const id of IDS) await randomize('Ward', id, { ward: 'a' });
