@@ -117,10 +117,7 @@ function voidProblem(
   { participantId, corrected }: Allocated,
 ): StudyOutcome | undefined {
   if (cause === 'entry')
-    return impossible(
-      'cause',
-      'entry is for allocations that were made outside the service, and this one was not',
-    );
+    return impossible('cause', 'the allocation was made by the service, so it cannot be entered wrongly');
   if (duplicateOf !== undefined) {
     if (cause !== 'duplicate') return impossible('duplicateOf', 'only a duplicate has it');
     if (duplicateOf === participantId) return impossible('duplicateOf', 'it is the same participant');
