@@ -2,6 +2,7 @@
  * The life of a study as far as it is in the clear: whether it takes participants, who is in it, whose code was broken.
  * Deciding such a command needs nothing that is sealed (decide-life.ts), so the same rules check a bundle without arms.
  */
+import { hash } from 'node:crypto';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type CorrectionEvent, correctedBy, type Enrolled } from '../../projections/enrolled.ts';
@@ -15,7 +16,7 @@ export interface Answered {
   readonly revision: number;
   /** Of a randomization, as it was asked for: a later correction changes neither the id nor the levels. */
   readonly enrolled?: Enrolled;
-  /** Of any other request: what makes it the same request, by `contentOf`. */
+  /** Of any other request: what makes it the same request, by `contentOf`, which is shorter than a note. */
   readonly content?: string;
 }
 
@@ -73,14 +74,14 @@ export function requestSection({ idempotencyKey }: Repeatable) {
 /** Members of facts that are worked out for each request, and so are no part of what was asked for. */
 const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'voidedAt', 'from', 'salt']);
 
-/** What makes two requests the same. */
+/** What makes two requests the same, as a digest. */
 export function contentOf({
   type,
   data,
   sections,
 }: Pick<PartialEvent, 'type' | 'data' | 'sections'>): string {
   const { grounds, note } = sections as Sections;
-  return canonicalJson([type, askedIn(data), askedIn({ ...grounds, ...note })]);
+  return hash('sha256', canonicalJson([type, askedIn(data), askedIn({ ...grounds, ...note })]));
 }
 
 function askedIn(members: object): object {

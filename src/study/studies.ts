@@ -13,6 +13,7 @@ import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';
 import type { LifeCommand, Randomize, Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { studyDecider, tryOut } from './decide.ts';
+import { holderOf } from './life.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
 
@@ -132,7 +133,7 @@ export class Studies {
     if (awaits) return Promise.reject(awaits);
     const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
     if (registering) return registering.then(() => this.submit(stream, command, actor));
-    if (this.#isOfUnknown(stream, command))
+    if (this.#readsFirst(stream, command))
       return this.#readTail(stream).then(() => this.#writer(stream).submit(command, actor));
     return this.#writer(stream).submit(command, actor);
   }
@@ -177,11 +178,17 @@ export class Studies {
     return renewed;
   }
 
-  /** Whether the command is about somebody whom this process does not know: another one may just have enrolled them. */
-  #isOfUnknown(stream: string, command: StudyCommand): boolean {
-    if (!('participantId' in command) || command.type === 'randomize') return false;
+  /**
+   * Whether the answer may depend on what another process has just written. Nobody may be told that a participant is
+   * voided already who was reinstated a moment ago. A new participant is compared with the log when they are written, and a
+   * code-break waits for nothing that it does not need.
+   */
+  #readsFirst(stream: string, command: StudyCommand): boolean {
+    if (command.type === 'register' || command.type === 'recover' || command.type === 'randomize')
+      return false;
+    if (command.type !== 'reveal') return true;
     const state = this.#parts.runner.state(studyState, stream);
-    return state.status !== 'unregistered' && !state.enrolled.get(command.participantId);
+    return state.status !== 'unregistered' && !holderOf(state, command.participantId);
   }
 
   /** @throws DomainError `unavailable` */

@@ -125,6 +125,32 @@ describe('a log in SQLite', () => {
     expect(after.runner.state(participants, stream).inOrder[0]).toEqual(last);
   });
 
+  it('decides by what another process has just written, even where nothing comes of it', async () => {
+    const data = newFolder();
+    const one = await start(data);
+    await one.studies.register(CONFIGURATION, 42n, OPERATOR);
+    const stream = one.studies.streamOf(CONFIGURATION.name);
+    await one.studies.submit(stream, randomize('001'), NURSE);
+    // It does not follow the log, as if it were always late.
+    const late = await openLog({ data }, OPERATOR);
+    opened.push(late);
+    await late.rebuild();
+    const about = { user: 'nurse', participantId: '001', note: 'a note' };
+    const annul = { ...about, type: 'void', cause: 'ineligible', analysis: 'keep' } as const;
+    const reinstate = { ...about, type: 'reinstate' } as const;
+    const rename = { ...about, type: 'correct-id', to: '100', cause: 'entry' } as const;
+    const outcomeOf = async (log: OpenLog, command: Parameters<typeof log.studies.submit>[1]) =>
+      (await log.studies.submit(stream, command, NURSE)).outcome.type;
+    expect(await outcomeOf(one, annul)).toBe('voided');
+    expect(await outcomeOf(late, annul)).toBe('stale');
+    expect(await outcomeOf(one, reinstate)).toBe('reinstated');
+    expect(await outcomeOf(late, reinstate)).toBe('stale');
+    expect(await outcomeOf(one, rename)).toBe('id-corrected');
+    expect(await outcomeOf(late, { ...annul, participantId: '100' })).toBe('voided');
+    expect(await outcomeOf(one, { type: 'pause', user: 'nurse', reason: 'review' })).toBe('paused');
+    expect(await outcomeOf(late, { type: 'resume', user: 'nurse', reason: 'done' })).toBe('resumed');
+  });
+
   it('shows a revoked key, a pause and a resumption to the other process', async () => {
     const data = newFolder();
     const one = await start(data);

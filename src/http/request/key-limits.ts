@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { DomainError } from '../../base/errors.ts';
 import { tooMany } from './problem.ts';
 
-/** How many allocations of one key may wait for the log. */
+/** How many requests of one key to write may wait for the log. */
 const MAX_POSTS = 512;
 /** How many lists are rendered at a time, for all keys together. */
 const MAX_LISTS_RENDERED = 2;
@@ -29,7 +29,7 @@ class Posts {
     const count = this.#counts.get(keyId) ?? 0;
     if (count >= MAX_POSTS)
       throw tooMany(
-        `This API key already has the maximum of ${MAX_POSTS} allocations in progress: nothing was recorded (hint: send the same request again)`,
+        `This API key already has the maximum of ${MAX_POSTS} requests to write in progress: nothing was recorded (hint: send the same request again)`,
         1,
       );
     this.#counts.set(keyId, count + 1);

@@ -22,9 +22,13 @@ export async function answerCommand(
   const { studies, ledger } = services;
   const { stream } = request.study;
   const isDry = request.body.dry_run === true;
-  const { outcome, revision } = isDry
-    ? await studies.tryOut(stream, command)
-    : await studies.submit(stream, command, actorOf(request));
+  const { posts } = services.limits;
+  const { keyId } = request.accepted.key;
+  posts.enter(keyId);
+  const { outcome, revision } = await (isDry
+    ? studies.tryOut(stream, command)
+    : studies.submit(stream, command, actorOf(request))
+  ).finally(() => posts.leave(keyId));
   const problem = problemOf(outcome, revision);
   if (problem) return problem;
   if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);

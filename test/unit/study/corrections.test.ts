@@ -1,0 +1,483 @@
+/** What turns out to be wrong after a randomization, and what it does to the urns, the ids, the limits and the requests. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { countedLevels, currentId, currentLevels } from '../../../projections/enrolled.ts';
+import { participants } from '../../../projections/participants.ts';
+import type {
+  CorrectId,
+  CorrectLevels,
+  Reinstate,
+  StudyCommand,
+  StudyOutcome,
+  VoidAllocation,
+} from '../../../src/study/commands.ts';
+import { studyDecider } from '../../../src/study/decide.ts';
+import { holderOf } from '../../../src/study/life.ts';
+import { type RegisteredState, type StudyState, studyState } from '../../../src/study/state.ts';
+import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
+import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+
+type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
+type DataOf = { readonly [T in StudyFact['type']]: Said<T>['data'] };
+
+const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
+const user = 'nurse';
+const TO_MALE: CorrectLevels = {
+  ...{ type: 'correct-levels', user, participantId: 'a', cause: 'entry', note: 'source record' },
+  changes: [{ factor: '10', from: 'Female', to: 'Male' }],
+};
+const VOID: VoidAllocation = {
+  ...{ type: 'void', user, participantId: 'a', cause: 'never-enrolled' },
+  ...{ analysis: 'exclude', note: 'left before' },
+};
+const REINSTATE: Reinstate = { type: 'reinstate', user, participantId: 'a', note: 'came back' };
+const RENAME: CorrectId = { type: 'correct-id', user, participantId: 'a', to: 'z', cause: 'entry' };
+
+/** A study that runs: commands go in, and what was written is folded as the service does it. */
+class Trial {
+  state: StudyState = studyState.initial();
+  list = participants.initial();
+  readonly facts: StudyFact[] = [];
+
+  constructor(more: Partial<StudyConfiguration> = {}) {
+    this.ask({ ...REGISTER, configuration: { ...CONFIGURATION, ...more } });
+  }
+
+  ask(command: StudyCommand): StudyOutcome {
+    const { fact, outcome } = studyDecider.decide(this.state, command);
+    if (!fact) return outcome;
+    const recorded = event(fact, this.facts.length);
+    this.facts.push(fact);
+    this.state = studyDecider.evolve(this.state, recorded);
+    this.list = participants.apply(this.list, recorded);
+    return outcome;
+  }
+
+  enrol(id: string, levels: readonly string[] = LEVELS, more = {}): StudyOutcome {
+    return this.ask(randomize(id, { levels, ...more }));
+  }
+
+  get registered(): RegisteredState {
+    if (this.state.status === 'unregistered') throw new Error('the study is not registered');
+    return this.state;
+  }
+
+  /** n_k of each level of each factor. */
+  counts(state = this.registered): number[][][] {
+    return CONFIGURATION.factors.map(({ levels }, factor) =>
+      levels.map((_, level) => [...state.counts.of(factor, level)]),
+    );
+  }
+
+  last<T extends StudyFact['type']>(type: T) {
+    const fact = this.facts.at(-1);
+    expect(fact?.type).toBe(type);
+    return (fact as Said<T>).data as DataOf[T];
+  }
+
+  get bgState() {
+    return this.registered.bgState;
+  }
+}
+
+function begun(more: Partial<StudyConfiguration> = {}): Trial {
+  const trial = new Trial(more);
+  trial.enrol('a');
+  trial.enrol('b', ['Male', COOK]);
+  return trial;
+}
+
+const arm = (trial: Trial, id: string) => holderOf(trial.registered, id)?.arm ?? -1;
+
+describe('a corrected level', () => {
+  it('stays as randomized in the urns of an open study, and follows in those of a blinded one', () => {
+    for (const moves of [false, true]) {
+      const trial = begun(moves ? { blinding: 'blinded' } : {});
+      const [before, bgState] = [trial.counts(), trial.bgState];
+      expect(trial.ask(TO_MALE)).toEqual({ type: 'levels-corrected', participantId: 'a', moves });
+      expect(trial.last('LevelsCorrected').counts).toBe(moves ? 'as-corrected' : 'as-randomized');
+      const [male, female] = before[0] ?? [];
+      const k = arm(trial, 'a');
+      const shifted = [male?.map((n, i) => n + Number(i === k)), female?.map((n, i) => n - Number(i === k))];
+      expect(trial.counts()).toEqual([moves ? shifted : before[0], before[1]]);
+      expect(trial.bgState).toEqual(bgState);
+      expect(trial.list.find('a')).toMatchObject({ levels: LEVELS, corrected: { levels: ['Male', DUPAGE] } });
+    }
+  });
+
+  it('follows the policy of the study, except for a transfer', () => {
+    const trial = begun({ policies: { levelCounts: 'as-corrected' } });
+    const before = trial.counts();
+    const changes = [{ factor: '9', from: DUPAGE, to: COOK }];
+    expect(trial.ask({ ...TO_MALE, cause: 'transfer', changes })).toMatchObject({ moves: false });
+    expect(trial.last('LevelsCorrected').counts).toBe('as-randomized');
+    expect(trial.counts()).toEqual(before);
+    expect(trial.ask(TO_MALE)).toMatchObject({ moves: true });
+    // The urns of the site still hold the person where they were randomized.
+    expect(trial.counts()[1]).toEqual(before[1]);
+  });
+
+  it('is recorded with all changes in the order of the study', () => {
+    const trial = begun();
+    const changes = [
+      { factor: '9', from: DUPAGE, to: COOK },
+      { factor: '10', from: 'Female', to: 'Male' },
+    ];
+    trial.ask({ ...TO_MALE, changes });
+    expect(trial.last('LevelsCorrected').changes).toEqual(changes.toReversed());
+  });
+
+  it('can be corrected again, from what it is then', () => {
+    const trial = begun();
+    trial.ask(TO_MALE);
+    expect(trial.ask(TO_MALE)).toEqual({
+      type: 'stale',
+      field: 'changes[0].from',
+      why: '10 is "Male" now',
+    });
+    const back = { ...TO_MALE, changes: [{ factor: '10', from: 'Male', to: 'Female' }] };
+    expect(trial.ask(back)).toMatchObject({ type: 'levels-corrected' });
+    expect(trial.list.find('a')?.corrected?.levels).toEqual(LEVELS);
+  });
+
+  it.each([
+    ['changes[0].factor', [{ factor: 'age', from: 'old', to: 'young' }]],
+    ['changes[0].to', [{ factor: '10', from: 'Female', to: COOK }]],
+    ['changes[0].to', [{ factor: '10', from: 'Female', to: 'Female' }]],
+    [
+      'changes[1].factor',
+      [
+        { factor: '10', from: 'Female', to: 'Male' },
+        { factor: '10', from: 'Male', to: 'Female' },
+      ],
+    ],
+  ])('must be possible in the study (%s)', (field, changes) => {
+    expect(begun().ask({ ...TO_MALE, changes })).toMatchObject({ type: 'impossible', field });
+  });
+});
+
+describe('a voided participant', () => {
+  it.each([
+    ['ineligible', 'kept'],
+    ['other', 'kept'],
+    ['duplicate', 'removed'],
+    ['never-enrolled', 'removed'],
+  ] as const)('with cause %s is %s in the urns where the policy removes', (cause, counts) => {
+    const trial = begun({ policies: { voidCounts: 'removed' } });
+    const before = trial.counts();
+    const moves = counts === 'removed';
+    expect(trial.ask({ ...VOID, cause })).toEqual({ type: 'voided', participantId: 'a', moves });
+    expect(trial.last('AllocationVoided').counts).toBe(counts);
+    const total = (of: number[][][]) => of.flat(2).reduce((sum, n) => sum + n, 0);
+    expect(total(trial.counts())).toBe(total(before) - (moves ? 2 : 0));
+    expect(trial.ask(REINSTATE)).toEqual({ type: 'reinstated', participantId: 'a', moves });
+    expect(trial.last('AllocationReinstated').voidedAt).toBe(trial.facts.length - 2);
+    expect(trial.counts()).toEqual(before);
+  });
+
+  it('stays in the urns by default', () => {
+    expect(begun().ask(VOID)).toMatchObject({ moves: false });
+  });
+
+  it('comes back at the levels that were corrected in between', () => {
+    const trial = begun({ policies: { voidCounts: 'removed', levelCounts: 'as-corrected' } });
+    trial.ask(VOID);
+    expect(trial.ask(TO_MALE)).toMatchObject({ type: 'levels-corrected', moves: false });
+    trial.ask(REINSTATE);
+    const direct = begun({ policies: { voidCounts: 'removed', levelCounts: 'as-corrected' } });
+    direct.ask(TO_MALE);
+    expect(trial.counts()).toEqual(direct.counts());
+  });
+
+  it('cannot be voided again, nor one reinstated who is not voided', () => {
+    const trial = begun();
+    expect(trial.ask(REINSTATE)).toEqual({ type: 'stale', why: 'the participant is not voided' });
+    trial.ask(VOID);
+    expect(trial.ask(VOID)).toEqual({
+      type: 'stale',
+      why: 'the participant is voided already (never-enrolled, revision 3)',
+    });
+  });
+
+  it('is the duplicate of somebody else, named as randomized', () => {
+    const trial = begun();
+    trial.ask({ ...RENAME, participantId: 'b', to: 'y' });
+    const duplicate = { ...VOID, cause: 'duplicate' } as const;
+    expect(trial.ask({ ...duplicate, duplicateOf: 'y' })).toMatchObject({ type: 'voided' });
+    expect(trial.last('AllocationVoided').duplicateOf).toBe('b');
+  });
+
+  it.each([
+    ['a', 'it is the same participant'],
+    ['nobody', 'there is no such participant'],
+    ['c', 'that participant is voided as a duplicate of this one'],
+    ['d', 'that participant is voided as a duplicate of this one'],
+  ])('cannot be a duplicate of %s', (duplicateOf, why) => {
+    const trial = begun();
+    const duplicate = { ...VOID, cause: 'duplicate' } as const;
+    trial.enrol('c');
+    trial.enrol('d');
+    trial.ask({ ...duplicate, participantId: 'c', duplicateOf: 'a' });
+    trial.ask({ ...duplicate, participantId: 'd', duplicateOf: 'c' });
+    expect(trial.ask({ ...duplicate, duplicateOf })).toEqual({
+      type: 'impossible',
+      field: 'duplicateOf',
+      why,
+    });
+  });
+
+  it('was not entered wrongly: the service made the allocation', () => {
+    expect(begun().ask({ ...VOID, cause: 'entry' })).toMatchObject({ type: 'impossible', field: 'cause' });
+  });
+
+  it('frees a place only if nobody was there', () => {
+    const limits = { total: 2 };
+    const trial = begun({ limits, policies: { stopAtLimit: true } });
+    expect(trial.enrol('c')).toMatchObject({ type: 'full' });
+    trial.ask({ ...VOID, cause: 'ineligible' });
+    expect(trial.enrol('c')).toMatchObject({ type: 'full' });
+    trial.ask(REINSTATE);
+    trial.ask({ ...VOID, cause: 'duplicate' });
+    expect(trial.enrol('c')).toMatchObject({ type: 'randomized' });
+    // Whoever comes back is not turned away, so there can be more than the limit.
+    expect(trial.ask(REINSTATE)).toMatchObject({ type: 'reinstated' });
+    expect(trial.enrol('d')).toMatchObject({ type: 'full' });
+  });
+});
+
+describe('a corrected id', () => {
+  it('finds the participant, as the earlier one does', () => {
+    const trial = begun();
+    expect(trial.ask(RENAME)).toEqual({ type: 'id-corrected', participantId: 'a', moves: false });
+    expect(trial.last('ParticipantIdCorrected')).toEqual({
+      ...{ cause: 'entry', from: 'a', participantId: 'a', randomizedAt: 1, to: 'z' },
+    });
+    for (const id of ['a', 'z']) {
+      expect(trial.enrol(id)).toEqual({ type: 'duplicate', participantId: id, differingFactors: [] });
+      expect(trial.list.find(id)?.corrected?.id).toBe('z');
+    }
+    trial.ask({ ...RENAME, participantId: 'z', to: 'y' });
+    expect(trial.last('ParticipantIdCorrected')).toMatchObject({ from: 'z', participantId: 'a', to: 'y' });
+  });
+
+  it('cannot be one that somebody else has or had, but can be an own former one', () => {
+    const trial = begun();
+    const taken = { type: 'impossible', field: 'to', why: 'another participant has, or had, this id' };
+    expect(trial.ask({ ...RENAME, to: 'b' })).toEqual(taken);
+    trial.ask({ ...RENAME, participantId: 'b', to: 'y' });
+    for (const to of ['b', 'y']) expect(trial.ask({ ...RENAME, to })).toEqual(taken);
+    trial.ask(RENAME);
+    expect(trial.ask(RENAME)).toEqual({ type: 'stale', why: 'the participant has this id already' });
+    expect(trial.ask({ ...RENAME, to: 'a' })).toMatchObject({ type: 'id-corrected' });
+    expect(trial.list.find('z')?.corrected?.id).toBe('a');
+  });
+});
+
+describe('a key that is limited to levels', () => {
+  const where = [{ factor: '9', levels: [DUPAGE] }];
+  const site = (from: string, to: string) => ({ ...TO_MALE, where, changes: [{ factor: '9', from, to }] });
+
+  it('does not know of participants with others', () => {
+    const trial = begun();
+    for (const command of [TO_MALE, VOID, REINSTATE, RENAME])
+      expect(trial.ask({ ...command, participantId: 'b', where })).toEqual({ type: 'no-such-participant' });
+    for (const command of [TO_MALE, VOID, RENAME])
+      expect(trial.ask({ ...command, where }).type).toMatch(/corrected|voided/);
+  });
+
+  it('cannot correct a participant out of its limits or into them', () => {
+    const trial = begun();
+    expect(trial.ask(site(DUPAGE, COOK))).toEqual({ type: 'outside-limits' });
+    expect(trial.ask({ ...site(COOK, DUPAGE), participantId: 'b' })).toEqual({ type: 'no-such-participant' });
+  });
+
+  it('can record a transfer to another site or from there', () => {
+    const trial = begun();
+    expect(trial.ask({ ...site(DUPAGE, COOK), cause: 'transfer' })).toMatchObject({
+      type: 'levels-corrected',
+    });
+    expect(trial.ask({ ...site(COOK, DUPAGE), participantId: 'b', cause: 'transfer' })).toMatchObject({
+      type: 'levels-corrected',
+    });
+    // The current levels decide from here on.
+    expect(trial.ask({ ...VOID, where })).toEqual({ type: 'no-such-participant' });
+    expect(trial.ask({ ...VOID, where, participantId: 'b' })).toMatchObject({ type: 'voided' });
+  });
+
+  it('does not find out the levels of others by trying transfers', () => {
+    const trial = begun();
+    const factor = '10';
+    const toMale = { factor, from: 'Female', to: 'Male' };
+    const toFemale = { factor, from: 'Male', to: 'Female' };
+    const ask = (participantId: string, change: typeof toMale, from: string, to: string) =>
+      trial.ask({
+        ...{ ...TO_MALE, where, participantId, cause: 'transfer' },
+        changes: [change, { factor: '9', from, to }],
+      });
+    expect(ask('b', toMale, COOK, DUPAGE)).toMatchObject({
+      type: 'stale',
+      why: 'a level is not as the request says',
+    });
+    expect(ask('a', toFemale, DUPAGE, COOK)).toMatchObject({ why: `${factor} is "Female" now` });
+  });
+
+  it('can break the code of a participant who was, or is, within them', () => {
+    const trial = begun();
+    const reveal = {
+      type: 'reveal',
+      user,
+      where,
+      category: 'emergency',
+      grounds: { reason: 'ICU' },
+    } as const;
+    const one = '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c3e';
+    expect(trial.ask({ ...reveal, participantId: 'b', reveal: one })).toEqual({
+      type: 'no-such-participant',
+    });
+    trial.ask({ ...TO_MALE, cause: 'transfer', changes: [{ factor: '9', from: DUPAGE, to: COOK }] });
+    expect(trial.ask({ ...reveal, participantId: 'a', reveal: one })).toMatchObject({ type: 'revealed' });
+  });
+});
+
+describe('a repeated request', () => {
+  it.each([TO_MALE, VOID, RENAME])('for $type is done once', (command) => {
+    const trial = begun({ blinding: 'blinded' });
+    const asked = { ...command, idempotencyKey: 'k' };
+    trial.ask(asked);
+    const { length } = trial.facts;
+    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: length - 1 });
+    expect(trial.ask({ ...asked, participantId: 'b' })).toEqual({ type: 'idempotency-key-reused' });
+    expect(trial.facts).toHaveLength(length);
+  });
+
+  it('to reinstate is done once', () => {
+    const trial = begun();
+    trial.ask(VOID);
+    const asked = { ...REINSTATE, idempotencyKey: 'k' };
+    trial.ask(asked);
+    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: 4 });
+    expect(trial.ask({ ...asked, note: 'another' })).toEqual({ type: 'idempotency-key-reused' });
+  });
+
+  it('to randomize is compared with what was sent then', () => {
+    const trial = new Trial();
+    trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
+    trial.ask(TO_MALE);
+    trial.ask(RENAME);
+    expect(trial.enrol('a', LEVELS, { idempotencyKey: 'k' })).toEqual({
+      type: 'repeated',
+      participantId: 'a',
+    });
+    expect(trial.enrol('z', LEVELS, { idempotencyKey: 'k' })).toEqual({ type: 'idempotency-key-reused' });
+    expect(trial.enrol('a', ['Male', DUPAGE], { idempotencyKey: 'k' })).toEqual({
+      type: 'idempotency-key-reused',
+    });
+  });
+
+  it('without a key is a duplicate that agrees with the levels as randomized, or as they are now', () => {
+    const trial = begun();
+    trial.ask(TO_MALE);
+    for (const levels of [LEVELS, ['Male', DUPAGE]])
+      expect(trial.enrol('a', levels)).toMatchObject({ type: 'duplicate', differingFactors: [] });
+    expect(trial.enrol('a', ['Male', COOK])).toMatchObject({ differingFactors: ['9'] });
+  });
+});
+
+describe('after any corrections', () => {
+  const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
+  const sex = fc.constantFrom('Male', 'Female');
+  const county = fc.constantFrom(COOK, DUPAGE);
+  const common = { user: fc.constant(user), participantId: id };
+  const note = fc.constant('a note');
+  const command: fc.Arbitrary<StudyCommand> = fc.oneof(
+    { weight: 3, arbitrary: fc.tuple(id, sex, county).map(([one, ...levels]) => randomize(one, { levels })) },
+    fc.tuple(id, sex, sex, fc.constantFrom('entry', 'transfer')).map(([participantId, from, to, cause]) => ({
+      ...TO_MALE,
+      ...{ participantId, cause, changes: [{ factor: '10', from, to }] },
+    })) as fc.Arbitrary<CorrectLevels>,
+    fc.record({
+      ...{ ...common, note, type: fc.constant('void' as const), analysis: fc.constant('keep' as const) },
+      cause: fc.constantFrom('ineligible', 'duplicate', 'never-enrolled', 'other'),
+    }),
+    fc.record({ ...common, note, type: fc.constant('reinstate' as const) }),
+    fc.record({
+      ...common,
+      type: fc.constant('correct-id' as const),
+      cause: fc.constant('entry' as const),
+      to: id,
+    }),
+  );
+  const policies: fc.Arbitrary<StudyConfiguration['policies']> = fc.record({
+    stopAtLimit: fc.constantFrom(true as const, undefined),
+    levelCounts: fc.constantFrom('as-randomized' as const, 'as-corrected' as const),
+    voidCounts: fc.constantFrom('removed' as const, undefined),
+  });
+  const limits = { total: 4, levels: [{ factor: '10', level: 'Male', max: 2 }] };
+
+  it('the urns, the limits, the balance and the list say the same of every participant', () => {
+    check(
+      fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
+        const trial = new Trial({ policies: chosen, limits });
+        const isDropped = (i: number) => i % 3 === 0;
+        commands.forEach((one, i) => {
+          // What a dropped batch decided must leave no trace.
+          if (isDropped(i)) dropped(trial, one);
+          trial.ask(one);
+        });
+        const { registered, list } = trial;
+        const all = list.inOrder.map((one) => holderOf(registered, one.participantId));
+        for (const [i, one] of list.inOrder.entries()) {
+          expect(all[i]?.corrected).toEqual(one.corrected);
+          expect(list.find(currentId(one))).toBe(one);
+        }
+        const { treatments, factors } = CONFIGURATION;
+        const countOf = (levelsOf: typeof countedLevels) =>
+          factors.map(({ levels }, f) =>
+            levels.map((level) =>
+              treatments.map(
+                (name) =>
+                  list.inOrder.filter((one) => levelsOf(one)?.[f] === level && one.treatment === name).length,
+              ),
+            ),
+          );
+        const view = list.balance?.view();
+        const countsIn = (tally: typeof view) =>
+          tally?.factors.map(({ levels }) => levels.map(({ counts }) => counts));
+        expect(trial.counts()).toEqual(countOf(countedLevels));
+        expect(countsIn(view)).toEqual(countOf(currentLevels));
+        expect(view?.counted.factors.map(({ levels }) => levels.map(({ counts }) => counts))).toEqual(
+          trial.counts(),
+        );
+        const placed = list.inOrder.filter(
+          ({ corrected }) => !['duplicate', 'never-enrolled'].includes(corrected?.voided?.cause ?? ''),
+        );
+        const male = placed.filter((one) => currentLevels(one)[0] === 'Male');
+        expect(registered.filled).toEqual(chosen?.stopAtLimit ? [placed.length, male.length] : []);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('a replay that keeps few bytes of each participant decides the same', () => {
+    check(
+      fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
+        const whole = new Trial({ policies: chosen, limits });
+        const compact = new Trial({ policies: chosen, limits });
+        compact.state = { ...compact.registered, enrolled: new CompactParticipants(CONFIGURATION) };
+        for (const one of commands) expect(compact.ask(one)).toEqual(whole.ask(one));
+        expect(compact.facts).toEqual(whole.facts);
+        expect(compact.counts()).toEqual(whole.counts());
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function dropped(trial: Trial, command: StudyCommand): void {
+  const fork = studyDecider.fork(trial.state);
+  const { fact } = studyDecider.decide(fork, command);
+  if (fact) studyDecider.evolve(fork, event(fact, trial.facts.length));
+}
