@@ -191,6 +191,18 @@ describe('what is pending', () => {
     expect(study().revision).toBe(1);
   });
 
+  it('is not dated before its participant was randomized, as by a clock that was behind', async () => {
+    const { codeBreaks, study, file, store } = await scene();
+    file.lines.push({ ...line, shownAt: '2026-03-01T08:00:00.000Z' });
+    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+    const times: string[] = [];
+    for await (const page of store.readStream(study().stream, 1))
+      for (const { record } of page)
+        times.push(JSON.parse(`${record}`).data.shownAt ?? JSON.parse(`${record}`).at);
+    const [randomizedAt, shownAt] = times;
+    expect(shownAt).toBe(randomizedAt);
+  });
+
   it('by a key that the log lost stays pending', async () => {
     const { codeBreaks, study, file } = await scene();
     for (const actor of [
