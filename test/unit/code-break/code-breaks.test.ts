@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { decodeRecord } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
@@ -195,10 +196,12 @@ describe('what is pending', () => {
     const { codeBreaks, study, file, store } = await scene();
     file.lines.push({ ...line, shownAt: '2026-03-01T08:00:00.000Z' });
     expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
-    const times: string[] = [];
+    const times: unknown[] = [];
     for await (const page of store.readStream(study().stream, 1))
-      for (const { record } of page)
-        times.push(JSON.parse(`${record}`).data.shownAt ?? JSON.parse(`${record}`).at);
+      for (const stored of page) {
+        const { at, data } = decodeRecord(stored);
+        times.push('shownAt' in data ? data.shownAt : at);
+      }
     const [randomizedAt, shownAt] = times;
     expect(shownAt).toBe(randomizedAt);
   });
