@@ -66,7 +66,7 @@ def expect(what: str, expected: Any, found: Any) -> None:
     if canonical(expected) == canonical(found):
         return
     raise Divergence(
-        f"field {what}\n"
+        f"field {printable(what)}\n"
         f"    expected  {printable(canonical(expected))}\n"
         f"    found     {printable(canonical(found))}"
     )
@@ -845,7 +845,7 @@ class History:
     configuration: Optional[Json] = None
     state: str = "unregistered"
     enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by the id as randomized
-    # All other ids that participants have or had, with the ids as randomized.
+    # Ids that participants were given later, with those as randomized.
     renamed: Dict[str, str] = field(default_factory=dict)
     # Of ids that differ from the form in which look-alikes are equal, by that form.
     look_alikes: Dict[str, str] = field(default_factory=dict)
@@ -1034,7 +1034,8 @@ def check_key(history: History, record: Json, scopes: List[str], stake: Stake, a
     expect_that("actor.keyId: for this study", is_for_study)
     if "where" in key:
         within = [is_within(history, key["where"], levels) for levels in stake.of]
-        expect_that("actor.keyId: for these levels", stake.need(within))
+        factors = ", ".join(limit["factor"] for limit in key["where"])
+        expect_that(f"actor.keyId: for this level of {factors}", stake.need(within))
     if "expiresAt" in key:
         is_in_time = at <= milliseconds(key["expiresAt"]) + REQUEST_MS
         expect_that(f"at: before the key expired, {key['expiresAt']}", is_in_time)
@@ -1440,9 +1441,7 @@ def take_correction(history: History, record: Json, before: Enrolled) -> None:
     else:
         check_new_id(history, data, before)
         warn_of_look_alike(history, record, data["to"], before.id)
-        # Who gets back the id as randomized is found by it anyway.
-        if data["to"] != before.id:
-            history.renamed[data["to"]] = before.id
+        history.renamed[data["to"]] = before.id
         now = now._replace(id=data["to"])
         history.ids_corrected += 1
     after = before._replace(corrected=now)
