@@ -78,6 +78,8 @@ const Vector = z.strictObject({
   log: z.strictObject({ id: z.string(), name: z.string() }),
   study: z.string(),
   stream: z.string(),
+  /** How many participants would have another arm if corrections did the opposite to the counts. */
+  decidedByCounts: z.int(),
   findings: z.strictObject({
     life: z.strictObject({
       state: z.string(),
@@ -295,6 +297,10 @@ describe('the life histories', () => {
       'StudyResumed@2',
       'UnblindingReported@1',
     ]);
+  });
+
+  it('hold arms that would be others if corrections did not move the counts as they do', () => {
+    expect(studies.filter(({ decidedByCounts }) => decidedByCounts > 0).length).toBeGreaterThan(10);
   });
 
   it('hold corrections for every cause, and under both values of each policy', () => {

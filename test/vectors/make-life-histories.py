@@ -486,7 +486,7 @@ class History:
         person = self.enrolled[participant]
         before = person['levels']
         after = [to.get(f['name'], level) for f, level in zip(self.factors, before)]
-        changes = [{'factor': f['name'], 'from': was, 'to': is_} for f, was, is_ in zip(self.factors, before, after)
+        changes = [{'factor': f['name'], 'from': old, 'to': new} for f, old, new in zip(self.factors, before, after)
                    if f['name'] in to]
         assert len(changes) == len(to) and all(change['from'] != change['to'] for change in changes)
         if by:
@@ -591,7 +591,7 @@ class History:
         return {
             'about': self.about, 'log': {'id': self.log_id, 'name': self.log_name}, 'study': self.name,
             'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
-            'findings': {'life': life, 'warnings': self.warnings},
+            'decidedByCounts': self.decided_by_counts, 'findings': {'life': life, 'warnings': self.warnings},
         }
 
 
@@ -1090,7 +1090,7 @@ def policies():
     h.reinstate('001-0006', by='data')
     h.enrol('site', *ids(21, 23))
     for participant in ('001-0003', '001-0005', '001-0008'):
-        h.correct(participant, {'site': '1'}, 'transfer', note='a place is free at 2, whose urn holds them all', by='data')
+        h.correct(participant, {'site': '1'}, 'transfer', note='the urn of 2 still holds them', by='data')
     h.enrol('site', '001-0024', levels=['m', '2'])
     h.enrol('site', *ids(25, 27))
     return h
@@ -1222,7 +1222,8 @@ def written(vector):
         f'   {line(stream)}: ' + listed(
             [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
         for stream, records in vector['streams'].items())
-    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in ('about', 'log', 'study', 'stream', 'findings'))
+    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'findings')
+    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members)
     return f'{{\n{head},\n  "streams": {{\n{streams}\n  }},\n  "expected": {listed(vector["expected"], "  ")}\n }}'
 
 
