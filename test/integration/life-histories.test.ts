@@ -25,6 +25,7 @@ import { MerkleTree } from '../../src/ledger/merkle-tree.ts';
 import { parseSigningKey } from '../../src/ledger/signing-key.ts';
 import { NO_STREAM } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
+import { decide } from '../../src/study/decide.ts';
 import { holderOf } from '../../src/study/life.ts';
 import { type RegisteredState, studyState } from '../../src/study/state.ts';
 import type { StreamReport } from '../../src/verify/report.ts';
@@ -379,6 +380,30 @@ describe.each(studies)('$study: $about', (vector) => {
       ...{ corrected: withoutFormerIds(state), owners: owners(state), filled: state.filled },
     }));
     expect(states).toEqual(expected);
+  });
+
+  it('gives an id that somebody has or had to nobody else', () => {
+    const ids = idsIn(vector);
+    const outcomes = decidedBy(vector, (state, expected) =>
+      owners(expected).map(([id, owner]) => {
+        const { levels = [] } = state.enrolled.get(owner) ?? {};
+        const other = ids.find((each) => each !== owner && state.enrolled.get(each)) ?? '';
+        const user = 'nobody';
+        const enrolled = decide(state, { type: 'randomize', user, participantId: id, levels });
+        const renamed = decide(state, {
+          type: 'correct-id',
+          user,
+          participantId: other,
+          to: id,
+          cause: 'entry',
+        });
+        return [id, enrolled.outcome.type, renamed.outcome.type];
+      }),
+    );
+    const expected = vector.expected.map((state) =>
+      owners(state).map(([id]) => [id, 'duplicate', 'impossible']),
+    );
+    expect(outcomes).toEqual(expected);
   });
 
   it('shows the same participants and the same balance after every record', () => {

@@ -1142,7 +1142,11 @@ def keys_of_all_kinds():
     h.correct('001-0008', {'site': '1'}, 'transfer', by='data-1', request='c')
     h.rename('001-0008', '001-0080', by='data-1', request='d')
     h.correct('001-0008', {'sex': 'm', 'site': '2'}, 'transfer', by='data-1')
+    revoked = h.clock
     h.revoke('data-23', reason='left')
+    h.clock, h.unheard = revoked + 500, 1
+    h.correct('001-0008', {'sex': 'f', 'site': '3'}, 'transfer', note='before it was heard', by='data-23')
+    h.unheard = 0
     h.enrol('data-1', '001-0081', levels=['f', '1'])
     h.clock = milliseconds(until) + 14_000
     h.correct('001-0081', {'sex': 'm'}, note='waited for 14 s', by='data-1')
