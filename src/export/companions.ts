@@ -59,10 +59,10 @@ export function sasScript(
   const names = sasNames(columns);
   const each = (line: (column: Column, name: string) => string | undefined) =>
     columns.flatMap((column, i) => line(column, names[i] ?? '') ?? []).join('\n');
-  const informats = each(({ type, of }, name) => {
+  const informats = each(({ type, of, levels }, name) => {
     if (type === 'integer') return undefined;
     if (type === 'instant') return `  informat ${name} e8601dz24.3; format ${name} e8601dz24.3;`;
-    return `  informat ${name} $char${longest(participants.map(of))}.;`;
+    return `  informat ${name} $char${longest(levels ?? participants.map(of))}.;`;
   });
   return `/* Run it in the folder of the file, in a session with encoding UTF-8. Ids are text, so they keep their zeros. */
 data participants;
