@@ -6,13 +6,12 @@ import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { participants } from '../../projections/participants.ts';
 import { createOnce } from '../base/create-once.ts';
-import { columnsOf, headLine, rowLines } from '../export/columns.ts';
-import { dictionary, rScript, sasScript } from '../export/companions.ts';
 import { isBeyond, parseRevision, REVISION_FORM } from '../history/moment.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import { type RegisteredState, studyState } from '../study/state.ts';
+import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
+import { type Exported, FORMATS } from './export-formats.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
@@ -20,7 +19,7 @@ import { fileNameOf } from './study-file.ts';
 
 interface Options extends LogOptions {
   readonly study: string;
-  readonly format: 'csv';
+  readonly format: keyof typeof FORMATS;
   readonly out?: string;
   readonly revision?: string;
   readonly blinded?: boolean;
@@ -31,9 +30,13 @@ interface Options extends LogOptions {
 const HELP = `
   csv   for statisticians: one row per participant, in the order of randomization. With --out also a data dictionary and
         how to read the file with R and SAS (FILE.dictionary.csv, FILE.R, FILE.sas).
+  reference-csv
+        for moving to the reference implementation, whose upload-participants takes it and goes on bit for bit. Its times
+        increase strictly; the true ones are in FILE.at.csv. Participants who are not counted in the urns are left out and
+        stand in FILE.not-counted.csv. The command reads the file again and draws five more participants on both sides.
 
-Without --blinded it names the arm of every participant (unblinding material). It is recorded (urn operations) before
-anything is shown. No file is overwritten.
+Without --blinded a csv names the arm of every participant (unblinding material); a reference-csv also tells the state of
+the generator. It is recorded (urn operations) before anything is shown. No file is overwritten.
 
 Example:
   urn export --study "CHS JCOIN" --format csv --blinded --out participants.csv`;
@@ -43,12 +46,14 @@ export function exportCommand(): Command {
     .description('write the participants of a study as comma-separated values')
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
     .addOption(
-      option('--format <name>', 'what the file is for, see below').choices(['csv']).makeOptionMandatory(),
+      option('--format <name>', 'what the file is for, see below')
+        .choices(Object.keys(FORMATS))
+        .makeOptionMandatory(),
     )
     .addOption(
       option(
         '--out <file>',
-        'the file to write, or a folder for a file with a name of its own: <study>-<content>.csv, for a test <study>-TEST-… (default: stdout)',
+        'the file to write, or a folder for a file with a name of its own: <study>-<what>.csv, for a test <study>-TEST-… (default: stdout)',
       ),
     )
     .addOption(option('--revision <number>', 'the study as it was at this revision (default: as it is now)'))
@@ -64,58 +69,51 @@ export function exportCommand(): Command {
     .action(run);
 }
 
-/** A study at a revision. */
-interface Exported {
-  readonly state: RegisteredState;
-  readonly participants: ReturnType<typeof participants.initial>['inOrder'];
-  readonly revision: number;
-}
-
-interface Written {
-  readonly content: Content;
-  readonly text: string;
-  /** By what is appended to the name of the file. They are written with --out only. */
-  readonly companions: Readonly<Record<string, string>>;
-}
-
 async function run(options: Options): Promise<void> {
-  const { study, out, json } = options;
+  const { study, out, json, format } = options;
   if (json && out === undefined) throw new UsageError('--json describes the files that --out writes');
+  const content = FORMATS[format].contentOf(options);
   await withLog(options, async (log) => {
     const exported = await studyAt(log, study, revisionOf(options));
-    const { configuration } = exported.state;
-    const file = out === undefined ? undefined : fileFor(out, options, configuration.mode === 'test');
-    const { content, text, companions } = listOf(exported, options, basename(file ?? `${study}.csv`));
-    const files = Object.entries({ '': text, ...companions }).map(([suffix, written]) => {
-      return { path: `${file}${suffix}`, written };
-    });
-    if (file !== undefined) refuseExisting(files.map(({ path }) => path));
-    const sha256 = createHash('sha256').update(text).digest('hex');
+    const { mode } = exported.state.configuration;
+    const file = out === undefined ? undefined : fileFor(out, options, content, mode === 'test');
+    const written = FORMATS[format].write(exported, options, basename(file ?? ''));
+    const files = Object.entries({ '': written.text, ...written.companions });
+    if (file !== undefined) refuseExisting(files.map(([suffix]) => `${file}${suffix}`));
     const { revision } = exported;
-    await recordDisclosure(
-      log,
-      { what: 'export', study, toRevision: revision, content, ...(content === 'blinded' && { sha256 }) },
-      content === 'blinded' ? {} : { file: { sha256 } },
-    );
-    if (content !== 'blinded')
-      note('warning: this is UNBLINDING MATERIAL: it names the treatment of every participant');
-    const count = exported.participants.length;
-    const sentence = `${count} participants, revision ${revision}, sha256 ${sha256}`;
-    if (file === undefined) {
-      process.stdout.write(text);
-      note(sentence);
-      return;
-    }
-    for (const { path, written } of files) createOnce(path, (draft) => writeFileSync(draft, written));
-    const { format } = options;
-    const { mode } = configuration;
-    const described = { format, content, study, mode, participants: count, revision, sha256 };
+    const sha256 = createHash('sha256').update(written.text).digest('hex');
+    await recordExport(log, { study, content, toRevision: revision }, sha256);
+    if (file === undefined) process.stdout.write(written.text);
+    else
+      for (const [suffix, text] of files)
+        createOnce(`${file}${suffix}`, (draft) => writeFileSync(draft, text));
+    const { participants, facts, remarks } = written;
+    const sentences = [`${participants} participants, revision ${revision}, sha256 ${sha256}`, ...remarks];
+    if (file === undefined) return note(sentences.join('\n'));
+    const paths = files.map(([suffix]) => `${file}${suffix}`);
+    const described = { format, content, study, mode, participants, ...facts, revision, sha256 };
     result(
-      json
-        ? JSON.stringify({ files: files.map(({ path }) => path), ...described }, null, 2)
-        : [sentence, ...files.map(({ path }) => path)].join('\n'),
+      json ? JSON.stringify({ files: paths, ...described }, null, 2) : [...sentences, ...paths].join('\n'),
     );
   });
+}
+
+const WARNINGS: Partial<Record<Content, string>> = {
+  full: 'it names the treatment of every participant, and the state from which every later one can be computed',
+  open: 'it names the treatment of every participant',
+};
+
+/** The digest of a file with arms is sealed: see `EvidenceDisclosed`. */
+async function recordExport(
+  log: OpenLog,
+  about: { readonly study: string; readonly content: Content; readonly toRevision: number },
+  sha256: string,
+): Promise<void> {
+  const what = 'export' as const;
+  if (about.content === 'blinded') await recordDisclosure(log, { what, ...about, sha256 });
+  else await recordDisclosure(log, { what, ...about }, { file: { sha256 } });
+  const warning = WARNINGS[about.content];
+  if (warning !== undefined) note(`warning: this is UNBLINDING MATERIAL: ${warning}`);
 }
 
 /** @throws UsageError */
@@ -148,25 +146,11 @@ async function studyAt(
   return { state, participants: states.participants.inOrder, revision };
 }
 
-/** @param file name of the list, which the scripts that read it contain */
-function listOf({ state, participants }: Exported, options: Options, file: string): Written {
-  const { blinded: isBlinded = false, excel: isForExcel = false } = options;
-  const columns = columnsOf(state.configuration, { isBlinded, isForExcel });
-  return {
-    content: isBlinded ? 'blinded' : 'open',
-    text: headLine(columns) + rowLines(columns, participants),
-    companions: {
-      '.dictionary.csv': dictionary(columns, isForExcel),
-      '.R': rScript(columns, file),
-      '.sas': sasScript(columns, participants, file),
-    },
-  };
-}
-
-function fileFor(out: string, { study, blinded }: Options, isTest: boolean): string {
+function fileFor(out: string, { study, format }: Options, content: Content, isTest: boolean): string {
   const path = resolve(out);
   if (!existsSync(path) || !statSync(path).isDirectory()) return path;
-  return resolve(path, `${fileNameOf(study)}${isTest ? '-TEST' : ''}-${blinded ? 'blinded' : 'open'}.csv`);
+  const which = format === 'csv' ? content : 'reference';
+  return resolve(path, `${fileNameOf(study)}${isTest ? '-TEST' : ''}-${which}.csv`);
 }
 
 /** @throws UsageError */

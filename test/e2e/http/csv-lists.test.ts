@@ -173,7 +173,8 @@ describe('the choice between JSON and CSV', () => {
   });
 
   it('is in the OpenAPI document', async () => {
-    const document = await (await fetch(`${service.url}/openapi.json`)).json();
+    // biome-ignore lint/suspicious/noExplicitAny: the document is checked elsewhere.
+    const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
     const { content, headers } = document.paths['/study_participants'].get.responses['200'];
     expect(Object.keys(content)).toEqual(['application/json', 'text/csv']);
     expect(headers).toHaveProperty('Vary');
