@@ -39,6 +39,7 @@ export interface Written {
   readonly facts: Readonly<Record<string, number>>;
   /** Sentences for whoever reads the output. */
   readonly remarks: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 interface Format {
@@ -77,6 +78,7 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
     participants: participants.length,
     facts: {},
     remarks: [],
+    warnings: [],
   };
 }
 
@@ -107,10 +109,10 @@ function writeHistory({ state, participants }: Exported, { out }: FormatOptions)
             `${others.length} who are not counted are left out; they are in the file that ends in ${notCounted}`,
           ]
         : []),
-      ...eatenNames(configuration).map(
-        ([name, eaten]) =>
-          `warning: the reference will record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when it draws it`,
-      ),
     ],
+    warnings: eatenNames(configuration).map(
+      ([name, eaten]) =>
+        `the reference will record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when it draws it, and then not find it among its arms`,
+    ),
   };
 }

@@ -87,7 +87,8 @@ async function run(options: Options): Promise<void> {
     else
       for (const [suffix, text] of files)
         createOnce(`${file}${suffix}`, (draft) => writeFileSync(draft, text));
-    const { participants, facts, remarks } = written;
+    const { participants, facts, remarks, warnings } = written;
+    for (const warning of warnings) note(`warning: ${warning}`);
     const sentences = [`${participants} participants, revision ${revision}, sha256 ${sha256}`, ...remarks];
     if (file === undefined) return note(sentences.join('\n'));
     const paths = files.map(([suffix]) => `${file}${suffix}`);

@@ -70,8 +70,8 @@ describe('the SAS script', () => {
   };
 
   it('has texts as long as in the file, or as any level, in bytes', () => {
-    const script = sasScript(columns, [PARTICIPANT], "it's.csv");
-    expect(script).toContain("infile 'it''s.csv' dsd");
+    const script = sasScript(columns, [PARTICIPANT], "it's o'clock.csv");
+    expect(script).toContain("infile 'it''s o''clock.csv' dsd");
     expect(script).toContain('informat id $char3.;');
     expect(script).toContain('informat f_sex $char15.;');
     expect(script).toContain('informat on_behalf_of $char2.;');
