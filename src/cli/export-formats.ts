@@ -112,7 +112,7 @@ function writeHistory({ state, participants }: Exported, { out }: FormatOptions)
     ],
     warnings: eatenNames(configuration).map(
       ([name, eaten]) =>
-        `the reference will record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when it draws it, and then not find it among its arms`,
+        `versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
     ),
   };
 }

@@ -1,7 +1,7 @@
 /** urn export: the participants of a study as a file, for statisticians or for the reference implementation. */
 import { createHash } from 'node:crypto';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { participants } from '../../projections/participants.ts';
@@ -79,7 +79,7 @@ async function run(options: Options): Promise<void> {
     const file = out === undefined ? undefined : fileFor(out, options, content, mode === 'test');
     const written = FORMATS[format].write(exported, options, basename(file ?? ''));
     const files = Object.entries({ '': written.text, ...written.companions });
-    if (file !== undefined) refuseExisting(files.map(([suffix]) => `${file}${suffix}`));
+    if (file !== undefined) refuseUnfit(files.map(([suffix]) => `${file}${suffix}`));
     const { revision } = exported;
     const sha256 = createHash('sha256').update(written.text).digest('hex');
     await recordExport(log, { study, content, toRevision: revision }, sha256);
@@ -154,8 +154,10 @@ function fileFor(out: string, { study, format }: Options, content: Content, isTe
   return resolve(path, `${fileNameOf(study)}${isTest ? '-TEST' : ''}-${which}.csv`);
 }
 
-/** @throws UsageError */
-function refuseExisting(files: readonly string[]): void {
+/** Before the export is recorded. @throws UsageError */
+function refuseUnfit(files: readonly string[]): void {
+  const missing = files.map((file) => dirname(file)).find((folder) => !existsSync(folder));
+  if (missing !== undefined) throw new UsageError(`there is no folder ${missing}`);
   const existing = files.filter((file) => existsSync(file));
   if (existing.length > 0)
     throw new UsageError(`${existing.join(', ')} exists already (hint: choose another --out)`);

@@ -120,8 +120,8 @@ function stateProblem(
 }
 
 /**
- * What the reference would make of the names of arms that it draws: it takes the letters of `balls_trt_` from their
- * beginning. Only those that it changes.
+ * What versions of the reference make of the names of arms that they draw: they take the letters of `balls_trt_` from
+ * their beginning. Only those that they change.
  */
 export function eatenNames({ treatments }: StudyConfiguration): [name: string, eaten: string][] {
   return treatments

@@ -110,6 +110,8 @@ describe('urn export --format csv', () => {
     expect(code).toBe(2);
     expect(stderr).toContain(`${out}.sas exists already`);
     expect([existsSync(out), readFileSync(`${out}.sas`, 'utf8')]).toEqual([false, 'mine']);
+    const nowhere = await exported('--out', join(out, 'list.csv'));
+    expect([nowhere.code, nowhere.stderr]).toEqual([2, `urn: there is no folder ${out}\n`]);
     expect(storedLog(data)).toHaveLength(before);
   });
 

@@ -145,7 +145,7 @@ describe('a study cannot go to the reference', () => {
     expect(problems(changed({ participantId: 'NAN', user: ' NA' }))).toEqual([]);
   });
 
-  it('without a warning where the reference eats the beginning of names of arms', () => {
+  it('without a warning where versions of the reference eat the beginning of names of arms', () => {
     const named = (...treatments: string[]): StudyConfiguration => ({ ...STUDY, treatments });
     expect(eatenNames(named('standard', 'A', 'Control', 'tablets', 'x'))).toEqual([
       ['standard', 'ndard'],
