@@ -13,6 +13,8 @@ export interface Participant extends Enrolled {
   /** `YYYY-MM-DDTHH:MM:SS.sssZ` */
   readonly at: string;
   readonly user: string;
+  /** Who used the key, as the client named them. */
+  readonly onBehalfOf: string | undefined;
   readonly bgStateAfter: BgState;
 }
 
@@ -48,6 +50,7 @@ export class Participants {
       treatment: sections.allocation.treatment,
       at,
       user: actor.user,
+      onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
       bgStateAfter: sections.draw.bgStateAfter,
       revision,
       sequence: place + 1,
