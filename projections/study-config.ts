@@ -32,10 +32,12 @@ export interface RegisteredStudy {
   readonly recoveries: readonly StudyRecovery[];
   /** Why the study takes no participants, and since when; undefined if it is open. */
   readonly halt: Halt | undefined;
+  /** The same before the import that is under way. */
+  readonly before?: Halt | undefined;
 }
 
 export interface Halt {
-  readonly state: 'paused' | 'closed';
+  readonly state: 'paused' | 'closed' | 'importing';
   readonly reason: string;
   readonly at: string;
 }
@@ -69,6 +71,13 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
         const { cause, reason } = event.data;
         return state && { ...state, halt: { state: 'closed', reason: `${cause}: ${reason}`, at: event.at } };
       }
+      case 'HistoryImported': {
+        const { rows } = event.data.source;
+        const reason = `a history of ${rows} participants is being imported`;
+        return state && { ...state, halt: { state: 'importing', reason, at: event.at }, before: state.halt };
+      }
+      case 'HistoryImportEnded':
+        return state && { ...state, halt: state.before, before: undefined };
       case 'StudyResumed':
       case 'StudyReopened':
         return state && { ...state, halt: undefined };

@@ -244,6 +244,6 @@ export class Studies {
 }
 
 /** 128 bits from the operating system. */
-function drawnSeed(): bigint {
+export function drawnSeed(): bigint {
   return BigInt(`0x${randomBytes(16).toString('hex')}`);
 }

@@ -7,6 +7,7 @@ import type { PartialEvent } from '../../../events/record.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { decideLife } from '../../study/decide-life.ts';
+import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
 import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
 import { fullLimit } from '../../study/limits.ts';
 import type { Mismatch } from '../report.ts';
@@ -47,7 +48,7 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
   }
 
   passed({ type }: PartialEvent): void {
-    if (type === 'ParticipantRandomized') this.participants++;
+    if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
   }
 
   /** Of the study; undefined before its registration. */
@@ -67,11 +68,33 @@ function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonl
       const unknown = treatmentMismatch(event, life);
       return unknown ? [unknown] : [];
     }
+    case 'HistoryImported':
+      return problemsOf(event.type, life, beginProblem(life, event.data));
+    case 'ParticipantImported': {
+      const { participantId } = event.data;
+      const taken = holderOf(life, participantId);
+      const duplicate = taken && ({ type: 'duplicate', participantId, differingFactors: [] } as const);
+      const problem = rowProblem(life, event.data) ?? duplicate;
+      const unknown = treatmentMismatch(event, life);
+      return unknown && !problem ? [unknown] : problemsOf(event.type, life, problem);
+    }
+    case 'HistoryImportEnded':
+      return problemsOf(event.type, life, endProblem(life, event.data));
     case 'StudyRecovered':
       return life.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
     default:
       return lifeMismatches(event, life);
   }
+}
+
+/** Nothing of an import is worked out from the part in the clear, so it is only possible or not. */
+function problemsOf(
+  type: PartialStudyEvent['type'],
+  { status }: Life,
+  problem: StudyOutcome | undefined,
+): readonly Mismatch[] {
+  if (!ACTS[type].in.includes(status)) return [undecided(type, { type: 'refused', because: status })];
+  return problem ? [undecided(type, problem)] : [];
 }
 
 function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
@@ -97,7 +120,7 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
 }
 
 function treatmentMismatch(
-  { sections }: Of<'ParticipantRandomized'>,
+  { sections }: Of<'ParticipantRandomized' | 'ParticipantImported'>,
   { configuration: { treatments } }: Life,
 ): Mismatch | undefined {
   const { treatment } = sections.allocation ?? {};

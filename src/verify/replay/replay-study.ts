@@ -59,7 +59,7 @@ export class StudyReplay implements Replay {
   }
 
   passed({ type }: LogEvent): void {
-    if (type === 'ParticipantRandomized') this.participants++;
+    if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
   }
 
   /** Of the study; undefined before its registration. */
@@ -98,6 +98,29 @@ function commandOf(event: StudyEvent): StudyCommand {
         user: event.actor.user,
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
+    case 'HistoryImported': {
+      const { data, sections } = event;
+      const { sha256, treatmentMap } = sections.source;
+      const { bgState, seed } = sections.generator;
+      const drawn = seed === undefined ? {} : { seed: BigInt(seed) };
+      return { type: 'begin-import', ...data, sha256, treatmentMap, bgState, ...drawn };
+    }
+    case 'ParticipantImported': {
+      const { data, sections } = event;
+      const { import: id, row, participantId, original } = data;
+      const bgState = sections.draw?.bgStateAfter ?? sections.state?.bgState;
+      const levels = data.levels.map(({ level }) => level);
+      const { treatment } = sections.allocation;
+      return {
+        ...{ type: 'import-participant', import: id, row, participantId, original },
+        ...{ levels, treatment, bgState },
+      };
+    }
+    case 'HistoryImportEnded': {
+      const { data } = event;
+      const abortedBecause = 'aborted' in data ? data.reason : undefined;
+      return { type: 'end-import', import: data.import, abortedBecause };
+    }
     case 'StudyRecovered':
       return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
     default:

@@ -36,6 +36,8 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'not-closed': 'the study is not closed',
   'already-recorded': 'the same code-break is recorded already',
   'no-such-participant': 'no participant with that id is randomized before it',
+  'not-importing': 'no import is under way',
+  'not-empty': 'the study has participants already',
   duplicate: 'a participant with that id is randomized already',
   full: 'the study, or one of its levels, has reached its limit',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
@@ -109,6 +111,8 @@ export class StudyChecks {
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered) return recovered;
     if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data);
+    if (event.type === 'ParticipantImported')
+      return this.#participantMismatch(event.data) ?? rowMismatch(event);
     if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
     return futureMismatch(event);
   }
@@ -147,6 +151,9 @@ export class StudyChecks {
       case 'ParticipantRandomized':
         this.#ids?.take(event.data.participantId, event.revision, isKnown);
         return;
+      case 'ParticipantImported':
+        this.#ids?.take(event.data.participantId, event.revision, isKnown);
+        break;
       case 'StudyRegistered':
         this.#begin(event);
         this.#warnOfSharedSeed(event);
@@ -160,7 +167,10 @@ export class StudyChecks {
     this.#life.take(event, enrolled);
   }
 
-  #participantMismatch({ participantId, levels }: Of<'ParticipantRandomized'>['data']): Mismatch | undefined {
+  #participantMismatch({
+    participantId,
+    levels,
+  }: Of<'ParticipantRandomized' | 'ParticipantImported'>['data']): Mismatch | undefined {
     if (!this.#configuration) return undefined;
     const { factors } = this.#configuration;
     if (levels.length !== factors.length)
@@ -241,6 +251,20 @@ function stakeIn(
     return { need: 'all', of: [event.data.levels.map(({ level }) => level)] };
   const participant = 'participantId' in event.data ? enrolled(event.data.participantId) : undefined;
   return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };
+}
+
+/** A row that was drawn again has no cause, and its draw, if it is included; another one has a cause. */
+function rowMismatch({ data, sections }: Of<'ParticipantImported'>): Mismatch | undefined {
+  const { cause, redrawn } = data;
+  if (redrawn !== (cause === undefined))
+    return mismatch(
+      'data.cause',
+      redrawn ? undefined : 'a cause',
+      cause,
+      'either it was drawn again, or there is a cause',
+    );
+  if (!redrawn && sections.draw) return mismatch('draw', undefined, 'a draw', 'it was not drawn again');
+  return undefined;
 }
 
 /** What happened before an event cannot be dated after it. */

@@ -1,0 +1,115 @@
+/** Decides the commands of an import. Pure, like decide.ts. */
+import type { StudyFact } from '../../events/catalogue.ts';
+import { Pcg64 } from '../random/pcg64.ts';
+import type { Decision } from '../write/decider.ts';
+import { ACTS } from './acts.ts';
+import {
+  type BeginImport,
+  type EndImport,
+  type ImportCommand,
+  type ImportParticipant,
+  impossible,
+  type StudyOutcome,
+} from './commands.ts';
+import { isSame, proofOf } from './import-proof.ts';
+import { beginProblem, endProblem, rowProblem } from './imports.ts';
+import { holderOf } from './life.ts';
+import { levelIndexes, type RegisteredState } from './state.ts';
+
+type ImportFact = Extract<
+  StudyFact,
+  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+type ImportDecision = Decision<ImportFact, StudyOutcome>;
+
+export function decideImport(state: RegisteredState, command: ImportCommand): ImportDecision {
+  switch (command.type) {
+    case 'begin-import':
+      return begin(state, command);
+    case 'import-participant':
+      return take(state, command);
+    case 'end-import':
+      return end(state, command);
+  }
+}
+
+function begin(state: RegisteredState, command: BeginImport): ImportDecision {
+  const { source, sha256, treatmentMap, generator, bgState, seed, seedKnown, proof, approvals } = command;
+  const data = {
+    ...{ approvals: [...approvals], generator, import: command.import, proof },
+    ...(seedKnown && { seedKnown: true as const }),
+    source,
+  };
+  const sections = {
+    source: { sha256, ...(treatmentMap && { treatmentMap: [...treatmentMap] }) },
+    generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
+  };
+  const isFresh = seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState);
+  const problem =
+    stateProblem(state, 'HistoryImported') ??
+    beginProblem(state, data) ??
+    (isFresh === (generator === 'fresh')
+      ? undefined
+      : impossible('generator', 'a fresh generator has a seed, and begins with it'));
+  if (problem) return { outcome: problem };
+  return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
+}
+
+function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
+  const { participantId, levels, original, row, treatment, bgState } = command;
+  const { configuration, imported } = state;
+  const named = configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const common = { import: command.import, levels: named, original, participantId, row };
+  const early =
+    stateProblem(state, 'ParticipantImported') ?? rowProblem(state, { ...common, redrawn: false });
+  if (early) return { outcome: early };
+  if (!imported) return { outcome: { type: 'not-importing' } };
+  if (holderOf(state, participantId))
+    return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
+  const arm = configuration.treatments.indexOf(treatment);
+  if (arm < 0) return { outcome: impossible('treatment', 'the study has no such treatment') };
+  const proof =
+    imported.format === 'csv'
+      ? ({ cause: 'other-system' } as const)
+      : proofOf(configuration, imported.steps, {
+          levelIndexes: levelIndexes(state, levels),
+          arm,
+          after: bgState,
+        });
+  const isRedrawn = 'draw' in proof;
+  return {
+    fact: {
+      type: 'ParticipantImported',
+      data: { ...(!isRedrawn && { cause: proof.cause }), ...common, redrawn: isRedrawn },
+      sections: {
+        allocation: { treatment },
+        ...(isRedrawn ? { draw: proof.draw } : bgState && { state: { bgState } }),
+      },
+    },
+    outcome: { type: 'imported', participantId },
+  };
+}
+
+function end(state: RegisteredState, { import: id, abortedBecause }: EndImport): ImportDecision {
+  const { importing, imported } = state;
+  const data =
+    abortedBecause === undefined
+      ? { import: id, rows: importing?.rows ?? 0 }
+      : { aborted: true as const, import: id, reason: abortedBecause };
+  const problem = stateProblem(state, 'HistoryImportEnded') ?? endProblem(state, data);
+  if (problem) return { outcome: problem };
+  if (abortedBecause === undefined && imported && !imported.isFresh) {
+    const last = imported.latest?.bgState;
+    if (!last || !isSame(last, imported.generator))
+      return { outcome: impossible('generator', 'it is not the state of the row with the largest instant') };
+  }
+  const outcome = { type: abortedBecause === undefined ? 'import-ended' : 'import-aborted' } as const;
+  return { fact: { type: 'HistoryImportEnded', data, sections: {} }, outcome };
+}
+
+function stateProblem({ status }: RegisteredState, type: ImportFact['type']): StudyOutcome | undefined {
+  if (ACTS[type].in.includes(status)) return undefined;
+  return status === 'importing' || type === 'HistoryImported'
+    ? { type: 'refused', because: status }
+    : { type: 'not-importing' };
+}
