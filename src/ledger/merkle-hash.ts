@@ -11,13 +11,14 @@ export type Hash = Uint8Array;
 
 export const HASH_BYTES = 32;
 
+/** 0x01, and room for two hashes. */
+const JOINED = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
+
 /** The hash of an inner node. Both hashes must have 32 bytes (see isHash). */
 export function nodeHash(left: Hash, right: Hash): Buffer {
-  const joined = Buffer.allocUnsafe(1 + 2 * HASH_BYTES);
-  joined[0] = 1;
-  joined.set(left, 1);
-  joined.set(right, 1 + HASH_BYTES);
-  return sha256(joined);
+  JOINED.set(left, 1);
+  JOINED.set(right, 1 + HASH_BYTES);
+  return sha256(JOINED);
 }
 
 /**

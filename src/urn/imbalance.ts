@@ -21,22 +21,17 @@ import type { ImbalanceMeasure } from '../../events/study.ts';
  *   with f_k = b_k / T and m = (f_1 + f_2 + ...) / K
  */
 export function imbalance(measure: ImbalanceMeasure, balls: readonly number[]): number {
-  const total = sum(balls);
+  let total = 0;
+  for (const held of balls) total += held;
   if (measure === 'range') return (Math.max(...balls) - Math.min(...balls)) / total;
 
-  const fractions = balls.map((held) => held / total);
-  const mean = sum(fractions) / fractions.length;
-  switch (measure) {
-    case 'variance':
-      return sum(fractions.map((f) => (mean - f) * (mean - f))) / (fractions.length - 1);
-    case 'chisquare':
-      return sum(fractions.map((f) => ((f - mean) * (f - mean)) / mean));
+  let mean = 0;
+  for (const held of balls) mean += held / total;
+  mean /= balls.length;
+  let distance = 0;
+  for (const held of balls) {
+    const f = held / total;
+    distance += measure === 'variance' ? (mean - f) * (mean - f) : ((f - mean) * (f - mean)) / mean;
   }
-}
-
-/** From left to right, rounding after each term. */
-function sum(terms: readonly number[]): number {
-  let total = 0;
-  for (const term of terms) total += term;
-  return total;
+  return measure === 'variance' ? distance / (balls.length - 1) : distance;
 }

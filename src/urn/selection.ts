@@ -19,11 +19,11 @@ export function mostImbalanced(names: readonly string[], imbalances: readonly nu
   const largest = Math.max(...imbalances);
   if (Number.isNaN(largest)) throw new RangeError('an imbalance is not a number');
 
-  const candidates: { name: string; index: number }[] = [];
-  names.forEach((name, index) => {
-    if (imbalances[index] === largest) candidates.push({ name, index });
+  const candidates: number[] = [];
+  imbalances.forEach((one, index) => {
+    if (one === largest) candidates.push(index);
   });
-  return candidates.sort((a, b) => compareCodePoints(a.name, b.name)).map(({ index }) => index);
+  return candidates.sort((a, b) => compareCodePoints(names[a] ?? '', names[b] ?? ''));
 }
 
 /**

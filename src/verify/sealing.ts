@@ -24,7 +24,7 @@ export class Sealing {
   ): Mismatch | undefined {
     for (const name in sections) {
       const salt = (sections[name] as { readonly salt?: string } | undefined)?.salt;
-      if (salt !== undefined && !isNew(this.#salts, salt))
+      if (salt !== undefined && !this.#salts.add(salt))
         return mismatch(
           `${name}.salt`,
           'a salt of its own',
@@ -34,7 +34,7 @@ export class Sealing {
     }
     for (const name in withheld) {
       const seal = withheld[name] ?? '';
-      if (!isNew(this.#seals, seal))
+      if (!this.#seals.add(seal))
         return mismatch(
           `seals.${name}`,
           'a seal of its own',
@@ -44,11 +44,4 @@ export class Sealing {
     }
     return undefined;
   }
-}
-
-/** Adds the text to the set. Returns false if it was there already. */
-function isNew(set: DigestSet, text: string): boolean {
-  if (set.has(text)) return false;
-  set.add(text);
-  return true;
 }

@@ -150,9 +150,8 @@ export class StreamAudit<E extends PartialEvent> {
   #judge(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Mismatch[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [mismatch('log', this.#logId, event.log, 'the record belongs to another log')];
-    if (this.#ids.has(event.id))
+    if (!this.#ids.add(event.id))
       return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
-    this.#ids.add(event.id);
     let mismatches: readonly Mismatch[];
     try {
       mismatches = this.#judgeMove(event) ?? this.#replay.take(event);

@@ -1,9 +1,9 @@
 /** The limits on connections that take long in the real program, with shorter ones. */
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import express from 'express';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { endInPieces } from '../../src/http/request/reply.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { within } from '../support/client.ts';
@@ -16,15 +16,8 @@ const BURST = 512 * 1024;
 const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
 const tls = certificate(temporaryFolders()());
 
-let server: HttpServer;
-const sockets: Socket[] = [];
-afterEach(() => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  server.close();
-});
-
 /** Sends a request to a server with the limits above, and reads nothing. */
-async function asked(path: string, options: { secure?: boolean } = {}) {
+async function asked(path: string, secure: boolean, { onTestFinished }: TestContext) {
   const app = express();
   const gone: string[] = [];
   app.use((request, response, next) => {
@@ -33,30 +26,34 @@ async function asked(path: string, options: { secure?: boolean } = {}) {
   });
   app.get('/large', (_, response) => endInPieces(response, LARGE));
   app.get('/slow', (_, response) => setTimeout(() => response.end('done'), STALLED_MS * 4));
-  server = new HttpServer(app, {
+  const server = new HttpServer(app, {
     limits: { stalledMs: STALLED_MS },
-    tls: options.secure ? { certFile: tls.cert, keyFile: tls.key } : undefined,
+    tls: secure ? { certFile: tls.cert, keyFile: tls.key } : undefined,
   });
   const { port } = new URL(await server.listen('127.0.0.1', 0));
   const at = { host: '127.0.0.1', port: Number(port) };
-  const socket = options.secure ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at);
-  sockets.push(socket);
+  const socket = secure ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at);
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
   socket.on('error', () => undefined).pause();
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
   return { socket, gone };
 }
 
-describe.each([
+// At the same time, since they wait for the limits: each has its own server and connection.
+describe.concurrent.each([
   ['plain', false],
   ['over TLS', true],
 ])('%s', (_, secure) => {
-  it('an answer is abandoned if the client reads none of it', async () => {
-    const { gone } = await asked('/large', { secure });
+  it('an answer is abandoned if the client reads none of it', async (test) => {
+    const { gone } = await asked('/large', secure, test);
     await within(30_000, async () => gone.includes('/large'));
   });
 
-  it('an answer is not abandoned if the client reads it slowly', async () => {
-    const { socket, gone } = await asked('/large', { secure });
+  it('an answer is not abandoned if the client reads it slowly', async (test) => {
+    const { socket, gone } = await asked('/large', secure, test);
     let bytes = 0;
     socket.on('data', (chunk) => {
       bytes += chunk.length;
@@ -77,8 +74,8 @@ describe.each([
     await within(30_000, async () => bytes > LARGE.length);
   });
 
-  it('an answer is not abandoned if it takes long to compute', async () => {
-    const { socket } = await asked('/slow', { secure });
+  it('an answer is not abandoned if it takes long to compute', async (test) => {
+    const { socket } = await asked('/slow', secure, test);
     const [answer] = await Promise.all([
       new Promise<Buffer>((resolve) => socket.once('data', resolve)),
       socket.resume(),

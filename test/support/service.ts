@@ -6,8 +6,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Command, CommanderError } from 'commander';
 import { afterAll, vi } from 'vitest';
+import { DomainError } from '../../src/base/errors.ts';
+import { printable } from '../../src/base/text.ts';
 import { addCommand, issue } from '../../src/cli/keys-add.ts';
 import { UsageError } from '../../src/cli/options.ts';
+import { StudiesFileError } from '../../src/configuration/finding.ts';
+import { StoreError } from '../../src/store/event-store.ts';
 import { WITHOUT_OVERRIDE } from './without-override.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
@@ -83,18 +87,27 @@ export async function inProcess(command: Command, args: readonly string[]): Prom
   const writeErr = (text: string) => {
     output.stderr += text;
   };
+  const exitCode = process.exitCode;
+  process.exitCode = undefined;
+  // As the program does: what it writes is its owner's alone.
+  const umask = process.umask(0o077);
   try {
     await command.exitOverride().configureOutput({ writeErr }).parseAsync(args, { from: 'user' });
-    return { code: 0, ...output };
+    return { code: Number(process.exitCode ?? 0), ...output };
   } catch (error) {
-    if (error instanceof UsageError)
-      return { code: 2, ...output, stderr: `${output.stderr}urn: ${error.message}\n` };
+    if (REFUSALS.some((kind) => error instanceof kind))
+      return { code: 2, ...output, stderr: `${output.stderr}urn: ${printable((error as Error).message)}\n` };
     if (error instanceof CommanderError) return { code: 2, ...output };
     throw error;
   } finally {
+    process.exitCode = exitCode;
+    process.umask(umask);
     for (const spy of spies) spy.mockRestore();
   }
 }
+
+/** What the program prints as a sentence; anything else is a mistake of its own, or says more. */
+const REFUSALS = [UsageError, StudiesFileError, DomainError, StoreError];
 
 /** Several keys, under the names that the tests use for them. */
 export async function issueKeys<N extends string>(

@@ -10,7 +10,7 @@ import type { SourceRecord } from '../../verify/source.ts';
 import { StoreError } from '../event-store.ts';
 import type { Database, Statement } from './library.ts';
 import { isTable, schemaFindings } from './own-schema.ts';
-import { checkDatabase, openForReading, type Row } from './schema.ts';
+import { checkDatabase, openForReading, PARTS, type Row, recordBytes } from './schema.ts';
 
 /** How to read a database file, and how to clean up afterwards. */
 export interface RecordedFile {
@@ -72,28 +72,12 @@ function mayWrite(path: string): boolean {
   }
 }
 
-/** A record as it is read here. Its parts share one buffer, because each buffer costs as much as its whole content. */
-export interface RecordedRow {
-  readonly position: number;
-  readonly revision: number;
-  /** Leaf, record and sealed part, concatenated. Null if one is NULL, as may be in a table recreated by hand. */
-  readonly bytes: Buffer | null;
-  readonly leafLength: number;
-  readonly recordLength: number;
-}
+/** A record as it is read here. */
+export type RecordedRow = Omit<Row, 'stream'>;
 
 /** The record of a row. It shares the row's bytes. */
 export function recordOf(stream: string, row: RecordedRow): SourceRecord {
-  const { revision, leafLength, recordLength } = row;
-  const bytes = row.bytes ?? Buffer.alloc(0);
-  const sealedAt = leafLength + recordLength;
-  return {
-    stream,
-    revision,
-    leaf: bytes.subarray(0, leafLength),
-    record: bytes.subarray(leafLength, sealedAt),
-    sealed: bytes.subarray(sealedAt),
-  };
+  return { stream, revision: row.revision, ...recordBytes(row) };
 }
 
 /** The members of a RecordedRow, in order. */
@@ -137,8 +121,7 @@ export class RecordedLog {
     // By position as well: in a table that was tampered with, a revision can occur twice. The plus keeps SQLite from
     // searching by position, which would read the whole table.
     const page = this.#db.prepare<[string, number, number, number, number, number], Columns>(
-      `SELECT position, revision, CAST(leaf || record || sealed AS BLOB) AS bytes,
-              length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength
+      `SELECT position, revision, ${PARTS}
        FROM records
        WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND +position <= ?
        ORDER BY revision, position LIMIT ?`,

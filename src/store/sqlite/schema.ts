@@ -68,13 +68,34 @@ export function createDatabase(file: string): void {
   }
 }
 
+/** The parts of a record as they are read: in one buffer, because each buffer costs as much as its whole content. */
+export interface Parts {
+  /** Leaf, record and sealed part, concatenated. Null if one is NULL, as may be in a table recreated by hand. */
+  readonly bytes: Buffer | null;
+  readonly leafLength: number;
+  readonly recordLength: number;
+}
+export const PARTS = `CAST(leaf || record || sealed AS BLOB) AS bytes,
+  length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength`;
+
+/** The parts share the buffer. */
+export function recordBytes({ bytes, leafLength, recordLength }: Parts): RecordBytes {
+  const all = bytes ?? Buffer.alloc(0);
+  const sealedAt = leafLength + recordLength;
+  return {
+    record: all.subarray(leafLength, sealedAt),
+    sealed: all.subarray(sealedAt),
+    leaf: all.subarray(0, leafLength),
+  };
+}
+
 /** A record as it is read. */
-export interface Row extends RecordBytes {
+export interface Row extends Parts {
   readonly position: number;
   readonly stream: string;
   readonly revision: number;
 }
-export const COLUMNS = 'position, stream, revision, record, sealed, leaf';
+export const COLUMNS = `position, stream, revision, ${PARTS}`;
 
 /** Opens an existing database file. Only this function makes the settings that durability depends on. */
 export function openDatabase(file: string, use: 'append' | 'read'): Database {

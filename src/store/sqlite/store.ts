@@ -22,7 +22,15 @@ import {
 import type { AppendReply, AppendRequest } from './append-thread.ts';
 import { Follower, type ReadLast } from './follower.ts';
 import type { Database, Statement } from './library.ts';
-import { COLUMNS, checkDatabase, createDatabase, holdAsFound, openDatabase, type Row } from './schema.ts';
+import {
+  COLUMNS,
+  checkDatabase,
+  createDatabase,
+  holdAsFound,
+  openDatabase,
+  type Row,
+  recordBytes,
+} from './schema.ts';
 
 /** Delay between the loss of the writing thread and the start of a new one, in ms. */
 const RESTART_MS = 500;
@@ -242,7 +250,10 @@ export class SqliteStore implements EventStore {
 
   #read(query: () => Row[]): StoredRecord[] {
     try {
-      return query().map((row) => ({ ...row, position: String(row.position) }));
+      return query().map((row) => {
+        const { stream, revision, position } = row;
+        return { stream, revision, position: String(position), ...recordBytes(row) };
+      });
     } catch (error) {
       const { code = '', message } = error as { code?: string; message: string };
       const corrupt = code.startsWith('SQLITE_CORRUPT');

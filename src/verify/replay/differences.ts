@@ -52,16 +52,16 @@ function isSameFact(decided: Fact, event: LogEvent): boolean {
   return Object.keys(found).length === sections;
 }
 
+function areSame(expected: readonly unknown[], found: readonly unknown[]): boolean {
+  for (let i = 0; i < expected.length; i++) if (!isSame(expected[i], found[i], 0)) return false;
+  return expected.length === found.length;
+}
+
 /** @param more how many members the found object has in addition to the compared ones */
 function isSame(expected: unknown, found: unknown, more: number): boolean {
   if (expected === undefined) return false;
   if (expected === found) return true;
-  if (Array.isArray(expected))
-    return (
-      Array.isArray(found) &&
-      expected.length === found.length &&
-      expected.every((element, i) => isSame(element, found[i], 0))
-    );
+  if (Array.isArray(expected)) return Array.isArray(found) && areSame(expected, found);
   if (!isObject(expected) || !isObject(found)) return false;
   let members = 0;
   for (const name in expected) {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import type { Report } from '../../../src/verify/report.ts';
+import { command } from '../../support/command.ts';
 import { OldLog } from '../../support/old-log.ts';
-import { urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -23,7 +23,7 @@ function change(...statements: string[]): void {
   }
 }
 async function verify(...args: string[]): Promise<{ code: number | null; report: Report; stderr: string }> {
-  const { code, stdout, stderr } = await urn(['verify', '--data', data, '--json', ...args]);
+  const { code, stdout, stderr } = await command(['verify', '--data', data, '--json', ...args]);
   return { code, report: JSON.parse(stdout === '' ? 'null' : stdout), stderr };
 }
 const withReceipts = () => ['--trust', old.keys[0] ?? '', '--checkpoint', old.file('receipts.txt')];
@@ -65,7 +65,7 @@ describe('the database schema', () => {
         'the view "readable" is missing',
       ],
     });
-    const { stdout } = await urn(['verify', '--data', data]);
+    const { stdout } = await command(['verify', '--data', data]);
     expect(stdout).toContain('warning: the trigger "records_are_not_changed" is missing in the database');
   });
 
@@ -127,7 +127,7 @@ describe('the note in the data folder of what was last signed', () => {
     expect([code, report.selfConsistentOnly]).toEqual([0, true]);
     expect(report.lastCheckpoints).toEqual({ file: lastCheckpoints(), agree: true });
     for (const { evidence } of report.streams) expect(evidence.matchingSize).toBe(0);
-    const { stdout } = await urn(['verify', '--data', data, '--trust', old.keys[0] ?? '']);
+    const { stdout } = await command(['verify', '--data', data, '--trust', old.keys[0] ?? '']);
     expect(stdout).toMatch(
       /last-checkpoints, where this log noted what it signed last, agrees; it is the operator's/,
     );
@@ -144,7 +144,7 @@ describe('the note in the data folder of what was last signed', () => {
       tailCutOff: { size: 41, signedSize: 51 },
       lastSigned: { matching: 0, failing: 1 },
     });
-    const { stdout } = await urn(['verify', '--data', data]);
+    const { stdout } = await command(['verify', '--data', data]);
     expect(stdout).toMatch(/FAILED: .*last-checkpoints.* disagrees: .*hint.* --no-last-checkpoints/);
     expect((await verify(forgetLastCheckpoints)).code).toBe(0);
   });

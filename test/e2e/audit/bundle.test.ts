@@ -11,9 +11,10 @@ import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import type { Report } from '../../../src/verify/report.ts';
 import { systemTools } from '../../../src/write/tools.ts';
 import { type BothVerdicts, bothVerifiers } from '../../support/both-verifiers.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { firstDivergence, verifyOurselves } from '../../support/own-verifier.ts';
-import { urn, urnOk } from '../../support/service.ts';
+import { urn } from '../../support/service.ts';
 import { makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { runVerifier, type Verified } from '../../support/verifier.ts';
@@ -97,19 +98,19 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       );
       expect(said['full']).toContain(sha256);
       expect(readFileSync('CHANGELOG.md', 'utf8')).toContain(sha256);
-      const again = await urn(['bundle', '--study', NAME, '--data', data, '--out', bundles.full]);
+      const again = await command(['bundle', '--study', NAME, '--data', data, '--out', bundles.full]);
       expect(again.code).toBe(2);
       expect(again.stderr).toContain('exists already');
     });
 
     it('with the same bytes from the same log', async () => {
       const out = join(newFolder(), 'again.zip');
-      await urnOk(['bundle', '--study', NAME, '--data', data, '--out', out]);
+      await commandOk(['bundle', '--study', NAME, '--data', data, '--out', out]);
       expect(hash('sha256', readFileSync(out))).toBe(hash('sha256', readFileSync(bundles.full)));
     });
 
     it('but not of a study that does not exist', async () => {
-      const { code, stderr } = await urn([
+      const { code, stderr } = await command([
         'bundle',
         '--study',
         'Slep',
@@ -201,7 +202,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
 
   describe('is verified by urn verify --bundle', () => {
     const trusting = () => ['--trust', trusted, '--checkpoint', receipts];
-    const verifyBundle = (file: string, ...args: string[]) => urn(['verify', '--bundle', file, ...args]);
+    const verifyBundle = (file: string, ...args: string[]) => command(['verify', '--bundle', file, ...args]);
 
     it('like a log if the content is full', async () => {
       const { code, stdout } = await verifyBundle(bundles.full, ...trusting());
@@ -550,7 +551,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       replaceRows(copy, bundle.rows(stream));
       // This machine knows what it signed last, as long as nobody removes that as well.
       const unsignedOut = join(newFolder(), 'unsigned.zip');
-      const refused = await urn(['bundle', '--study', NAME, '--data', copy, '--out', unsignedOut]);
+      const refused = await command(['bundle', '--study', NAME, '--data', copy, '--out', unsignedOut]);
       expect(refused).toMatchObject({
         code: 0,
         stderr: expect.stringContaining('the log is not the one that it was'),
@@ -560,7 +561,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       );
       rmSync(join(copy, 'last-checkpoints'));
       const out = join(newFolder(), 'rewritten.zip');
-      await urnOk(['bundle', '--study', NAME, '--data', copy, '--out', out]);
+      await commandOk(['bundle', '--study', NAME, '--data', copy, '--out', out]);
       const signed = verify(out, '--trust', trusted);
       expect(signed.code).toBe(0);
       expect(signed.stdout).toContain('revisions 0 to 14: signed, but nothing kept elsewhere shows');

@@ -7,10 +7,12 @@ import { canonicalJson, encodeRecord, leafHash } from '../../../events/record.ts
 import { systemTools } from '../../../src/write/tools.ts';
 import { bothVerifiers } from '../../support/both-verifiers.ts';
 import { clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { firstDivergence } from '../../support/own-verifier.ts';
-import { issueKey, serve, urnOk } from '../../support/service.ts';
+import { issueKey } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { BundleFiles } from './bundle-file.ts';
@@ -33,17 +35,17 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
   beforeAll(async () => {
     const key = await issueKey(place('home'), 'edc');
     const run = async (data: string, ids: readonly string[]) => {
-      const service = await serve({ data: place(data), studies: TRIALS });
+      const service = await serveHere(place(data), TRIALS);
       for (const id of ids)
         expect((await clientOf(service.url, key).randomize('Sleep', id, COOK)).status).toBe(200);
       await service.stop();
     };
     await run('home', ['a', 'b']);
-    await urnOk(['copy', '--data', place('home'), '--to', `sqlite:${place('away')}/urn.sqlite`]);
+    await commandOk(['copy', '--data', place('home'), '--to', `sqlite:${place('away')}/urn.sqlite`]);
     copyFileSync(join(place('home'), 'signing-key'), join(place('away'), 'signing-key'));
     await run('away', ['c', 'd']);
     for (const [content, out] of Object.entries(bundles))
-      await urnOk([
+      await commandOk([
         'bundle',
         '--study',
         'Sleep',

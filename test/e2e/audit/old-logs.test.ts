@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/verify/report.ts';
 import { type Answer, clientOf, exactResults } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { CONTENTS, OldLog } from '../../support/old-log.ts';
-import { serve, urn, urnOk } from '../../support/service.ts';
+import { serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { referenceHistories } from '../../support/vectors.ts';
@@ -33,7 +35,7 @@ const trustingAll = ({ keys }: OldLog) => keys.flatMap((key) => ['--trust', key]
 const checkpoints = (...files: string[]) => files.flatMap((file) => ['--checkpoint', file]);
 
 async function verify(...args: string[]) {
-  const { code, stdout, stderr } = await urn(['verify', '--json', ...args]);
+  const { code, stdout, stderr } = await command(['verify', '--json', ...args]);
   expect(stdout, stderr).not.toBe('');
   const report: Report = JSON.parse(stdout);
   const reportOf = (name: string) => report.streams.find(({ study, stream }) => (study ?? stream) === name);
@@ -42,7 +44,7 @@ async function verify(...args: string[]) {
 
 async function bundleOf(old: OldLog, data: string, content: string): Promise<string> {
   const out = join(newFolder(), `${content}.zip`);
-  await urnOk(['bundle', '--data', data, '--study', old.study, '--content', content, '--out', out]);
+  await commandOk(['bundle', '--data', data, '--study', old.study, '--content', content, '--out', out]);
   return out;
 }
 
@@ -50,7 +52,7 @@ async function bundleOf(old: OldLog, data: string, content: string): Promise<str
 async function goOn(old: OldLog, enrol: (url: string) => Promise<readonly Answer[]>): Promise<void> {
   const data = copyOf(old);
   const log = new LogCheck(data).check();
-  const service = await serve({ data, studies: old.text('studies.yaml') });
+  const service = await serveHere(data, old.text('studies.yaml'));
   const answers = await enrol(service.url);
   await service.stop();
   // What stood there still stands, and each draw since then follows from it.
@@ -98,7 +100,9 @@ describe.each(LOGS)('a log of 0.1.0, %s,', (_, old) => {
   it('is explained as it was then', async () => {
     const { study, explanation } = old;
     const args = ['--study', study, '--id', explanation.participantId, '--json'];
-    expect(JSON.parse(await urnOk(['explain', '--data', copyOf(old), ...args]))).toMatchObject(explanation);
+    expect(JSON.parse(await commandOk(['explain', '--data', copyOf(old), ...args]))).toMatchObject(
+      explanation,
+    );
   });
 
   it.each(CONTENTS)('is bundled with the same records as its own bundle, content %s', async (content) => {
@@ -243,7 +247,7 @@ describe('the log of 0.1.0 with every event', () => {
     async (database) => {
       const data = copyOf(everyEvent, database);
       expect((await verify('--data', data, ...trustingFirst(everyEvent))).code).toBe(0);
-      const { url, stop } = await serve({ data, studies: everyEvent.text('studies.yaml') });
+      const { url, stop } = await serveHere(data, everyEvent.text('studies.yaml'));
       const { randomize, list } = clientOf(url, everyEvent.apiKey('user'));
       expect((await randomize(everyEvent.study, 'p-15', COOK)).status).toBe(503);
       expect((await list(everyEvent.study)).status).toBe(200);

@@ -1,11 +1,12 @@
-/** The real program verifies real data of the real service, sound and tampered with. */
+/** urn verify on real data of the real service, sound and tampered with. */
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import type { Report, StreamReport } from '../../../src/verify/report.ts';
 import { clientOf } from '../../support/client.ts';
-import { issueKeys, serve, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { issueKeys, serve, urn } from '../../support/service.ts';
 import { LEVELS, makeSleepHistory, NAME, RECORDS } from '../../support/sleep-history.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import {
@@ -63,7 +64,7 @@ async function copyOfOther(): Promise<string> {
 }
 
 async function verified(data: string, ...args: string[]) {
-  const { code, stdout, stderr } = await urn(['verify', '--data', data, '--json', ...args]);
+  const { code, stdout, stderr } = await command(['verify', '--data', data, '--json', ...args]);
   expect(stderr).toBe('');
   const report: Report = JSON.parse(stdout);
   expect(code).toBe(report.ok ? 0 : 1);
@@ -90,13 +91,13 @@ describe('a sound history', () => {
     const key = join(newFolder(), 'urn.vkey');
     writeFileSync(key, `${trusted}\n`);
     const args = ['--data', original, '--study', NAME, '--trust', key, '--checkpoint', receipts(15)];
-    const { code, stdout, stderr } = await urn(['verify', ...args]);
+    const { code, stdout, stderr } = await command(['verify', ...args]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`study "Sleep" (${stream}): sound`);
     expect(stdout).toContain('15 records, 12 participants decided again');
     expect(stdout).toContain('the history up to size 15 (revisions 0 to 14) is as it was signed');
     expect(stdout).toContain('OK as far as the checkpoints reach');
-    expect((await urn(['verify', '--data', original])).stdout).toContain('SELF-CONSISTENT ONLY');
+    expect((await command(['verify', '--data', original])).stdout).toContain('SELF-CONSISTENT ONLY');
   });
 
   it('is verified without the signing key, and without leaving a trace', async () => {
@@ -140,7 +141,7 @@ describe('a sound history', () => {
     expect(snapshot(data, 'urn.sqlite-shm')).toEqual(before);
     // As it comes from a backup of these two files.
     rmSync(join(data, 'urn.sqlite-shm'));
-    const { code, stdout, stderr } = await urn(['verify', '--data', data, '--json']);
+    const { code, stdout, stderr } = await command(['verify', '--data', data, '--json']);
     expect({ code, records: RECORDS + 1 }).toEqual({ code: 0, records: studyOf(stdout).records });
     expect(stderr).toContain('a copy in ');
     expect(snapshot(data)).toEqual(before);
@@ -246,7 +247,7 @@ describe.concurrent('a careless change to one record is reported exactly:', () =
     expect(study.notReplayed).toBe(RECORDS - 6);
     // The other studies do not suffer.
     expect(report.streams.filter(({ sound }) => !sound)).toHaveLength(1);
-    const { stdout, code } = await urn(['verify', '--data', data]);
+    const { stdout, code } = await command(['verify', '--data', data]);
     expect(code).toBe(1);
     expect(stdout).toContain(`FIRST DIVERGENCE at ${stream}/6: ParticipantRandomized, participant`);
     expect(stdout).toMatch(/^FAILED$/m);
@@ -390,7 +391,7 @@ describe.concurrent('a self-consistent change is exposed by a kept checkpoint, a
     replaceRows(data, changed as Row[]);
     const evidence = await onlyBy(data, 5, 9);
     expect(evidence).toMatchObject({ failing: 1, rewritten: { afterSize: 5, upToSize: 9 } });
-    const { stdout } = await urn([
+    const { stdout } = await command([
       'verify',
       '--data',
       data,
@@ -473,7 +474,7 @@ describe.concurrent('a self-consistent change is exposed by a kept checkpoint, a
     const file = join(newFolder(), 'forged.txt');
     const genuine = readFileSync(receipts(9), 'utf8');
     const other = join(newFolder(), 'other');
-    await urnOk(['keys', 'add', 'x', '--data', other]);
+    await commandOk(['keys', 'add', 'x', '--data', other]);
     for (const [note, because] of [
       [genuine.replace('\n9\n', '\n8\n'), 'forged'],
       [checkpoint(original, stream, 9, other), 'not-trusted'],
@@ -516,7 +517,7 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
       /not a log of this program/,
     ],
   ])('%s', async (_, args, says) => {
-    const { code, stdout, stderr } = await urn(['verify', ...args()]);
+    const { code, stdout, stderr } = await command(['verify', ...args()]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(says);
     expect(stderr).not.toContain('unexpected');
@@ -529,7 +530,7 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
   ])('but %s beyond 2^53 is a failure, and verification ends there', async (_, update) => {
     const data = copy();
     atTables(data, (db) => db.prepare(update).run(stream));
-    const { code, stderr } = await urn(['verify', '--data', data]);
+    const { code, stderr } = await command(['verify', '--data', data]);
     expect(code, stderr).toBe(1);
     expect(stderr).toMatch(/changed by hand: stream study-\S+ has a revision or a position of 2\^53 or more/);
     expect(stderr).not.toContain('unexpected');
@@ -542,7 +543,7 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
       db.exec('ALTER TABLE other RENAME TO records');
       db.prepare(`UPDATE records SET stream = ${name} WHERE stream = ? AND revision = 6`).run(stream);
     });
-    const { code, stderr } = await urn(['verify', '--data', data]);
+    const { code, stderr } = await command(['verify', '--data', data]);
     expect(code, stderr).toBe(1);
     expect(stderr).toMatch(/changed by hand: the stream of a record is not text/);
     expect(stderr).not.toContain('unexpected');
@@ -553,7 +554,7 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
     const path = join(data, 'urn.sqlite');
     const bytes = readFileSync(path);
     writeFileSync(path, bytes.fill(0x5a, 8192));
-    const { code, stderr } = await urn(['verify', '--data', data]);
+    const { code, stderr } = await command(['verify', '--data', data]);
     expect(code, stderr).toBe(1);
     expect(stderr).toMatch(/damaged/);
   });

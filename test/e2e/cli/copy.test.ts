@@ -1,4 +1,4 @@
-/** urn copy with the real program: what it refuses, giving a move up, and what else must not open a log that was moved. */
+/** urn copy beside the real service: what it refuses, giving a move up, and what else must not open a log that was moved. */
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,10 +12,11 @@ import { Database } from '../../../src/store/sqlite/library.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { systemTools } from '../../../src/write/tools.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { type Finished, issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { type Finished, issueKey, type Service, serve } from '../../support/service.ts';
 import { type StoredText, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -30,7 +31,7 @@ const running: Service[] = [];
 const place = (name: string) => join(folder, name);
 const database = (name: string) => join(folder, name, 'urn.sqlite');
 const copy = (to: string, ...args: string[]): Promise<Finished> =>
-  urn(['copy', '--from', `sqlite:${database('home')}`, '--to', `sqlite:${database(to)}`, ...args]);
+  command(['copy', '--from', `sqlite:${database('home')}`, '--to', `sqlite:${database(to)}`, ...args]);
 async function start(data: string): Promise<Service> {
   const service = await serve({ data: place(data), studies: TRIALS });
   running.push(service);
@@ -97,7 +98,7 @@ describe('a log whose move has begun', () => {
     expect(message).toContain('The log is moved to another store');
     // Where to is the operator's.
     expect(message).not.toContain('sqlite:');
-    expect(await urn(['studies', 'list', '--data', place('home')])).toMatchObject({
+    expect(await command(['studies', 'list', '--data', place('home')])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Sleep .* moved since \S+Z: the log is moved to sqlite:/m),
       stderr: expect.stringContaining(`the log is moved to sqlite:${database('away')}`),
@@ -113,7 +114,7 @@ describe('a log whose move has begun', () => {
       ['studies', 'pause', 'Sleep', '--reason', 'x'],
       ['recover', '--reason', 'x', '--unproven', '--dry-run'],
     ]) {
-      const { code, stderr } = await urn([...args, '--data', place('home')]);
+      const { code, stderr } = await command([...args, '--data', place('home')]);
       expect([code, stderr]).toEqual([2, expect.stringContaining('urn: the log is moved to')]);
     }
     const elsewhere = await copy('elsewhere');
@@ -130,7 +131,7 @@ describe('a log whose move has begun', () => {
     expect((await copy('away')).code, 'done is done').toBe(0);
     await target.stop();
     for (const data of ['home', 'away']) {
-      const verified = await urnOk(['verify', '--data', place(data)]);
+      const verified = await commandOk(['verify', '--data', place(data)]);
       expect(verified.includes('the log was moved to sqlite:')).toBe(data === 'home');
     }
     expect([...new LogCheck(place('away')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
@@ -150,7 +151,7 @@ describe('a log whose move has begun', () => {
     await within(HEARD_WITHIN_MS, async () => (await randomize(target, 'c')).status === 200);
     await within(HEARD_WITHIN_MS, async () => (await ask(target.url, '/readyz')).message === 'Success');
     await target.stop();
-    await urnOk(['verify', '--data', place('away')]);
+    await commandOk(['verify', '--data', place('away')]);
   });
 
   it('is usable where it was after the move is given up, and can move to a new store', async () => {
@@ -185,7 +186,7 @@ describe('a log whose move has begun', () => {
     await copied.close();
     expect((await copy('fresh')).code).toBe(0);
     await source.stop();
-    for (const data of ['home', 'fresh']) await urnOk(['verify', '--data', place(data)]);
+    for (const data of ['home', 'fresh']) await commandOk(['verify', '--data', place(data)]);
     const log = new LogCheck(place('fresh')).check();
     expect(log.events('log').map(({ type }) => type)).toEqual([
       'LogCreated',
@@ -234,19 +235,19 @@ it('a moved log is not reopened by a backup from before the move', async () => {
   before.exec(`VACUUM INTO '${place('backup')}'`);
   before.close();
   await source.stop();
-  const moved = await urn(['copy', '--data', place('home'), '--to', `sqlite:${database('away')}`]);
+  const moved = await command(['copy', '--data', place('home'), '--to', `sqlite:${database('away')}`]);
   expect(moved.code, moved.stderr).toBe(0);
   copyFileSync(place('backup'), database('home'));
   const restored = await start('home');
   expect(restored.output.stderr).toContain('this log takes no participants');
   expect((await randomize(restored, 'c')).status).toBe(503);
   await restored.stop();
-  const again = await urn(['copy', '--data', place('home'), '--to', `sqlite:${database('elsewhere')}`]);
+  const again = await command(['copy', '--data', place('home'), '--to', `sqlite:${database('elsewhere')}`]);
   expect([again.code, again.stderr]).toEqual([
     2,
     expect.stringContaining('declare the loss with urn recover'),
   ]);
-  const { code, stderr } = await urn(['recover', '--data', place('home'), '--reason', 'x']);
+  const { code, stderr } = await command(['recover', '--data', place('home'), '--reason', 'x']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('that the log was moved to another store')]);
 });
 
@@ -262,10 +263,10 @@ it('a log moves to EventStoreDB, and none of the credentials are recorded', asyn
       ['copy', '--data', place('home'), '--to', `sqlite:${database('none')}`],
       ['verify'],
     ]) {
-      const { code, stderr } = await urn([...args, ...nothing]);
+      const { code, stderr } = await command([...args, ...nothing]);
       expect([code, stderr]).toEqual([2, expect.stringContaining('there is no log')]);
     }
-    const moved = await urn(['copy', '--data', place('home'), '--to', url, '--stream-prefix', 'trials']);
+    const moved = await command(['copy', '--data', place('home'), '--to', url, '--stream-prefix', 'trials']);
     expect(moved.code, moved.stderr).toBe(0);
     const [{ record }] = storedLog(place('home')).filter((one) => one.record.type === 'LogMoved') as [
       StoredText,
@@ -280,9 +281,9 @@ it('a log moves to EventStoreDB, and none of the credentials are recorded', asyn
     expect((await randomize(target, 'c')).status).toBe(200);
     expect((await clientOf(target.url, key).list('Sleep')).results).toHaveLength(3);
     await target.stop();
-    await urnOk(['verify', '--data', place('away'), ...args]);
+    await commandOk(['verify', '--data', place('away'), ...args]);
     // On to other streams of the same server.
-    const on = await urn([
+    const on = await command([
       'copy',
       '--from',
       url,
@@ -293,7 +294,7 @@ it('a log moves to EventStoreDB, and none of the credentials are recorded', asyn
       'more',
     ]);
     expect(on.code, on.stderr).toBe(0);
-    await urnOk(['verify', '--store', url, '--stream-prefix', 'more']);
+    await commandOk(['verify', '--store', url, '--stream-prefix', 'more']);
   } finally {
     await server.stop();
   }
@@ -326,7 +327,7 @@ it('urn copy says what is wrong with its arguments', async () => {
     [[], "required option '--to <url>'"],
   ];
   for (const [args, why] of cases) {
-    const { code, stdout, stderr } = await urn(['copy', '--data', place('home'), ...args]);
+    const { code, stdout, stderr } = await command(['copy', '--data', place('home'), ...args]);
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(why)]);
   }
   expect(new LogCheck(place('home')).check().events('log')).toHaveLength(1);

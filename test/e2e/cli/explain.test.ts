@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resealRecord } from '../../support/altered-log.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
-import { issueKeys, serve, urn } from '../../support/service.ts';
+import { command } from '../../support/command.ts';
+import { issueKeys } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -19,7 +21,7 @@ let ward: string;
 
 beforeAll(async () => {
   const keys = await issueKeys(data, { edc: ['edc'], auditor: ['auditor', '--scope', 'audit'] });
-  const service = await serve({ data, studies: TRIALS });
+  const service = await serveHere(data, TRIALS);
   const { randomize } = clientOf(service.url, keys.edc);
   for (const [i, id] of IDS.entries()) await randomize('Sleep', id, LEVELS[i] ?? COOK);
   for (const id of IDS) await randomize('Ward', id, { ward: 'a' });
@@ -41,7 +43,7 @@ beforeAll(async () => {
 });
 
 const explain = (study: string, id: string, ...args: string[]) =>
-  urn(['explain', '--study', study, '--id', id, '--data', data, ...args]);
+  command(['explain', '--study', study, '--id', id, '--data', data, ...args]);
 
 describe('urn explain', () => {
   it('describes the steps in the terms of the method', async () => {
@@ -89,13 +91,13 @@ describe('urn explain', () => {
   });
 
   it('without a study or id exits with 2', async () => {
-    expect((await urn(['explain', '--study', 'Sleep', '--data', data])).code).toBe(2);
-    expect((await urn(['explain', '--id', '001', '--data', data])).code).toBe(2);
+    expect((await command(['explain', '--study', 'Sleep', '--data', data])).code).toBe(2);
+    expect((await command(['explain', '--id', '001', '--data', data])).code).toBe(2);
   });
 
   it('begins no log', async () => {
     const empty = join(newFolder(), 'none');
-    expect((await urn(['explain', '--study', 'A', '--id', '1', '--data', empty])).code).toBe(2);
+    expect((await command(['explain', '--study', 'A', '--id', '1', '--data', empty])).code).toBe(2);
     expect(existsSync(empty)).toBe(false);
   });
 });

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { type Finished, serve, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -11,7 +12,8 @@ import { TRIALS } from '../../support/trials.ts';
 const newFolder = temporaryFolders();
 const KEY = /^urn_[A-Za-z0-9_-]{43}\n$/;
 
-const keys = (data: string, ...args: string[]): Promise<Finished> => urn(['keys', ...args, '--data', data]);
+const keys = (data: string, ...args: string[]): Promise<Finished> =>
+  command(['keys', ...args, '--data', data]);
 const listed = async (data: string) => JSON.parse((await keys(data, 'list', '--json')).stdout);
 
 describe('urn keys add', () => {
@@ -191,7 +193,7 @@ describe('urn keys add', () => {
 describe('urn keys list', () => {
   it('works on a log without a key', async () => {
     const data = newFolder();
-    await urnOk(['init', '--data', data]);
+    await commandOk(['init', '--data', data]);
     expect(await keys(data, 'list')).toEqual({
       code: 0,
       stdout: '',
@@ -203,8 +205,8 @@ describe('urn keys list', () => {
   it('prints one line per key, starting with its id, and nothing that would let anyone use a key', async () => {
     const data = newFolder();
     const issued = [
-      await urnOk(['keys', 'add', 'edc', '--data', data]),
-      await urnOk([
+      await commandOk(['keys', 'add', 'edc', '--data', data]),
+      await commandOk([
         'keys',
         'add',
         'site',

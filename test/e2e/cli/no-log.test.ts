@@ -3,6 +3,7 @@ import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from '../../../src/store/sqlite/schema.ts';
+import { command } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { type Finished, launch, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
@@ -12,6 +13,9 @@ import { TRIALS } from '../../support/trials.ts';
 const newFolder = temporaryFolders();
 /** Where commands run that write files into the working folder. */
 const elsewhere = newFolder();
+const home = process.cwd();
+beforeAll(() => process.chdir(elsewhere));
+afterAll(() => process.chdir(home));
 
 /** Every command that needs a log, with the options without which it does not get as far as that. */
 const NEED_A_LOG: readonly (readonly string[])[] = [
@@ -59,7 +63,7 @@ describe.concurrent('where there is no log, nothing is created or written by', (
     const missing = join(folder, 'wrong', 'place');
     expectNoLog(await urn([...args, '--data', missing], { cwd: elsewhere }));
     expect(existsSync(join(folder, 'wrong'))).toBe(false);
-    expectNoLog(await urn([...args, '--data', folder], { cwd: elsewhere }));
+    expectNoLog(await command([...args, '--data', folder]));
     expect(readdirSync(folder)).toEqual([]);
     expect(readdirSync(elsewhere)).toEqual([]);
   });
@@ -69,7 +73,7 @@ describe.concurrent('where there is no log, nothing is created or written by', (
     const folder = newFolder();
     createDatabase(join(folder, 'urn.sqlite'));
     const before = listing(folder);
-    const finished = await urn([...args, '--data', folder], { cwd: elsewhere });
+    const finished = await command([...args, '--data', folder]);
     // A verification says of such a database what is wrong with it.
     if (args[0] === 'verify') expect(finished).toMatchObject({ code: 1, stderr: '' });
     else if (args[0] === 'operations') expect(finished).toMatchObject({ code: 0, stdout: '' });
@@ -100,7 +104,7 @@ describe('on an EventStoreDB without a log of that prefix, nothing is written by
   it.each(named)('urn %s', async (_, args) => {
     const data = join(newFolder(), 'data');
     const store = ['--store', server.connectionString(), '--stream-prefix', 'mistyped', '--data', data];
-    const finished = await urn([...args, ...store], { cwd: elsewhere });
+    const finished = await command([...args, ...store]);
     expectNoLog(finished);
     if (!args.includes('--abort')) expect(finished.stderr).toContain('stream prefix mistyped');
     expect(server.received).toEqual([]);
@@ -130,15 +134,15 @@ describe('a log is begun, which is reported on stderr, by', () => {
     expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite']);
     const before = listing(data);
 
-    const second = await urn(['init', '--data', data]);
+    const second = await command(['init', '--data', data]);
     expect(second).toMatchObject({ code: 0, stdout: first.stdout });
     expect(second.stderr).toMatch(/^there is already a log in .*, named "urn"; nothing was written\n$/);
-    expect(JSON.parse((await urn(['init', '--data', data, '--json'])).stdout)).toMatchObject({
+    expect(JSON.parse((await command(['init', '--data', data, '--json'])).stdout)).toMatchObject({
       begun: false,
       logName: 'urn',
       verifierKey: first.stdout.trim(),
     });
-    const other = await urn(['init', '--data', data, '--log-name', 'other']);
+    const other = await command(['init', '--data', data, '--log-name', 'other']);
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('this log is named "urn"') });
     expect(listing(data)).toEqual(before);
     expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated']);
@@ -158,11 +162,11 @@ describe('a log is begun, which is reported on stderr, by', () => {
   });
 
   it('urn init, but not in memory, or in place of a lost database', async () => {
-    expect(await urn(['init', '--store', 'memory:'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await command(['init', '--store', 'memory:'])).toMatchObject({ code: 2, stdout: '' });
     const data = newFolder();
-    await urn(['init', '--data', data]);
+    await command(['init', '--data', data]);
     rmSync(join(data, 'urn.sqlite'));
-    expect(await urn(['init', '--data', data])).toMatchObject({
+    expect(await command(['init', '--data', data])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('is missing (hint: restore the database'),
     });
@@ -171,9 +175,12 @@ describe('a log is begun, which is reported on stderr, by', () => {
 
   it('urn keys add', async () => {
     const data = newFolder();
-    expect((await urn(['keys', 'add', 'edc', '--data', data])).stderr).toMatch(`${BEGUN(data)}\n`);
-    expect((await urn(['keys', 'add', 'edc', '--data', data])).stderr).not.toContain('no log');
-    expect(await urn(['keys', 'add', 'edc', '--store', 'memory:'])).toMatchObject({ code: 2, stdout: '' });
+    expect((await command(['keys', 'add', 'edc', '--data', data])).stderr).toMatch(`${BEGUN(data)}\n`);
+    expect((await command(['keys', 'add', 'edc', '--data', data])).stderr).not.toContain('no log');
+    expect(await command(['keys', 'add', 'edc', '--store', 'memory:'])).toMatchObject({
+      code: 2,
+      stdout: '',
+    });
   });
 
   it('urn serve, even if it logs little', async () => {
@@ -196,7 +203,7 @@ describe('a log is begun, which is reported on stderr, by', () => {
 
 it('a log whose store was copied by hand is found, and none is begun', async () => {
   const [data, copied] = [newFolder(), newFolder()];
-  await urn(['keys', 'add', 'edc', '--data', data]);
+  await command(['keys', 'add', 'edc', '--data', data]);
   cpSync(data, copied, { recursive: true });
-  expect((await urn(['keys', 'list', '--data', copied])).stdout).toContain('edc');
+  expect((await command(['keys', 'list', '--data', copied])).stdout).toContain('edc');
 });

@@ -2,8 +2,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -23,11 +24,11 @@ beforeAll(async () => {
   const { randomize } = clientOf(service.url, keys.edc);
   expect((await randomize('Sleep', '1', COOK, BEHALF)).status).toBe(200);
   expect((await randomize('Sleep', '2', DUPAGE)).status).toBe(200);
-  await urnOk(['studies', 'pause', 'Sleep', '--reason', 'DSMB', '--data', data]);
+  await commandOk(['studies', 'pause', 'Sleep', '--reason', 'DSMB', '--data', data]);
 });
 afterAll(() => service.stop());
 
-const report = (...args: string[]) => urn(['report', '--study', 'Sleep', '--data', data, ...args]);
+const report = (...args: string[]) => command(['report', '--study', 'Sleep', '--data', data, ...args]);
 
 describe('urn report', () => {
   it.each(['full', 'open', 'blinded'] as const)(
@@ -38,7 +39,7 @@ describe('urn report', () => {
       const written = await report('--content', content, '--out', out);
       expect(written).toMatchObject({ code: 0, stdout: `${out}\n` });
       expect(statSync(out).mode & 0o777).toBe(0o600);
-      await urnOk(['bundle', '--study', 'Sleep', '--content', content, '--out', zip, '--data', data]);
+      await commandOk(['bundle', '--study', 'Sleep', '--content', content, '--out', zip, '--data', data]);
       const html = readFileSync(out, 'utf8');
       expect(html).toBe(BundleFiles.unpack(python, zip).text('report.html'));
       const isBlinded = content === 'blinded';
@@ -89,14 +90,15 @@ describe('urn report', () => {
       stderr: expect.stringContaining('exists already'),
     });
     expect(readFileSync(out, 'utf8')).toBe('mine');
-    const unknown = await urn(['report', '--study', 'Slep', '--data', data, '--out', `${out}.new`]);
+    const unknown = await command(['report', '--study', 'Slep', '--data', data, '--out', `${out}.new`]);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('no study "Slep"') });
   });
 });
 
 describe('the person who uses a shared key', () => {
   it('is named in an explanation, on the command line and over HTTP', async () => {
-    const explain = (...args: string[]) => urnOk(['explain', '--study', 'Sleep', '--data', data, ...args]);
+    const explain = (...args: string[]) =>
+      commandOk(['explain', '--study', 'Sleep', '--data', data, ...args]);
     expect(await explain('--id', '1')).toContain(' by edc, on behalf of Dr. <b>Müller</b>, as revision 1 ');
     expect(JSON.parse(await explain('--id', '1', '--json')).onBehalfOf).toBe('Dr. <b>Müller</b>');
     expect(await explain('--id', '2')).toContain(' by edc, as revision 2 ');
@@ -109,7 +111,7 @@ describe('the person who uses a shared key', () => {
 });
 
 it('a verification of a sound log ends by saying that nothing is wrong', async () => {
-  const { code, stdout } = await urn(['verify', '--data', data]);
+  const { code, stdout } = await command(['verify', '--data', data]);
   expect(code).toBe(0);
   expect(stdout.trimEnd().split('\n').at(-1)).toMatch(
     /^RESULT: no fault was found in \d+ records of \d+ streams\. That nothing from outside was compared \(SELF-CONSISTENT ONLY\) is no failure\.$/,

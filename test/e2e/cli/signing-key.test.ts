@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Report } from '../../../src/verify/report.ts';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifyOurselves } from '../../support/own-verifier.ts';
-import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
@@ -19,9 +20,9 @@ let service: Service;
 let receipts: string[];
 
 const file = (name: string) => join(data, name);
-const shown = async () => (await urnOk(['signing-key', 'show', '--data', data])).trim().split('\n');
+const shown = async () => (await commandOk(['signing-key', 'show', '--data', data])).trim().split('\n');
 const rotate = async () =>
-  (await urnOk(['signing-key', 'rotate', '--reason', 'a new server', '--data', data])).trim();
+  (await commandOk(['signing-key', 'rotate', '--reason', 'a new server', '--data', data])).trim();
 /** The key id in a note's signature line, which names the key as its verifier key does. */
 const signer = (note: string) =>
   Buffer.from(/— urn (\S+)/.exec(note)?.[1] ?? '', 'base64').toString('hex', 0, 4);
@@ -59,7 +60,7 @@ it('a new key signs from now on, also in a running service, and both keys verify
   writeFileSync(file('receipts'), receipts.join('\n'));
   const verify = async (...trust: string[]) => {
     const args = ['verify', '--data', data, '--json', '--checkpoint', file('receipts')];
-    const { code, stdout } = await urn([...args, ...trust.flatMap((one) => ['--trust', one])]);
+    const { code, stdout } = await command([...args, ...trust.flatMap((one) => ['--trust', one])]);
     const report: Report = JSON.parse(stdout);
     return { code, report };
   };
@@ -72,8 +73,8 @@ it('a new key signs from now on, also in a running service, and both keys verify
   expect(later.report.streams.every(({ sound }) => sound)).toBe(true);
 
   const out = file('bundle.zip');
-  await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--out', out]);
-  const own = await urn([
+  await commandOk(['bundle', '--study', 'Sleep', '--data', data, '--out', out]);
+  const own = await command([
     'verify',
     '--bundle',
     out,
@@ -119,7 +120,7 @@ it('what was last signed is recognized under each of the keys', async () => {
   service = await serve({ data });
   await randomize('b');
   await service.stop();
-  expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+  expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
 it('two rotations in a row are followed by a service that learns of both at once', async () => {
@@ -132,7 +133,7 @@ it('two rotations in a row are followed by a service that learns of both at once
   await expect.poll(() => post(`a${n++}`), { timeout: 5000 }).toBe(200);
   await expect.poll(async () => signer(await randomize(`b${n++}`)), { timeout: 5000 }).toBe(keyId(third));
   await service.stop();
-  expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+  expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
 it('an instance with its own key file accepts participants again once it has the new key', async () => {
@@ -149,14 +150,14 @@ it('an instance with its own key file accepts participants again once it has the
   await expect.poll(() => post('c'), { timeout: 30_000 }).toBe(200);
   await other.stop();
   await service.stop();
-  expect((await urn(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+  expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
 it('a rotation requires a reason, and a log', async () => {
-  const none = await urn(['signing-key', 'rotate', '--data', data]);
+  const none = await command(['signing-key', 'rotate', '--data', data]);
   expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('--reason')]);
-  const empty = await urn(['signing-key', 'rotate', '--reason', ' ', '--data', data]);
+  const empty = await command(['signing-key', 'rotate', '--reason', ' ', '--data', data]);
   expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('--reason must not be empty')]);
-  const nowhere = await urn(['signing-key', 'show', '--data', newFolder()]);
+  const nowhere = await command(['signing-key', 'show', '--data', newFolder()]);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log in')]);
 });

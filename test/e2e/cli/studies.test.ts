@@ -5,9 +5,10 @@ import { studiesCommand } from '../../../src/cli/studies.ts';
 import { showCommand } from '../../../src/cli/studies-show.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedId } from '../../support/fixed-tools.ts';
-import { inProcess, issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { inProcess, issueKey, type Service, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -27,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const studies = (...args: string[]) => urn(['studies', ...args, '--data', data]);
+const studies = (...args: string[]) => command(['studies', ...args, '--data', data]);
 
 function file(text: string, name = 'studies.yaml'): string {
   const path = join(files, name);
@@ -38,7 +39,7 @@ function file(text: string, name = 'studies.yaml'): string {
 describe('urn studies check', () => {
   it('says of each study that it is new, without beginning a log', async () => {
     const empty = join(newFolder(), 'none');
-    const { code, stdout } = await urn(['studies', 'check', '--studies', file(TRIALS), '--data', empty]);
+    const { code, stdout } = await command(['studies', 'check', '--studies', file(TRIALS), '--data', empty]);
     expect(code).toBe(0);
     expect(stdout.match(/^\S.*$/gm)).toEqual(
       ['Sleep', 'Ward', 'Patterned', 'Ordered', 'Exact'].map((name) => `${name}: new`),
@@ -147,11 +148,11 @@ Rehearsal: new
       [alike, [/study "Sleep\\u200b": its name contains U\+200B, which nobody sees/]],
       [long, [/study "Long": treatment 1 has more than 200 characters/, /level 2 of factor 1 has more/]],
     ] as const)
-      for (const command of [
+      for (const words of [
         ['studies', 'check', '--data', data],
         ['serve', '--port', '0', '--data', newFolder()],
       ]) {
-        const { code, stdout, stderr } = await urn([...command, '--studies', path]);
+        const { code, stdout, stderr } = await urn([...words, '--studies', path]);
         expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
         expect(stderr).toContain('the studies file is refused:');
         for (const reason of reasons) expect(stderr).toMatch(reason);
@@ -218,8 +219,8 @@ describe('urn studies list', () => {
 
   it('of a log without a study is empty', async () => {
     const empty = newFolder();
-    await urnOk(['init', '--data', empty]);
-    const list = (...args: string[]) => urn(['studies', 'list', '--data', empty, ...args]);
+    await commandOk(['init', '--data', empty]);
+    const list = (...args: string[]) => command(['studies', 'list', '--data', empty, ...args]);
     expect(await list()).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no study') });
     expect(await list('--json')).toMatchObject({ code: 0, stdout: '[]\n' });
   });
@@ -442,7 +443,7 @@ effect       no new participants; codes can still be broken
   });
 
   it('hold in a service that runs, and ask nothing without a terminal', async () => {
-    const run = (...args: string[]) => urn(['studies', ...args, '--data', service.data]);
+    const run = (...args: string[]) => command(['studies', ...args, '--data', service.data]);
     const closed = await run('close', 'Sleep', '--cause', 'end', '--reason', 'over');
     expect(closed).toEqual({ code: 0, stdout: '', stderr: 'Sleep is closed\n' });
     const { status, message } = await clientOf(service.url, key).randomize('Sleep', '3', COOK);
@@ -496,7 +497,7 @@ describe('a log that does not exist', () => {
       ['keys', 'list'],
       ['keys', 'add', 'edc'],
     ]) {
-      const { code, stdout, stderr } = await urn([...args, '--data', lost]);
+      const { code, stdout, stderr } = await command([...args, '--data', lost]);
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
       expect(stderr).toMatch(
         /signing-key belongs to a log, but its database .*urn\.sqlite is missing \(hint: restore/,
@@ -511,7 +512,7 @@ describe('a log that does not exist', () => {
       ['keys', 'list'],
       ['studies', 'check', '--studies', file(TRIALS)],
     ]) {
-      const { code, stderr } = await urn([...args, '--store', 'redis://127.0.0.1']);
+      const { code, stderr } = await command([...args, '--store', 'redis://127.0.0.1']);
       expect({ args, code }).toEqual({ args, code: 2 });
       expect(stderr).toContain('redis://127.0.0.1');
     }
@@ -521,8 +522,8 @@ describe('a log that does not exist', () => {
     const folder = newFolder();
     mkdirSync(join(folder, 'data'));
     const store = ['--store', `sqlite:${join(folder, 'trial.sqlite')}`, '--data', join(folder, 'data')];
-    expect((await urn(['keys', 'add', 'edc', ...store])).code).toBe(0);
-    expect((await urn(['keys', 'list', ...store])).stdout).toContain('edc');
+    expect((await command(['keys', 'add', 'edc', ...store])).code).toBe(0);
+    expect((await command(['keys', 'list', ...store])).stdout).toContain('edc');
     expect(readdirSync(folder).toSorted()).toEqual(['data', 'trial.sqlite']);
   });
 });

@@ -21,9 +21,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
+import { commandOk } from '../../support/command.ts';
 import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKey, type Surroundings, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKey, type Surroundings, serve, urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
@@ -48,7 +49,7 @@ beforeAll(async () => {
   const later = await serve({ data: killed });
   await enrol(later.url, 12);
   await later.kill();
-  await urnOk(['init', '--data', other]);
+  await commandOk(['init', '--data', other]);
 });
 
 describe('a data folder that cannot be used is refused:', () => {
@@ -188,7 +189,7 @@ describe('a database without part of its write-ahead log', () => {
     await first.kill();
     const { log: logId } = firstRecord(data);
     for (const side of ['-wal', '-shm']) rmSync(`${database(data)}${side}`);
-    await urnOk(['keys', 'list', '--data', data]);
+    await commandOk(['keys', 'list', '--data', data]);
     expect(firstRecord(data).log).toBe(logId);
   });
 });

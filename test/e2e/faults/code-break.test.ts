@@ -16,8 +16,9 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -93,7 +94,7 @@ describe('while the log is locked', () => {
     await expect.poll(() => existsSync(file), { timeout: 60_000 }).toBe(false);
     expect(await late()).toHaveLength(1);
     await service.stop();
-    expect((await urn(['verify', '--data', data])).code).toBe(0);
+    expect((await command(['verify', '--data', data])).code).toBe(0);
   });
 });
 
@@ -113,17 +114,17 @@ describe('a code-break that was pending when the service was killed', () => {
     await release();
     // The first attempt may have been on its way to the log.
     expect(existsSync(file)).toBe(true);
-    const move = await urn(['copy', '--to', `sqlite:${join(newFolder(), 'urn.sqlite')}`, '--data', data]);
+    const move = await command(['copy', '--to', `sqlite:${join(newFolder(), 'urn.sqlite')}`, '--data', data]);
     expect(move).toMatchObject({ code: 2, stderr: expect.stringContaining('reveals.pending') });
-    const { stderr } = await urn(['studies', 'list', '--data', data]);
+    const { stderr } = await command(['studies', 'list', '--data', data]);
     expect(stderr).toContain('recorded now: a code-break');
     expect(existsSync(file)).toBe(false);
     const [one, ...others] = JSON.parse(
-      await urnOk(['code-breaks', '--study', 'Sleep', '--json', '--data', data]),
+      await commandOk(['code-breaks', '--study', 'Sleep', '--json', '--data', data]),
     );
     expect(others).toEqual([]);
     expect(one).toMatchObject({ participantId: 'c1', isLate: true, keyId: expect.any(String) });
-    const report = await urn(['verify', '--data', data]);
+    const report = await command(['verify', '--data', data]);
     expect(report.code).toBe(0);
     expect(report.stdout + report.stderr).toContain('recorded later');
   });
@@ -151,13 +152,13 @@ describe('a file of pending code-breaks that is damaged', () => {
     await expect.poll(() => service.output.stderr).toContain('this log has no such participant');
     await service.stop();
     const args = ['--study', 'Sleep', '--id', 'c1', '--category', 'emergency', '--reason', 'anaphylaxis'];
-    const { code, stdout, stderr } = await urn(['reveal', ...args, '--data', data]);
+    const { code, stdout, stderr } = await command(['reveal', ...args, '--data', data]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`c1 is on ${arm}`) });
     expect(stderr).toContain('a line that is not understood');
     const left = readFileSync(file, 'utf8');
     expect(left).toContain(half);
     expect(left.match(/randomizedAt/g)).toHaveLength(1);
-    expect((await urn(['verify', '--data', data])).code).toBe(0);
+    expect((await command(['verify', '--data', data])).code).toBe(0);
   });
 });
 

@@ -6,9 +6,10 @@ import { afterEach, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { Account, isConnectionError, STUDIES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKey, type Service, serve, start as startProgram, urn } from '../../support/service.ts';
+import { issueKey, type Service, serve, start as startProgram } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 5);
@@ -111,7 +112,13 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
     for (const [id, { id: eventId }] of source.participants(study))
       expect(log.participants(study).get(id)?.id, 'one record for one participant').toBe(eventId);
   for (const data of [from, to]) {
-    const { code, stdout } = await urn(['verify', '--data', data, '--checkpoint', join(folder, 'receipt')]);
+    const { code, stdout } = await command([
+      'verify',
+      '--data',
+      data,
+      '--checkpoint',
+      join(folder, 'receipt'),
+    ]);
     expect(code, stdout).toBe(0);
   }
   for (const service of [...both, moved]) await service.stop();

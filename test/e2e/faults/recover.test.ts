@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/verify/report.ts';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifyOurselves } from '../../support/own-verifier.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
@@ -29,9 +31,9 @@ const restore = (name = 'backup') => {
 const start = async () => {
   service = await serve({ data, studies: TRIALS });
 };
-async function randomize(id: string, study = 'Sleep') {
+async function randomize(id: string, study = 'Sleep', { url }: { url: string } = service) {
   const levels = study === 'Sleep' ? COOK : { ward: 'a' };
-  const answer = await clientOf(service.url, keys.user).randomize(study, id, levels);
+  const answer = await clientOf(url, keys.user).randomize(study, id, levels);
   if (answer.status === 200) receipts.set(id, answer.headers.get('urn-receipt') ?? '');
   return answer;
 }
@@ -40,19 +42,24 @@ const states = async (study = 'Sleep') =>
   (await clientOf(service.url, keys.audit).list(study)).results.map((one: { bg_state: unknown }) =>
     JSON.stringify(one.bg_state),
   );
+/** Randomizes these participants with a service that starts and stops, in this process. */
 async function run(...ids: string[]): Promise<void> {
-  await start();
-  for (const id of ids) expect((await randomize(id)).status).toBe(200);
-  await service.stop();
+  const here = await serveHere(data, TRIALS);
+  try {
+    for (const id of ids) expect((await randomize(id, 'Sleep', here)).status).toBe(200);
+  } finally {
+    await here.stop();
+  }
 }
-const recover = (...args: string[]) => urn(['recover', '--data', data, '--reason', 'disk failure', ...args]);
+const recover = (...args: string[]) =>
+  command(['recover', '--data', data, '--reason', 'disk failure', ...args]);
 const keep = (...ids: string[]) => {
   const kept = file(`receipts-${ids.join('-')}`);
   writeFileSync(kept, ids.map((id) => receipts.get(id)).join('\n'));
   return kept;
 };
 async function verify(...args: string[]) {
-  const { code, stdout } = await urn(['verify', '--data', data, '--json', ...args]);
+  const { code, stdout } = await command(['verify', '--data', data, '--json', ...args]);
   const report: Report = JSON.parse(stdout);
   const study = report.streams.find((one) => one.study === 'Sleep');
   if (!study) throw new Error('no report of Sleep');
@@ -63,9 +70,9 @@ async function beginLog(): Promise<void> {
   data = newFolder();
   receipts = new Map();
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
-  writeFileSync(file('verifier-key'), (await urnOk(['signing-key', 'show', '--data', data])).trim());
+  writeFileSync(file('verifier-key'), (await commandOk(['signing-key', 'show', '--data', data])).trim());
 }
-afterEach(() => service.kill());
+afterEach(() => service?.kill());
 
 describe('a log that lost its newest allocations', () => {
   let before: string[];
@@ -132,7 +139,7 @@ describe('a log that lost its newest allocations', () => {
       { size: 4, recovery: 1, kept: 3, because: 'declared-loss' },
       { size: 5, recovery: 1, kept: 3, because: 'declared-loss' },
     ]);
-    const { stdout } = await urn(['verify', '--data', data, '--checkpoint', keep('c')]);
+    const { stdout } = await command(['verify', '--data', data, '--checkpoint', keep('c')]);
     expect(stdout).toContain('DECLARED LOSS: 1 checkpoint up to size 4 is of records that recovery 1');
     expect(stdout).toContain('RECOVERED from a backup (recovery 1');
   });
@@ -182,7 +189,7 @@ describe('a log that lost its newest allocations', () => {
       { size: 4, because: 'declared-loss' },
       { size: 5, because: 'undeclared-loss' },
     ]);
-    const { stdout } = await urn(['verify', '--data', data, '--checkpoint', keep('c', 'd')]);
+    const { stdout } = await command(['verify', '--data', data, '--checkpoint', keep('c', 'd')]);
     expect(stdout).toContain('LOST AND NOT DECLARED: 1 checkpoint up to size 5');
   });
 
@@ -201,12 +208,12 @@ describe('a log that lost its newest allocations', () => {
       await recover();
       await run('c2');
       const trust = ['--trust', readFileSync(file('verifier-key'), 'utf8')];
-      expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
+      expect(await commandOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
         /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
       );
       for (const content of ['full', 'blinded']) {
         const out = file(`${content}.zip`);
-        await urnOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
+        await commandOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
         const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
         expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
         expect(sound.stdout).toMatch(
@@ -320,7 +327,7 @@ describe('urn recover', () => {
       2,
       expect.stringContaining('holds other records than the 3 that the log signed'),
     ]);
-    const nowhere = await urn(['recover', '--reason', 'x', '--data', newFolder()]);
+    const nowhere = await command(['recover', '--reason', 'x', '--data', newFolder()]);
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining('there is no log in')]);
   });
 });
@@ -331,7 +338,7 @@ it('a recovery invented to hide allocations is exposed by the receipts', async (
   backUp();
   await run('c');
   restore();
-  await urnOk(['recover', '--reason', 'an arm that nobody liked', '--data', data]);
+  await commandOk(['recover', '--reason', 'an arm that nobody liked', '--data', data]);
   await run('c');
   const { code, study } = await verify('--checkpoint', keep('a', 'b'));
   expect([code, study.evidence.lost]).toEqual([0, []]);

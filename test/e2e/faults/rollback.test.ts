@@ -3,8 +3,10 @@ import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, statSync, write
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -22,15 +24,19 @@ const restore = () => {
 const start = async () => {
   service = await serve({ data, studies: TRIALS });
 };
-const randomize = (id: string) => clientOf(service.url, keys.user).randomize('Sleep', id, COOK);
+const randomize = (id: string, { url }: { url: string } = service) =>
+  clientOf(url, keys.user).randomize('Sleep', id, COOK);
 const list = async () =>
   (await clientOf(service.url, keys.user).list('Sleep')).results.map(({ id }: { id: string }) => id);
 
-/** Runs the service, randomizes these participants, and stops it. */
+/** Randomizes these participants with a service that starts and stops, in this process. */
 async function run(...ids: string[]): Promise<void> {
-  await start();
-  for (const id of ids) expect((await randomize(id)).status).toBe(200);
-  await service.stop();
+  const here = await serveHere(data, TRIALS);
+  try {
+    for (const id of ids) expect((await randomize(id, here)).status).toBe(200);
+  } finally {
+    await here.stop();
+  }
 }
 
 async function beginLog(): Promise<void> {
@@ -38,7 +44,7 @@ async function beginLog(): Promise<void> {
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
 }
 beforeEach(beginLog);
-afterEach(() => service.kill());
+afterEach(() => service?.kill());
 
 describe('a restored backup that is older than what was signed', () => {
   let restored: string;
@@ -73,16 +79,16 @@ describe('a restored backup that is older than what was signed', () => {
     expect(await ask(service.url, '/readyz')).toMatchObject(states);
     const forWriting = { parameters: { 'urn.for': 'writing' } };
     expect(await ask(service.url, '/readyz', forWriting)).toMatchObject({ ...states, status: 503 });
-    expect(await urnOk(['studies', 'list', '--data', data])).toMatch(
+    expect(await commandOk(['studies', 'list', '--data', data])).toMatch(
       /^Sleep .* rolled-back: the log is not/m,
     );
     // Nothing is signed, for it could contradict what was.
     const parameters = { study: 'Sleep' };
     expect((await ask(service.url, '/checkpoint', { key: keys.user, parameters })).status).toBe(503);
 
-    const paused = await urn(['studies', 'pause', 'Sleep', '--reason', 'x', '--data', data]);
+    const paused = await command(['studies', 'pause', 'Sleep', '--reason', 'x', '--data', data]);
     expect([paused.code, paused.stderr]).toEqual([2, expect.stringContaining('not the one that it was')]);
-    const shown = await urn(['studies', 'show', 'Sleep', '--data', data]);
+    const shown = await command(['studies', 'show', 'Sleep', '--data', data]);
     expect(shown.stderr).toContain('warning: the log is not the one that it was');
     expect(shown.stdout).not.toContain('first checkpoint');
     await service.stop();
@@ -94,19 +100,19 @@ describe('a restored backup that is older than what was signed', () => {
   it('accepts no record of any kind from a command, whatever part of the log the command reads', async () => {
     await service.stop();
     const before = new LogCheck(data).check().records;
-    const explained = await urn(['explain', '--study', 'Sleep', '--id', 'a', '--data', data]);
+    const explained = await command(['explain', '--study', 'Sleep', '--id', 'a', '--data', data]);
     expect([explained.code, explained.stderr]).toEqual([
       0,
       expect.stringContaining('this disclosure could not be recorded: the log is not the one that it was'),
     ]);
     const content = ['--content', 'blinded', '--out', file('bundle.zip')];
-    expect((await urn(['bundle', '--study', 'Sleep', ...content, '--data', data])).code).toBe(0);
+    expect((await command(['bundle', '--study', 'Sleep', ...content, '--data', data])).code).toBe(0);
     for (const args of [
       ['keys', 'add', 'nurse'],
       ['studies', 'resume', 'Sleep', '--reason', 'x'],
       ['signing-key', 'rotate', '--reason', 'x'],
     ]) {
-      const { code, stderr } = await urn([...args, '--data', data]);
+      const { code, stderr } = await command([...args, '--data', data]);
       expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('not the one that it was')]);
     }
     expect(new LogCheck(data).check().records).toBe(before);
@@ -133,7 +139,7 @@ it('a database that lost a whole study does not register it again', async () => 
   await start();
   expect(service.output.stderr).toContain('this log takes no participants');
   expect((await randomize('a')).status).toBe(404);
-  expect(await urnOk(['studies', 'list', '--data', data])).toBe('');
+  expect(await commandOk(['studies', 'list', '--data', data])).toBe('');
 });
 
 describe('a store that was emptied', () => {
@@ -167,7 +173,17 @@ it('a missing data folder is created for the note of what was last signed, which
   const key = file('key');
   const folder = join(newFolder(), 'not', 'there');
   const args = ['--data', folder, '--store', `sqlite:${store}`, '--signing-key', key];
-  await urnOk(['keys', 'add', 'nurse', '--data', data, '--store', `sqlite:${store}`, '--signing-key', key]);
+  await commandOk([
+    'keys',
+    'add',
+    'nurse',
+    '--data',
+    data,
+    '--store',
+    `sqlite:${store}`,
+    '--signing-key',
+    key,
+  ]);
   service = await serve({ data: folder, args: args.slice(2) });
   await expect.poll(() => existsSync(join(folder, 'last-checkpoints')), { timeout: 30_000 }).toBe(true);
   expect(statSync(folder).mode & 0o777).toBe(0o700);

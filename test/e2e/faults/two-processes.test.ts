@@ -6,9 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 /** How soon a process shows what another one wrote, in ms. Single times may be longer on a machine that is busy. */
@@ -128,8 +129,8 @@ describe('two services on one file', () => {
     expect((await at(b).list('One')).results).toEqual(results);
     expect((await at(b).randomize('One', '1', { sex: 'F' })).message).toContain('already assigned');
 
-    const key = (await urnOk(['keys', 'add', 'visitor', '--data', data])).trimEnd();
-    const list = await urnOk(['keys', 'list', '--data', data]);
+    const key = (await commandOk(['keys', 'add', 'visitor', '--data', data])).trimEnd();
+    const list = await commandOk(['keys', 'list', '--data', data]);
     const keyId =
       list
         .split('\n')
@@ -138,13 +139,13 @@ describe('two services on one file', () => {
     const status = (service: Service) => async () =>
       (await ask(service.url, '/study_config', { key, parameters: { study: 'One' } })).status;
     for (const service of [a, b]) await soon(async () => (await status(service)()) === 200);
-    await urnOk(['keys', 'revoke', keyId, '--data', data]);
+    await commandOk(['keys', 'revoke', keyId, '--data', data]);
     for (const service of [a, b]) await soon(async () => (await status(service)()) === 401);
 
-    await urnOk(['studies', 'pause', 'One', '--reason', 'audit', '--data', data]);
+    await commandOk(['studies', 'pause', 'One', '--reason', 'audit', '--data', data]);
     for (const service of [a, b])
       await soon(async () => (await at(service).randomize('One', '2', { sex: 'F' })).status === 409);
-    await urnOk(['studies', 'resume', 'One', '--reason', 'done', '--data', data]);
+    await commandOk(['studies', 'resume', 'One', '--reason', 'done', '--data', data]);
     await soon(async () => (await at(b).randomize('One', '2', { sex: 'F' })).status === 200);
     await soon(async () => (await at(a).randomize('One', '3', { sex: 'F' })).status === 200);
     expect(tookMs.toSorted((x, y) => x - y)[tookMs.length >> 1]).toBeLessThan(FOLLOWED_WITHIN_MS);
@@ -165,7 +166,7 @@ describe('two services on one file', () => {
       expect((await client.randomize('One', id, { sex: 'F' })).status).toBe(200);
       const seen = JSON.parse(execFileSync('python3', [script, file]).toString());
       expect(seen).toEqual({ records: records + Number(id), locked: true });
-      expect((await urn(['keys', 'list', '--data', data])).code).toBe(0);
+      expect((await command(['keys', 'list', '--data', data])).code).toBe(0);
       expect(existsSync(`${file}-wal`), 'nobody took the write-ahead log away').toBe(true);
     }
     await service.kill();

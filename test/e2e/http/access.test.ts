@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
-import { issueKey, issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { commandOk } from '../../support/command.ts';
+import { issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
@@ -176,12 +177,12 @@ describe('a running service notices within a second', () => {
   it('a new key, and its revocation', async () => {
     const key = await issueKey(data, 'temporary');
     await within(1_000, async () => (await status(key)) === 200);
-    const listed = JSON.parse(await urnOk(['keys', 'list', '--json', '--data', data])) as {
+    const listed = JSON.parse(await commandOk(['keys', 'list', '--json', '--data', data])) as {
       keyId: string;
       user: string;
     }[];
     const { keyId = '' } = listed.find(({ user }) => user === 'temporary') ?? {};
-    await urnOk(['keys', 'revoke', keyId, '--reason', 'left the trial', '--data', data]);
+    await commandOk(['keys', 'revoke', keyId, '--reason', 'left the trial', '--data', data]);
     await within(1_000, async () => (await status(key)) === 401);
     expect((await as(key).config('Sleep')).message).toMatch(/unknown, revoked or expired/);
   });

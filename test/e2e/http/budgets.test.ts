@@ -5,9 +5,10 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
-import { type Service, serve, urn } from '../../support/service.ts';
+import { type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -175,8 +176,8 @@ describe('allocations of a key that the log does not take', () => {
 it('the command line is outside the budgets, and the log is sound', async () => {
   const before = storedLog(data).length;
   for (const id of ['1', '2'])
-    expect((await urn(['explain', '--study', LONG, '--id', id, '--data', data])).code).toBe(0);
+    expect((await command(['explain', '--study', LONG, '--id', id, '--data', data])).code).toBe(0);
   expect(storedLog(data).length).toBeGreaterThanOrEqual(before + 2);
   await service.stop();
-  expect((await urn(['verify', '--study', 'Sleep', '--data', data])).code).toBe(0);
+  expect((await command(['verify', '--study', 'Sleep', '--data', data])).code).toBe(0);
 });

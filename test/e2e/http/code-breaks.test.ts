@@ -1,8 +1,9 @@
 /** Breaking the code of one participant, and the list of those whose code was broken. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
@@ -177,9 +178,18 @@ describe('the history of a participant', () => {
   });
 
   it('stands at the command line, with the list of all', async () => {
-    const list = await urnOk(['participants', 'list', '--study', 'Sleep', '--data', data]);
+    const list = await commandOk(['participants', 'list', '--study', 'Sleep', '--data', data]);
     expect(list).toMatch(/c2 .*unblinded/);
-    const one = await urnOk(['participants', 'history', '--study', 'Sleep', '--id', 'c2', '--data', data]);
+    const one = await commandOk([
+      'participants',
+      'history',
+      '--study',
+      'Sleep',
+      '--id',
+      'c2',
+      '--data',
+      data,
+    ]);
     expect(one).toContain('code broken: emergency');
     for (const arm of arms.values()) expect(list + one).not.toContain(arm);
   });
@@ -229,34 +239,36 @@ describe('at the command line', () => {
   it('a code is broken beside the running service, which shows it', async () => {
     const before = (await listed(keys.reader)).length;
     const args = ['--id', 'c1', '--category', 'monitoring', '--reason', 'unblinded monitor', ...at];
-    expect(await urnOk(['reveal', ...args])).toContain(`c1 is on ${arms.get('c1')}`);
+    expect(await commandOk(['reveal', ...args])).toContain(`c1 is on ${arms.get('c1')}`);
     await expect.poll(async () => (await listed(keys.reader)).length).toBe(before + 1);
-    const dry = await urn(['reveal', ...args, '--dry-run']);
+    const dry = await command(['reveal', ...args, '--dry-run']);
     expect(dry.stderr).toContain('nothing was recorded');
     expect(dry.stdout).toBe('');
-    const unknown = await urn([
+    const unknown = await command([
       ...['reveal', ...at, '--id', 'nobody', '--category', 'other', '--reason', 'a mistake'],
     ]);
     expect(unknown).toMatchObject({ code: 2, stdout: '' });
   });
 
   it('the list names no arm, and a printed code-break is recorded', async () => {
-    const list = await urnOk(['code-breaks', ...at]);
+    const list = await commandOk(['code-breaks', ...at]);
     expect(list).toContain('Dr. K.');
     for (const arm of arms.values()) expect(list).not.toMatch(new RegExp(`\\b${arm}\\b`));
-    expect(await urnOk(['code-breaks', 'print', '--id', 'd1', ...at])).toContain(arms.get('d1'));
-    expect(await urnOk(['operations', '--data', data])).toContain('the printed code-break of participant d1');
+    expect(await commandOk(['code-breaks', 'print', '--id', 'd1', ...at])).toContain(arms.get('d1'));
+    expect(await commandOk(['operations', '--data', data])).toContain(
+      'the printed code-break of participant d1',
+    );
   });
 
   it('an unblinding is reported', async () => {
     const args = ['--id', 'd1', '--how', 'label', '--occurred-at', '2026-01-02T03:04Z', ...at];
-    const { code, stderr } = await urn(['unblindings', 'add', ...args, '--reason', 'read on the box']);
+    const { code, stderr } = await command(['unblindings', 'add', ...args, '--reason', 'read on the box']);
     expect(stderr).toContain('is recorded');
     expect(code).toBe(0);
   });
 
   it('the log verifies, and says whose code was broken', async () => {
-    const report = JSON.parse(await urnOk(['verify', '--json', '--data', data]));
+    const report = JSON.parse(await commandOk(['verify', '--json', '--data', data]));
     const { life } = report.streams.find(({ study }: { study?: string }) => study === 'Sleep');
     expect(life).toMatchObject({ state: 'open', revealed: { monitoring: 1 } });
   });

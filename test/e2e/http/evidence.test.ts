@@ -8,7 +8,8 @@ import { verifyConsistency, verifyInclusion } from '../../../src/ledger/proofs.t
 import { parseVerifierKey, type VerifierKey } from '../../../src/ledger/verifier-key.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { commandOk } from '../../support/command.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -135,7 +136,7 @@ describe('GET /checkpoint', () => {
     const first = opened(results.checkpoint);
     const [registered] = recordsOf(streamOf(first));
     expect(first.root).toEqual(registered?.leaf);
-    const shown = await urnOk(['studies', 'show', 'Sleep', '--data', data, '--json']);
+    const shown = await commandOk(['studies', 'show', 'Sleep', '--data', data, '--json']);
     expect(JSON.parse(shown).firstCheckpoint).toBe(results.checkpoint);
   });
 

@@ -154,15 +154,26 @@ async function counted({ output }: Service, route: string): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-describe('a connection that is held but not used', () => {
+/** At the same time, since they wait for the service's limits: each has its own service and its own connections. */
+describe.concurrent('a connection that is held but not used', () => {
   const tls = certificate(newFolder());
   const TLS = ['--tls-cert', tls.cert, '--tls-key', tls.key];
   const held = ({ child }: Service) => descriptors(child.pid).sockets;
-  const withService = async (options: Partial<ServeOptions>, use: (service: Service) => Promise<void>) => {
+  type Connect = (number: number) => Promise<Socket[]>;
+  const withService = async (
+    options: Partial<ServeOptions>,
+    use: (service: Service, connect: Connect) => Promise<void>,
+  ) => {
     const service = await serve({ data: newFolder(), studies: TRIALS, ...options });
+    const own: Socket[] = [];
     try {
-      await use(service);
+      await use(service, async (number) => {
+        const sockets = await openMany(service.url, number);
+        own.push(...sockets);
+        return sockets;
+      });
     } finally {
+      for (const socket of own) socket.destroy();
       await service.kill();
     }
   };
@@ -174,9 +185,9 @@ describe('a connection that is held but not used', () => {
     ['never finishes its request', [], 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
     ['never closes after it was refused', [], 'GARBAGE\r\n\r\n'],
   ])('is freed, if its client %s and never closes it', async (_, args, bytes) => {
-    await withService({ args }, async (service) => {
+    await withService({ args }, async (service, connect) => {
       const before = held(service);
-      const sockets = kept(await openMany(service.url, 120));
+      const sockets = await connect(120);
       let answered = 0;
       for (const socket of sockets) {
         socket.write(bytes, 'latin1');
@@ -188,9 +199,9 @@ describe('a connection that is held but not used', () => {
   });
 
   it('is freed though its handshake goes on, a byte at a time', async () => {
-    await withService({ args: TLS }, async (service) => {
+    await withService({ args: TLS }, async (service, connect) => {
       const before = held(service);
-      const sockets = kept(await openMany(service.url, 20));
+      const sockets = await connect(20);
       await within(30_000, async () => held(service) >= before + 20);
       const hello = Buffer.from('16030102000100', 'hex');
       for (let i = 0; i < 40 && held(service) >= before + 20; i++) {
@@ -202,17 +213,18 @@ describe('a connection that is held but not used', () => {
   });
 
   it('does not delay a shutdown in the middle of its handshake', async () => {
-    const service = await serve({ data: newFolder(), studies: TRIALS, args: TLS });
-    kept(await openMany(service.url, 5));
-    await service.stop();
-    expect(service.output.stderr).toContain('"stopped"');
+    await withService({ args: TLS }, async (service, connect) => {
+      await connect(5);
+      await service.stop();
+      expect(service.output.stderr).toContain('"stopped"');
+    });
   });
 
   it('is one of 256 of its address, so that others are served, over TLS too', async () => {
     for (const args of [[], TLS])
-      await withService({ args }, async (service) => {
+      await withService({ args }, async (service, connect) => {
         const before = held(service);
-        const sockets = kept(await openMany(service.url, 400));
+        const sockets = await connect(400);
         for (const socket of sockets) socket.resume();
         await within(30_000, async () => held(service) <= before + 256);
         const elsewhere = await statusFrom('127.0.0.9', service.url, tls.cert);
@@ -228,8 +240,8 @@ describe('a connection that is held but not used', () => {
   });
 
   it('of an address can be more or fewer, with --connections-per-address, and as many as the proxy takes behind one', async () => {
-    await withService({ args: ['--connections-per-address', '3'] }, async (service) => {
-      const sockets = kept(await openMany(service.url, 10));
+    await withService({ args: ['--connections-per-address', '3'] }, async (_, connect) => {
+      const sockets = await connect(10);
       const gone = sockets.map(
         (socket) => new Promise((resolve) => socket.resume().once('end', resolve).once('close', resolve)),
       );
@@ -237,11 +249,16 @@ describe('a connection that is held but not used', () => {
       for (const one of gone) one.then(() => closed++);
       await within(8_000, async () => closed === 7);
     });
-    await withService({ args: ['--connections-per-address', '3', '--trust-proxy', '1'] }, async (service) => {
-      kept(await openMany(service.url, 10));
-      expect((await ask(service.url, '/healthz')).status).toBe(200);
-      expect(service.output.stderr).toContain('--connections-per-address has no effect behind --trust-proxy');
-    });
+    await withService(
+      { args: ['--connections-per-address', '3', '--trust-proxy', '1'] },
+      async (service, connect) => {
+        await connect(10);
+        expect((await ask(service.url, '/healthz')).status).toBe(200);
+        expect(service.output.stderr).toContain(
+          '--connections-per-address has no effect behind --trust-proxy',
+        );
+      },
+    );
   });
 });
 

@@ -6,6 +6,7 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import type { Report } from '../../../src/verify/report.ts';
 import { clientOf } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { issueKey, type Service, serve, urn } from '../../support/service.ts';
@@ -39,7 +40,7 @@ afterEach(() => service?.kill());
 async function logWithPattern(name: string, idPattern: string): Promise<{ data: string; key: string }> {
   const data = newFolder();
   const key = await issueKey(data, 'edc');
-  const { keyId } = JSON.parse((await urn(['keys', 'list', '--json', '--data', data])).stdout)[0];
+  const { keyId } = JSON.parse((await command(['keys', 'list', '--json', '--data', data])).stdout)[0];
   const log = await openLog({ data }, OPERATOR);
   try {
     await log.rebuild();
@@ -89,12 +90,12 @@ describe('a study that was registered with a pattern that RE2 cannot run', () =>
   it('verifies, in the log and as a bundle, with a remark on the ids that were not compared', async () => {
     const { data } = await logWithPattern('Ahead', EVIL.Ahead);
     const bundle = join(data, 'ahead.zip');
-    expect((await urn(['bundle', '--study', 'Ahead', '--data', data, '--out', bundle])).code).toBe(0);
+    expect((await command(['bundle', '--study', 'Ahead', '--data', data, '--out', bundle])).code).toBe(0);
     for (const what of [
       ['--data', data],
       ['--bundle', bundle],
     ]) {
-      const { code, stdout } = await urn(['verify', '--json', ...what]);
+      const { code, stdout } = await command(['verify', '--json', ...what]);
       expect(code, stdout).toBe(0);
       const report: Report = JSON.parse(stdout);
       expect(report.streams.find((one) => one.study === 'Ahead')).toMatchObject({
@@ -107,7 +108,7 @@ describe('a study that was registered with a pattern that RE2 cannot run', () =>
   it('counts as registered for urn studies check', async () => {
     const old = new OldLog('every-event');
     const data = old.copyTo(newFolder());
-    const { code, stdout } = await urn([
+    const { code, stdout } = await command([
       ...['studies', 'check', '--data', data, '--studies', old.file('studies.yaml')],
     ]);
     expect([code, stdout]).toEqual([0, 'Sleep: as registered\nWard: as registered\n']);
@@ -120,7 +121,7 @@ describe('a new study with a pattern that RE2 cannot run', () => {
     const file = join(data, 'studies.yaml');
     writeFileSync(file, `${study('Nested', EVIL.Nested)}${study('Ahead', EVIL.Ahead)}`);
     const refusal = `${file}:10: study "Ahead": id_pattern has (? before something other than a colon, which a new study cannot have (hint: `;
-    const check = await urn(['studies', 'check', '--data', join(data, 'none'), '--studies', file]);
+    const check = await command(['studies', 'check', '--data', join(data, 'none'), '--studies', file]);
     expect([check.code, check.stdout]).toEqual([2, '']);
     expect(check.stderr).toContain(refusal);
     expect(existsSync(join(data, 'none'))).toBe(false);

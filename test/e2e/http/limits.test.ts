@@ -1,8 +1,9 @@
 /** A study that begins paused, and limits that stop participants. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const data = temporaryFolders()();
@@ -35,7 +36,7 @@ afterAll(() => service.stop());
 it('a study may begin paused, so that nobody comes before it is opened', async () => {
   const { randomize } = clientOf(service.url, keys.edc);
   expect(await randomize('Full', '0', X)).toMatchObject({ status: 409, message: /paused/ });
-  expect(await urnOk(['studies', 'list', '--data', data])).toContain('registered as paused');
+  expect(await commandOk(['studies', 'list', '--data', data])).toContain('registered as paused');
   const open = { study: 'Full', action: 'resume', reason: 'first site is ready' };
   expect((await postJson(service.url, '/study_state', keys.manager, open)).results).toEqual({
     state: 'open',
@@ -93,8 +94,8 @@ it('the design in force shows how far the limits are reached, but not to a key o
 
 it('the refusals are recorded, and the log verifies', async () => {
   await service.stop();
-  expect(await urnOk(['operations', '--data', data])).toContain('the study has reached a limit');
-  const { code, stdout } = await urn(['verify', '--data', data]);
+  expect(await commandOk(['operations', '--data', data])).toContain('the study has reached a limit');
+  const { code, stdout } = await command(['verify', '--data', data]);
   expect({ code, stdout }).toMatchObject({ code: 0 });
   service = await serve({ data, studies: STUDIES });
   expect((await clientOf(service.url, keys.edc).randomize('Full', '5', Y)).status).toBe(409);

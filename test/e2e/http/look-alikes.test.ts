@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
-import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -84,7 +85,7 @@ describe('data that an older version recorded', () => {
 
   it.each([HIDDEN, 'cafe\u0301'])('is found: participant %j, by exactly this id', async (id) => {
     expect((await edc.list(STUDY, { id })).results).toMatchObject([{ id }]);
-    const explained = await urn(['explain', '--study', STUDY, '--id', id, '--data', data]);
+    const explained = await command(['explain', '--study', STUDY, '--id', id, '--data', data]);
     expect(explained.code, explained.stderr).toBe(0);
   });
 
@@ -136,17 +137,17 @@ it.each(['full', 'blinded'])(
   'a verification of an older version’s bundle (%s) warns of look-alike ids',
   async (content) => {
     const bundle = new URL(`../../vectors/0.1.0/every-event/${content}.zip`, import.meta.url).pathname;
-    const { code, stdout } = await urn(['verify', '--bundle', bundle]);
+    const { code, stdout } = await command(['verify', '--bundle', bundle]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/participant "001\\u200b" looks like participant "001".* \(and 1 times more\)/);
   },
 );
 
 it('a verification warns of look-alike ids, and finds the log sound', async () => {
-  const { code, stdout } = await urn(['verify', '--data', data]);
+  const { code, stdout } = await command(['verify', '--data', data]);
   expect({ code }).toEqual({ code: 0 });
   expect(stdout).toMatch(/warning at .*: participant "001\\u200b" looks like participant "001"/);
   const other = newFolder();
   await issueKey(other, 'edc');
-  expect(await urnOk(['verify', '--data', other])).not.toContain('looks like');
+  expect(await commandOk(['verify', '--data', other])).not.toContain('looks like');
 });

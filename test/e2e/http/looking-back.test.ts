@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySha256, newApiKey } from '../../../src/access/credentials.ts';
 import { appendFact } from '../../support/altered-log.ts';
 import { type Answer, ask, clientOf, exactResults, within } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { commandOk } from '../../support/command.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -38,7 +39,7 @@ beforeAll(async () => {
     // Events of one millisecond cannot be told apart by an instant.
     await new Promise((resolve) => setTimeout(resolve, 3));
   }
-  await urnOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
+  await commandOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
   const ofSleep = storedLog(data).filter(
     ({ record }) => record.data.participantId || record.data.configuration?.name === 'Sleep',
   );
@@ -303,7 +304,7 @@ describe('urn.min_revision', () => {
 
 describe('urn studies show', () => {
   const show = async (...args: string[]) =>
-    JSON.parse(await urnOk(['studies', 'show', 'Sleep', '--json', '--data', data, ...args]));
+    JSON.parse(await commandOk(['studies', 'show', 'Sleep', '--json', '--data', data, ...args]));
 
   it('shows a study as of a revision or an instant, as HTTP does', async () => {
     const now = await show();
@@ -320,7 +321,7 @@ describe('urn studies show', () => {
   });
 
   it('shows people which revision that is, and when the next event was', async () => {
-    const text = await urnOk(['studies', 'show', 'Sleep', '--revision', '3', '--data', data]);
+    const text = await commandOk(['studies', 'show', 'Sleep', '--revision', '3', '--data', data]);
     expect(text).toMatch(/^as of +revision 3, of 20\S+Z$/m);
     expect(text).toMatch(/^not shown +3 later events, the first of 20\S+Z$/m);
     expect(text).toMatch(/^participants +3 participants$/m);
@@ -334,7 +335,7 @@ describe('urn studies show', () => {
     [['--at', '2001-01-01T00:00Z'], /is before the study/],
     [['--revision', '1', '--at', '2999-01-01T00:00Z'], /cannot be used with/],
   ])('refuses %j with exit code 2', async (args, says) => {
-    await expect(urnOk(['studies', 'show', 'Sleep', '--data', data, ...args])).rejects.toThrow(says);
+    await expect(commandOk(['studies', 'show', 'Sleep', '--data', data, ...args])).rejects.toThrow(says);
   });
 });
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, rawRequest, talk, within } from '../../support/client.ts';
-import { issueKey, issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -71,7 +72,7 @@ describe('a flood of refused requests', () => {
         study: 'Sleep',
         reason: 'duplicate',
       });
-    expect((await urn(['verify', '--data', data])).code).toBe(0);
+    expect((await command(['verify', '--data', data])).code).toBe(0);
   }, 180_000);
 });
 
@@ -149,7 +150,7 @@ describe('in one run', () => {
   });
 
   it('the refusals of known users are, by operation, study and reason', async () => {
-    await urnOk(['keys', 'revoke', await keyIdOf('leaver'), '--data', data]);
+    await commandOk(['keys', 'revoke', await keyIdOf('leaver'), '--data', data]);
     const { randomize } = clientOf(service.url, keys.edc);
     await within(5000, async () => (await get('/study_config', keys.leaver)).status === 401);
     await randomize('Sleep', '001', COOK);
@@ -188,7 +189,7 @@ describe('in one run', () => {
   });
 
   it('refusals while the study is paused are recorded, too', async () => {
-    await urnOk(['studies', 'pause', 'Ward', '--reason', 'a question', '--data', data]);
+    await commandOk(['studies', 'pause', 'Ward', '--reason', 'a question', '--data', data]);
     const { randomize } = clientOf(service.url, keys.edc);
     await within(
       5000,
@@ -239,11 +240,11 @@ describe('in one run', () => {
   });
 
   it('the command line records what it shows, even while the service runs', async () => {
-    await urnOk(['explain', '--study', 'Sleep', '--id', '001', '--data', data]);
-    await urnOk(['studies', 'show', 'Sleep', '--data', data, '--revision', '1']);
+    await commandOk(['explain', '--study', 'Sleep', '--id', '001', '--data', data]);
+    await commandOk(['studies', 'show', 'Sleep', '--data', data, '--revision', '1']);
     const file = join(newFolder(), 'b.zip');
     const made = JSON.parse(
-      await urnOk([
+      await commandOk([
         'bundle',
         '--study',
         'Sleep',
@@ -256,8 +257,8 @@ describe('in one run', () => {
         '--json',
       ]),
     );
-    await urnOk(['verify', '--data', data]);
-    await urnOk(['operations', '--data', data]);
+    await commandOk(['verify', '--data', data]);
+    await commandOk(['operations', '--data', data]);
     const shown = operations(data).flatMap(({ type, actor, data: said }) =>
       type === 'EvidenceDisclosed' && actor.cli ? [about(said)] : [],
     );
@@ -270,7 +271,7 @@ describe('in one run', () => {
 
   it('urn operations describes them in words, and as JSON, one per line', async () => {
     const before = operations(data).length;
-    const lines = (await urnOk(['operations', '--data', data])).trimEnd().split('\n');
+    const lines = (await commandOk(['operations', '--data', data])).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThanOrEqual(before);
     expect(lines.length).toBeLessThanOrEqual(operations(data).length);
     expect(lines[0]).toMatch(/^20\S+Z {2}.+ \(command line\) {2}started the service version \d/);
@@ -282,18 +283,18 @@ describe('in one run', () => {
         / {2}edc \(k\w+\) {2}was refused GET \/balance of Sleep: the key does not permit it$/,
       ),
     );
-    const json = (await urnOk(['operations', '--data', data, '--json', '--study', 'Ward'])).trimEnd();
+    const json = (await commandOk(['operations', '--data', data, '--json', '--study', 'Ward'])).trimEnd();
     for (const line of json.split('\n')) expect(JSON.parse(line).data.study).toBe('Ward');
     const { at } = storedLog(data).find(({ record }) => record.data.what === 'bundle')?.record ?? {};
-    const last = await urnOk(['operations', '--data', data, '--since', at]);
+    const last = await commandOk(['operations', '--data', data, '--since', at]);
     expect(last.split('\n')[0]).toContain('was shown a bundle (blinded, SHA-256 ');
     expect(last).not.toContain('started the service');
-    const none = await urn(['operations', '--data', data, '--until', '2020-01-01T00:00Z']);
+    const none = await command(['operations', '--data', data, '--until', '2020-01-01T00:00Z']);
     expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'no such events are recorded\n' });
-    const user = await urnOk(['operations', '--data', data, '--user', 'leaver']);
+    const user = await commandOk(['operations', '--data', data, '--user', 'leaver']);
     for (const line of user.trimEnd().split('\n'))
       expect(line).toMatch(/^\S+ {2}leaver \(k\w+\) {2}was refused GET \/study_config: the key is revoked/);
-    expect((await urn(['operations', '--data', data, '--since', 'yesterday'])).code).toBe(2);
+    expect((await command(['operations', '--data', data, '--since', 'yesterday'])).code).toBe(2);
   });
 
   it('nothing in the stream is secret: no key, treatment or level', () => {
@@ -305,7 +306,7 @@ describe('in one run', () => {
   });
 
   it('the whole stream is verified', async () => {
-    const { code, stdout } = await urn(['verify', '--data', data]);
+    const { code, stdout } = await command(['verify', '--data', data]);
     expect(code).toBe(0);
     expect(stdout).toContain('operations: sound');
   });
@@ -319,11 +320,11 @@ describe('in one run', () => {
     expect(runs[2]?.data).toEqual(runs[1]?.data);
     expect(runs[0]?.data.runId).not.toBe(runs[1]?.data.runId);
     expect(new Set(disclosures(data, 'auditor').map((one) => JSON.stringify(about(one)))).size).toBe(10);
-    expect((await urn(['verify', '--data', data])).code).toBe(0);
+    expect((await command(['verify', '--data', data])).code).toBe(0);
   });
 
   async function keyIdOf(user: string): Promise<string> {
-    const all = JSON.parse(await urnOk(['keys', 'list', '--data', data, '--json']));
+    const all = JSON.parse(await commandOk(['keys', 'list', '--data', data, '--json']));
     return all.find((one: { user: string }) => one.user === user).keyId;
   }
 });

@@ -2,7 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, within } from '../../support/client.ts';
-import { issueKey, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -11,9 +13,12 @@ const newFolder = temporaryFolders();
 const RETRY = { 'Idempotency-Key': 'before' };
 
 /** A service with a participant in each of two studies. */
-async function begun(data: string): Promise<{ key: string; service: Service }> {
+async function begun<S extends { readonly url: string }>(
+  data: string,
+  start: () => Promise<S>,
+): Promise<{ key: string; service: S }> {
   const key = await issueKey(data, 'edc');
-  const service = await serve({ data, studies: TRIALS });
+  const service = await start();
   const { randomize } = clientOf(service.url, key);
   expect((await randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
   expect((await randomize('Ward', 'before', { ward: 'a' })).status).toBe(200);
@@ -54,11 +59,11 @@ describe('a paused study', () => {
   let key: string;
   let service: Service;
   const pause = (verb: string) =>
-    urnOk(['studies', verb, 'Sleep', '--reason', 'a question – to the board', '--data', data]);
+    commandOk(['studies', verb, 'Sleep', '--reason', 'a question – to the board', '--data', data]);
   const post = (id: string) => clientOf(service.url, key).randomize('Sleep', id, COOK);
 
   beforeAll(async () => {
-    ({ key, service } = await begun(data));
+    ({ key, service } = await begun(data, () => serve({ data, studies: TRIALS })));
     await pause('pause');
     await within(1_000, async () => (await post('before')).headers.get('urn-revision') === '2');
   });
@@ -82,10 +87,10 @@ describe('a paused study', () => {
       writing: 200,
       states: { open: 4, paused: 1 },
     });
-    const [sleep] = JSON.parse(await urnOk(['studies', 'list', '--json', '--data', data]));
+    const [sleep] = JSON.parse(await commandOk(['studies', 'list', '--json', '--data', data]));
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'paused', reason: 'a question – to the board' });
     expect(Date.parse(sleep.since)).toBeLessThanOrEqual(Date.now());
-    expect(await urnOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
+    expect(await commandOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
       /^state +paused since \S+Z: a question – to the board$/m,
     );
   });
@@ -117,10 +122,10 @@ describe('a paused study', () => {
 describe('a study whose file changed', () => {
   const data = newFolder();
   let key: string;
-  let service: Service;
+  let service: ServiceHere;
 
   beforeAll(async () => {
-    ({ key, service } = await begun(data));
+    ({ key, service } = await begun(data, () => serveHere(data, TRIALS)));
     await service.stop();
   });
   afterAll(() => service.stop());
@@ -137,7 +142,7 @@ describe('a study whose file changed', () => {
   it.each(changed)('takes no new participants: 503 (%s)', async (what, [was, is]) => {
     const studies = TRIALS.replace(was, is);
     expect(studies).not.toBe(TRIALS);
-    service = await serve({ data, studies });
+    service = await serveHere(data, studies);
     const { randomize } = clientOf(service.url, key);
     const answer = await randomize('Sleep', 'new', COOK);
     expect(answer).toMatchObject({
@@ -155,7 +160,7 @@ describe('a study whose file changed', () => {
 
   it('is shown as suspended by the service, and by commands that are given the same file', async () => {
     const studies = TRIALS.replace('ZZTREATA', 'Other');
-    service = await serve({ data, studies });
+    service = await serveHere(data, studies);
     expect(await statesOf(service.url)).toEqual({
       message: '1 study takes no participants: 1 suspended',
       writing: 200,
@@ -165,21 +170,18 @@ describe('a study whose file changed', () => {
     const file = join(newFolder(), 'studies.yaml');
     writeFileSync(file, studies);
     const args = ['--studies', file, '--data', data];
-    const listed = await urnOk(['studies', 'list', ...args]);
+    const listed = await commandOk(['studies', 'list', ...args]);
     expect(listed).toMatch(
       /^Sleep +test +suspended .*suspended: the studies file differs .*urn studies check/m,
     );
     expect(listed).toMatch(/^Ward +test +open /m);
-    expect(await urnOk(['studies', 'show', 'Sleep', ...args])).toMatch(
+    expect(await commandOk(['studies', 'show', 'Sleep', ...args])).toMatch(
       /^state +suspended: the studies file/m,
     );
   });
 
   it('is not ready for writing when no study of the log takes participants', async () => {
-    service = await serve({
-      data,
-      studies: TRIALS.replaceAll('mode: test', 'mode: live'),
-    });
+    service = await serveHere(data, TRIALS.replaceAll('mode: test', 'mode: live'));
     expect(await statesOf(service.url)).toEqual({
       message: '5 studies take no participants: 5 suspended',
       writing: 503,
@@ -189,26 +191,25 @@ describe('a study whose file changed', () => {
   });
 
   it('is paused first, when it is paused as well', async () => {
-    service = await serve({ data, studies: TRIALS.replace('ZZTREATA', 'Other') });
-    const post = () => clientOf(service.url, key).randomize('Sleep', 'new', COOK);
-    await urnOk(['studies', 'pause', 'Sleep', '--reason', 'changed file', '--data', data]);
+    const studies = TRIALS.replace('ZZTREATA', 'Other');
+    // A process of its own, since the commands must reach it through the store.
+    const apart = await serve({ data, studies });
+    const post = () => clientOf(apart.url, key).randomize('Sleep', 'new', COOK);
+    await commandOk(['studies', 'pause', 'Sleep', '--reason', 'changed file', '--data', data]);
     await within(1_000, async () => (await post()).status === 409);
-    await urnOk(['studies', 'resume', 'Sleep', '--reason', 'back', '--data', data]);
+    await commandOk(['studies', 'resume', 'Sleep', '--reason', 'back', '--data', data]);
     await within(1_000, async () => (await post()).status === 503);
-    await service.stop();
+    await apart.stop();
   });
 
   it('continues if the file is as it was, whatever its target enrollment', async () => {
-    service = await serve({
-      data,
-      studies: TRIALS.replace('mode: test', 'mode: test\n  target_enrollment: 9'),
-    });
+    service = await serveHere(data, TRIALS.replace('mode: test', 'mode: test\n  target_enrollment: 9'));
     expect((await clientOf(service.url, key).randomize('Sleep', 'after', COOK)).status).toBe(200);
     await service.stop();
   });
 
   it('continues if the file does not name it any more', async () => {
-    service = await serve({ data, studies: 'New:\n  treatments: [a, b]\n  factors: {x: [y]}\n' });
+    service = await serveHere(data, 'New:\n  treatments: [a, b]\n  factors: {x: [y]}\n');
     const { randomize, config } = clientOf(service.url, key);
     expect((await randomize('Sleep', 'unnamed', COOK)).status).toBe(200);
     expect((await config('New')).status).toBe(200);
@@ -221,8 +222,9 @@ describe('a study whose stream is damaged', () => {
   let service: Service;
 
   beforeAll(async () => {
-    ({ key, service } = await begun(data));
-    await service.stop();
+    const { key: issued, service: first } = await begun(data, () => serveHere(data, TRIALS));
+    key = issued;
+    await first.stop();
     const [record] = storedLog(data).filter(({ record }) => record.data.configuration?.name === 'Sleep');
     damageLastRecord(data, record?.stream ?? '');
     service = await serve({ data, studies: TRIALS });
@@ -247,7 +249,7 @@ describe('a study whose stream is damaged', () => {
       writing: 200,
       states: { open: 4, halted: 1 },
     });
-    const [sleep] = JSON.parse((await urn(['studies', 'list', '--json', '--data', data])).stdout);
+    const [sleep] = JSON.parse((await command(['studies', 'list', '--json', '--data', data])).stdout);
     expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
   });
 

@@ -3,9 +3,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resealRecord } from '../../support/altered-log.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
-import { type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { type Service, serve } from '../../support/service.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -63,7 +64,7 @@ describe('a sound study', () => {
     const { caution, seconds: _, ...shown } = answer.results;
     expect(caution).toContain('proves less');
     const told = JSON.parse(
-      await urnOk(['verify', '--data', data, '--study', 'Sleep', '--json', '--no-last-checkpoints']),
+      await commandOk(['verify', '--data', data, '--study', 'Sleep', '--json', '--no-last-checkpoints']),
     );
     const { seconds: _s, trusted: _t, untrustedKey: _u, ...report } = told;
     expect(shown).toEqual(report);
@@ -89,7 +90,7 @@ describe('a sound study', () => {
       actor: { user: 'ward' },
       data: { study: 'Ward', toRevision: 3, count: 1 },
     });
-    expect(await urnOk(['operations', '--data', data, '--study', 'Ward'])).toContain(
+    expect(await commandOk(['operations', '--data', data, '--study', 'Ward'])).toContain(
       'was shown the report of a verification up to revision 3 of Ward',
     );
   });
@@ -304,7 +305,7 @@ describe('a log that was changed while the service was stopped', () => {
 
   it('the service stops normally', async () => {
     await service.stop();
-    expect((await urn(['verify', '--data', data, '--study', 'Patterned'])).code).toBe(0);
+    expect((await command(['verify', '--data', data, '--study', 'Patterned'])).code).toBe(0);
   });
 });
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import {
   type EventStoreDbLog,
   eventStoreDbLogs,
@@ -11,7 +12,7 @@ import {
 } from '../../support/eventstoredb/instances.ts';
 import type { ServerEvent } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
-import { type Service, urn } from '../../support/service.ts';
+import type { Service } from '../../support/service.ts';
 
 const ADMINISTRATION = fileURLToPath(new URL('../../../deploy/eventstoredb.mjs', import.meta.url));
 const SEEN_WITHIN_MS = 15_000;
@@ -110,7 +111,7 @@ describe('a study whose records a scavenge has removed', () => {
     expect((await at(again).list('One')).status).toBe(503);
     expect((await enrol(again, 'Two', '2')).status).toBe(200);
     await again.stop();
-    const verified = await urn(['verify', '--store', log.store, '--stream-prefix', log.prefix, '--json']);
+    const verified = await command(['verify', '--store', log.store, '--stream-prefix', log.prefix, '--json']);
     expect(verified.code, verified.stderr).toBe(1);
     const { ok, streams } = JSON.parse(verified.stdout) as {
       ok: boolean;
@@ -190,7 +191,7 @@ describe('a stream whose records EventStoreDB is configured to remove', () => {
     server.log.setMetadata(`${log.prefix}.access`, { $maxCount: 1 });
     await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
     expect((await enrol(service, 'Two', '2')).status).toBe(200);
-    const added = await urn(['keys', 'add', 'late', '--data', log.data('cli'), ...log.where]);
+    const added = await command(['keys', 'add', 'late', '--data', log.data('cli'), ...log.where]);
     expect([added.code, added.stderr]).toEqual([
       2,
       expect.stringMatching(/eventstoredb\.mjs keep \S+\.access/),

@@ -8,12 +8,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { eventStoreDbLogs, expectVerified, listOf } from '../../support/eventstoredb/instances.ts';
 import { type ServerEvent, ServerLog } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { Account, isConnectionError, STUDY_NAMES, startClients } from '../../support/load.ts';
-import { launch, type Service, urn, urnOk } from '../../support/service.ts';
+import { launch, type Service } from '../../support/service.ts';
 
 /** How soon an instance shows what another one wrote, in ms. Single times may be longer on a machine that is busy. */
 const FOLLOWED_WITHIN_MS = 1000;
@@ -118,16 +119,21 @@ describe('services on one EventStoreDB', () => {
     expect(await log.cli('explain', '--study', 'One', '--id', '1')).toContain(results[0].trt);
     const bundle = join(log.folder, 'one.zip');
     await log.cli('bundle', '--study', 'One', '--content', 'blinded', '--out', bundle);
-    expect((await urn(['verify', '--bundle', bundle])).code).toBe(0);
-    const operations = await urnOk(['operations', '--store', log.store, '--stream-prefix', log.prefix]);
+    expect((await command(['verify', '--bundle', bundle])).code).toBe(0);
+    const operations = await commandOk(['operations', '--store', log.store, '--stream-prefix', log.prefix]);
     expect(operations).toMatch(/started.*\n(.*\n)*.*stopped/);
-    const elsewhere = await urn(['verify', '--store', log.store, '--stream-prefix', 'nobody']);
+    const elsewhere = await command(['verify', '--store', log.store, '--stream-prefix', 'nobody']);
     expect(elsewhere.code).toBe(2);
     expect(elsewhere.stderr).toMatch(/there is no log in .*stream prefix nobody.*--stream-prefix/);
   });
 
   it('never show the store’s password', async () => {
-    const refused = await urn(['studies', 'list', '--store', 'esdb://admin:changeit7@127.0.0.1:1?tls=true']);
+    const refused = await command([
+      'studies',
+      'list',
+      '--store',
+      'esdb://admin:changeit7@127.0.0.1:1?tls=true',
+    ]);
     expect(refused.code).toBe(2);
     expect(refused.stderr + refused.stdout).not.toContain('changeit7');
   });
@@ -189,7 +195,7 @@ describe('services on a server that fails', () => {
       expect((await clientOf(again.url, keys.work).randomize('One', '3', { sex: 'F' })).status).toBe(503);
       await again.stop();
       const recover = (...args: string[]) =>
-        urn(['recover', '--reason', 'a test', '--data', log.data('a'), ...log.where, ...args]);
+        command(['recover', '--reason', 'a test', '--data', log.data('a'), ...log.where, ...args]);
       const careful = await recover();
       expect(careful.code).toBe(2);
       expect(careful.stderr).toContain('--stopped');

@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { clientOf } from '../client.ts';
+import { command, commandOk } from '../command.ts';
 import { STUDIES } from '../load.ts';
-import { issueKeys, launch, type Service, serve, urn, urnOk } from '../service.ts';
+import { issueKeys, launch, type Service, serve } from '../service.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
 const KEYS = { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] } as const;
@@ -37,7 +38,7 @@ export function eventStoreDbLogs() {
     const tryToStart = (name: string, ...args: string[]) => launch(options(name, args));
     const keysOf = () =>
       issueKeys(data('cli'), { work: [...KEYS.work, ...where], audit: [...KEYS.audit, ...where] });
-    const cli = (...args: string[]) => urnOk([...args, '--data', data('cli'), ...where]);
+    const cli = (...args: string[]) => commandOk([...args, '--data', data('cli'), ...where]);
     return { folder, prefix, store, where, data, start, tryToStart, keysOf, cli };
   };
 }
@@ -49,7 +50,7 @@ export async function listOf({ url }: Service, key: string, study: string) {
 }
 
 export async function expectVerified({ store, prefix }: EventStoreDbLog): Promise<void> {
-  const verified = await urn(['verify', '--store', store, '--stream-prefix', prefix, '--json']);
+  const verified = await command(['verify', '--store', store, '--stream-prefix', prefix, '--json']);
   expect(JSON.parse(verified.stdout)).toMatchObject({ ok: true });
   expect(verified.code).toBe(0);
 }

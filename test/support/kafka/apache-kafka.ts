@@ -9,6 +9,7 @@ import { freePorts } from './free-ports.ts';
 
 const VERSION = '3.9.1';
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
+const JARS = join(CACHE, VERSION);
 /** The user that the second listener knows. */
 export const KAFKA_USER = { username: 'relay', password: 'correct-horse' } as const;
 /** Kafka wants 16 bytes in base64url; random ones could begin like an option. */
@@ -44,7 +45,8 @@ export interface OwnBroker extends Broker {
 export function lacking(): string | undefined {
   const missing = [
     ['java', '-version'],
-    ['mvn', '-version'],
+    // Maven alone takes a second to say its version, and is needed only once.
+    ...(existsSync(JARS) ? [] : [['mvn', '-version']]),
     ['openssl', 'version'],
   ]
     .filter(([command = '', version = '']) => spawnSync(command, [version], { stdio: 'ignore' }).status !== 0)
@@ -71,7 +73,7 @@ export async function apacheKafka(
   writeFileSync(settings, properties(data, ports, keyStore, { ...ONE_NODE, ...more }));
   const logging = join(folder, 'log4j.properties');
   writeFileSync(logging, LOGGING);
-  const java = ['-Xmx512m', `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
+  const java = [...JVM, `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
   const formatted = spawnSync('java', [
     ...java,
     'kafka.tools.StorageTool',
@@ -158,8 +160,7 @@ async function listening(port: number): Promise<void> {
 
 /** @returns the folder; another process may fetch at the same time */
 function fetchJars(): string {
-  const jars = join(CACHE, VERSION);
-  if (existsSync(jars)) return jars;
+  if (existsSync(JARS)) return JARS;
   mkdirSync(CACHE, { recursive: true });
   const draft = mkdtempSync(join(CACHE, 'fetching-'));
   try {
@@ -171,14 +172,14 @@ function fetchJars(): string {
     );
     if (copied.status !== 0) throw new Error(`mvn: ${copied.stdout}${copied.stderr}`);
     try {
-      renameSync(join(draft, 'jars'), jars);
+      renameSync(join(draft, 'jars'), JARS);
     } catch (error) {
-      if (!existsSync(jars)) throw error;
+      if (!existsSync(JARS)) throw error;
     }
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
-  return jars;
+  return JARS;
 }
 
 const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -196,6 +197,9 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 `;
+
+/** For a broker that lives a minute: compiling and collecting in parallel costs more processor time than it saves. */
+const JVM = ['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 /** A key with its certificate in one file, as Kafka wants them, and the certificate alone for its clients. */
 function makeCertificate(certificate: string, keyStore: string): void {

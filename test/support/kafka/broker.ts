@@ -3,7 +3,6 @@
  * jars with this machine's Java and Maven. If none is available, tests are skipped with a warning; in CI that is a failure.
  */
 import { existsSync } from 'node:fs';
-import { GenericContainer, Wait } from 'testcontainers';
 import { afterAll, beforeAll } from 'vitest';
 import { inCi } from '../in-ci.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
@@ -71,6 +70,8 @@ function hasDocker(): boolean {
 
 /** The same node in the project's own image. Its ports are the host's, since a broker tells its clients its address. */
 async function inDocker(): Promise<Broker> {
+  // Loading it takes half a second of processor time, which files without Docker are spared.
+  const { GenericContainer, Wait } = await import('testcontainers');
   const [port = 0, saslPort = 0] = await freePorts(2);
   const settings = {
     'node.id': '1',

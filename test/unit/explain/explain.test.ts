@@ -66,6 +66,7 @@ describe('the explanation of the frozen sample', () => {
         { factor: '10', level: 'new', ...urn, selected: false },
         { factor: '9', level: '≤ 1 year', ...urn, selected: false },
       ],
+      corrections: [],
       candidates: ['10', '9', 'local_site', 'sex'],
       missedByRounding: [],
       lot: { below: 4, result: 3 },

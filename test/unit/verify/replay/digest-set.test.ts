@@ -36,7 +36,14 @@ describe('a set of digests', () => {
 
   it('distinguishes short texts by their length, and letters that share a byte', () => {
     const set = new DigestSet();
-    const texts = ['a', '\0a', 'a\0', '\0', '\u0001', '\0\0', 'ÿ', 'ſ', '', 'aaaabbbbcccc', 'aaaabbbbccccd'];
+    const longer = [
+      'aaaabbbbcccc',
+      'aaaabbbbccccd',
+      'aaaabbbbccccddd',
+      'aaaabbbbccccdde',
+      'aaaabbbbccccdddd',
+    ];
+    const texts = ['a', '\0a', 'a\0', '\0', '\u0001', '\0\0', 'ÿ', 'ſ', '', ...longer];
     for (const text of texts) {
       expect(set.has(text)).toBe(false);
       set.add(text);
