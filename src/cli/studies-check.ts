@@ -1,6 +1,7 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { defaultLevelCounts } from '../../projections/design.ts';
 import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { quote } from '../base/text.ts';
 import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
@@ -116,9 +117,25 @@ function registration({ configuration, seedSource, liveByDefault }: Outcome): st
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
     ...(targetEnrollment === undefined ? [] : [['target', `${targetEnrollment} participants`]]),
     ...limitLines(limits, policies?.stopAtLimit ?? false),
-    ...(policies ? [['policies', JSON.stringify(policies)]] : []),
+    ['policies', policiesIn(configuration)],
     ...(protocol ? [['protocol', [protocol.version, protocol.date].filter(Boolean).join(' of ')]] : []),
   ]);
+}
+
+/** As in the studies file. What corrections will do to the urns is shown in any case, because it cannot be changed later. */
+function policiesIn({ policies = {}, blinding }: StudyConfiguration): string {
+  const {
+    stopAtLimit,
+    levelCounts = defaultLevelCounts(blinding),
+    voidCounts = 'kept',
+    forcedCounts,
+  } = policies;
+  return [
+    ...(stopAtLimit ? ['stop_at_limit true'] : []),
+    `level_counts ${levelCounts}`,
+    `void_counts ${voidCounts}`,
+    ...(forcedCounts === undefined ? [] : [`forced_counts ${forcedCounts} (no effect yet)`]),
+  ].join(', ');
 }
 
 function limitLines(limits: StudyConfiguration['limits'], stops: boolean): string[][] {

@@ -9,7 +9,7 @@ export function explanationText(explanation: Explanation): string {
   const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
   const lines = [
     title(explanation),
-    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} before.`,
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before.`,
     ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
     ...section(
       `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,
@@ -144,12 +144,12 @@ function generator({ bgStateBefore: before, bgStateAfter: after }: Explanation):
   );
 }
 
-function comparison({ differences, earlierParticipants }: Explanation): string[] {
+function comparison({ differences }: Explanation): string[] {
   if (differences.length === 0)
     return [
-      `All of the above was worked out again from the registered configuration and the ${people(earlierParticipants)}`,
-      'before this one. The record says the same: levels, candidates, selected urn with its counts and balls,',
-      'random number, both states of the generator, and treatment.',
+      'All of the above was worked out again from the registered configuration and the records before this one.',
+      'The record says the same: levels, candidates, selected urn with its counts and balls, random number, both',
+      'states of the generator, and treatment.',
     ];
   return [
     'THE RECORD SAYS OTHERWISE. The above was worked out again from the earlier records. This record, or one before it,',

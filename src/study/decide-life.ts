@@ -2,6 +2,7 @@
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Approval } from '../../events/text.ts';
+import { currentLevels } from '../../projections/enrolled.ts';
 import { isDay } from '../base/day.ts';
 import type { Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
@@ -17,7 +18,7 @@ import {
   type StudyOutcome,
 } from './commands.ts';
 import { type CorrectionFact, correctionOf, correctionProblem, movesCounts } from './corrections.ts';
-import { brokenLimit, stakeOf } from './key-limits.ts';
+import { brokenLimit, isWithin, stakeOf } from './key-limits.ts';
 import { type Allocated, answeredBefore, contentOf, holderOf, type Life, requestSection } from './life.ts';
 
 type Of<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
@@ -61,7 +62,18 @@ function aboutParticipant(life: Life, command: ParticipantCommand): LifeDecision
     recordedAlready(life, command) ??
     stateProblem(life, fact) ??
     (isUnblinding(fact) ? unblindingProblem(life, fact) : correctionProblem(life, fact, participant));
-  return problem ? { outcome: problem } : { fact, outcome };
+  return problem ? { outcome: withinLimits(life, command, participant, problem) } : { fact, outcome };
+}
+
+/** A site may record that a participant moves to it, but must not find out levels by trying. */
+function withinLimits(
+  { configuration }: Life,
+  { where }: ParticipantCommand,
+  participant: Allocated,
+  problem: StudyOutcome,
+): StudyOutcome {
+  if (problem.type !== 'stale' || isWithin(where, configuration, currentLevels(participant))) return problem;
+  return { ...problem, why: 'a level is not as the request says' };
 }
 
 /** The answer to a request whose idempotency key was used before. */

@@ -87,7 +87,10 @@ function tooLarge(): HttpProblem {
 
 function describe(issue: z.core.$ZodIssue): string {
   const { path, code, message } = issue;
-  const where = path.map(String).join('.');
+  const where = path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
   if (code === 'unrecognized_keys') {
     const names = issue.keys.map((key) => [where, key].filter(Boolean).join('.'));
     return `${names.join(', ')} ${names.length === 1 ? 'is not a member' : 'are not members'} of this request`;

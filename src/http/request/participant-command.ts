@@ -26,7 +26,8 @@ export function participantProblem(outcome: StudyOutcome, revision: number): Stu
     case 'outside-limits':
       return {
         status: 403,
-        message: 'This API key is limited to other levels than these',
+        message:
+          'This API key is limited to other levels than these (the cause of a move to another site is transfer)',
         results: '[]',
         revision,
       };

@@ -47,7 +47,7 @@ const LevelsBody = z.strictObject({
   ...common,
   changes: z
     .array(Change)
-    .min(1)
+    .min(1, 'must have at least one change')
     .superRefine((changes, context) => {
       const names = changes.map(({ factor }) => factor);
       for (const name of new Set(names.filter((factor, i) => names.indexOf(factor) < i)))
@@ -230,7 +230,7 @@ function strayLevel(changes: readonly LevelChange[], factors: StudyConfiguration
     if (!known) {
       const names = factors.map(({ name }) => name).join(', ');
       problems.push(
-        `changes.${i}.factor: the study has no factor ${JSON.stringify(factor)} (it has: ${names})`,
+        `changes[${i}].factor: the study has no factor ${JSON.stringify(factor)} (it has: ${names})`,
       );
       continue;
     }
@@ -241,7 +241,7 @@ function strayLevel(changes: readonly LevelChange[], factors: StudyConfiguration
       const why = `${factor} has no level ${JSON.stringify(level)} ${allowed}`;
       const other = factors.find((one) => one.levels.includes(level));
       if (other) stray ??= impossible(`changes[${i}].${member}`, `${why}; it is a level of ${other.name}`);
-      else problems.push(`changes.${i}.${member}: ${why}`);
+      else problems.push(`changes[${i}].${member}: ${why}`);
     }
   }
   if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));

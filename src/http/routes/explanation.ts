@@ -29,7 +29,7 @@ export const ExplanationResult = z.strictObject({
   at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
   user: z.string(),
   on_behalf_of: z.string().optional().meta({ description: 'The header X-On-Behalf-Of of the request' }),
-  earlier_participants: z.int(),
+  earlier_participants: z.int().meta({ description: 'Participants before this one whom the urns counted' }),
   D: z.enum(['range', 'variance', 'chisquare']),
   w: z.int(),
   alpha: z.int(),

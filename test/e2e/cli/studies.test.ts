@@ -106,6 +106,8 @@ describe('urn studies check', () => {
       '  starting_seed: 340282366920938463463374607431768211457',
       '  id_pattern: "[0-9]+"',
       '  target_enrollment: 30',
+      '  blinding: blinded',
+      '  policies: {forced_counts: not-counted}',
       '  treatments: [a, b]',
       '  factors: {x: [y, z]}',
     ].join('\n');
@@ -120,16 +122,18 @@ describe('urn studies check', () => {
   factor "site"  "11–Cook", "30"
   urn            D=chisquare w=1 alpha=1 beta=1 urn_selection=method1
   seed           drawn from the operating system
+  policies       level_counts as-randomized, void_counts kept
 Rehearsal: new
   would be registered as
   mode        test
-  blinding    open (the sites know the arms)
+  blinding    blinded
   arms        "a", "b"
   factor "x"  "y", "z"
   urn         D=range w=3 alpha=0 beta=1 urn_selection=method1
   seed        given in the file
   id pattern  [0-9]+
   target      30 participants
+  policies    level_counts as-corrected, void_counts kept, forced_counts not-counted (no effect yet)
 `);
     const { stdout: json } = await studies('check', '--json', '--studies', file(text, 'printed.yaml'));
     expect(JSON.parse(json).studies).toMatchObject([

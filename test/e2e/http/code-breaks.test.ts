@@ -112,6 +112,15 @@ describe('a code-break', () => {
       expect((await clientOf(service.url, keys.edc).randomize('Sleep', 'new', COOK)).status).toBe(409);
       expect((await set(opening)).results).toEqual({ state: 'open' });
     }
+    const wrongDay = {
+      action: 'close',
+      cause: 'safety',
+      approvals: [{ name: 'R', role: 'sponsor', on: 'May' }],
+    };
+    expect(await set(wrongDay)).toMatchObject({
+      status: 400,
+      message: expect.stringMatching(/^approvals\[0\]\.on: /),
+    });
   });
 });
 

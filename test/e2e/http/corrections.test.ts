@@ -108,7 +108,7 @@ describe('a correction of levels', () => {
     await refused(400, /no factor "age" \(it has: sex, local_site\)/, change('age', '1', '2'));
     await refused(
       400,
-      /changes\.0\.to: sex has no level "X" \(allowed: "Male", "Female"\)/,
+      /changes\[0\]\.to: sex has no level "X" \(allowed: "Male", "Female"\)/,
       change('sex', 'Male', 'X'),
     );
     await refused(400, /the same level/, change('sex', 'Male', 'Male'));

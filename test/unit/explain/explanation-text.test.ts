@@ -14,7 +14,7 @@ function sample(): Explanation {
 describe('the text of an explanation', () => {
   it('is complete for the frozen sample', () => {
     expect(explanationText(sample())).toBe(`Why participant 001-0001 was assigned to MART
-Study CHS JCOIN. Randomized 2026-02-21T08:15:44.120Z by site-11, on behalf of Dr. Müller, as revision 1 of the study; 0 participants before.
+Study CHS JCOIN. Randomized 2026-02-21T08:15:44.120Z by site-11, on behalf of Dr. Müller, as revision 1 of the study; 0 participants counted before.
 
 1. Urns: one for the level that this participant has of each factor
    Of treatment k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier
@@ -65,9 +65,9 @@ The generator (numpy's PCG64) before and after
    uinteger    0                                       615364793
 
 Compared with the record
-   All of the above was worked out again from the registered configuration and the 0 participants
-   before this one. The record says the same: levels, candidates, selected urn with its counts and balls,
-   random number, both states of the generator, and treatment.`);
+   All of the above was worked out again from the registered configuration and the records before this one.
+   The record says the same: levels, candidates, selected urn with its counts and balls, random number, both
+   states of the generator, and treatment.`);
   });
 
   it('warns at the top of a record that contradicts its history, and gives the details at the end', () => {

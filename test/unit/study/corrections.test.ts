@@ -307,6 +307,23 @@ describe('a key that is limited to levels', () => {
     expect(trial.ask({ ...VOID, where, participantId: 'b' })).toMatchObject({ type: 'voided' });
   });
 
+  it('does not find out the levels of others by trying transfers', () => {
+    const trial = begun();
+    const factor = '10';
+    const toMale = { factor, from: 'Female', to: 'Male' };
+    const toFemale = { factor, from: 'Male', to: 'Female' };
+    const ask = (participantId: string, change: typeof toMale, from: string, to: string) =>
+      trial.ask({
+        ...{ ...TO_MALE, where, participantId, cause: 'transfer' },
+        changes: [change, { factor: '9', from, to }],
+      });
+    expect(ask('b', toMale, COOK, DUPAGE)).toMatchObject({
+      type: 'stale',
+      why: 'a level is not as the request says',
+    });
+    expect(ask('a', toFemale, DUPAGE, COOK)).toMatchObject({ why: `${factor} is "Female" now` });
+  });
+
   it('can break the code of a participant who was, or is, within them', () => {
     const trial = begun();
     const reveal = {
