@@ -164,7 +164,7 @@ export class StudyChecks {
         this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         return;
       case 'ParticipantImported':
-        this.#ids?.take(event.data.participantId, event.revision, isKnown);
+        this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         break;
       case 'StudyRegistered':
         this.#begin(event);

@@ -31,8 +31,9 @@ export class TimeChecks {
   early(event: PartialStudyEvent): Mismatch | undefined {
     if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
     const { shownAt, randomizedAt } = event.data;
-    const randomized = this.#randomized[randomizedAt];
-    if (randomized === undefined || Date.parse(shownAt) >= randomized - CLOCK_TOLERANCE_MS) return undefined;
+    const randomized = this.#randomized[randomizedAt] ?? Number.NaN;
+    // Nothing is earlier than what is not known.
+    if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
     const earliest = new Date(randomized).toISOString();
     return mismatch('data.shownAt', `at least ${earliest}`, shownAt, 'it is earlier than the randomization');
   }
