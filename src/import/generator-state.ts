@@ -21,10 +21,10 @@ export function readBgState(text: string): BgState | undefined {
     ...{ intAsBigInt: true, schema: 'core', uniqueKeys: true, prettyErrors: false, logLevel: 'silent' },
   });
   if (document.errors.length > 0) return undefined;
-  const parsed = Read.safeParse(document.toJS({ maxAliasCount: 0 }));
-  if (!parsed.success) return undefined;
-  const { state, has_uint32, uinteger } = parsed.data;
   try {
+    const parsed = Read.safeParse(document.toJS({ maxAliasCount: 0 }));
+    if (!parsed.success) return undefined;
+    const { state, has_uint32, uinteger } = parsed.data;
     return Pcg64.restore({
       bit_generator: 'PCG64',
       has_uint32: Number(has_uint32) as 0 | 1,
@@ -32,7 +32,8 @@ export function readBgState(text: string): BgState | undefined {
       uinteger: Number(uinteger),
     }).snapshot();
   } catch (error) {
-    if (error instanceof RangeError) return undefined;
+    // Of a number that is too large, and of a reference to another part of the text.
+    if (error instanceof RangeError || error instanceof ReferenceError) return undefined;
     throw error;
   }
 }
