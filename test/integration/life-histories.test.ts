@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CONTENTS } from '../../events/content.ts';
 import { VoidCause } from '../../events/corrections.ts';
+import { UnprovenCause } from '../../events/import.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../events/record.ts';
 import { BgState } from '../../events/study.ts';
 import { access } from '../../projections/access.ts';
@@ -293,6 +294,33 @@ function findingsOf({ life, warnings }: StreamReport) {
   };
 }
 
+/** For each imported row that was drawn again: how many rows back its state stands, with the counts of then or later ones. */
+function proofsIn(vector: Vector): string[] {
+  const factors = decidedBy(vector, ({ configuration }) => configuration.factors)[0] ?? [];
+  let states: { state: string; revision: number }[] = [];
+  const proofs: string[] = [];
+  for (const { type, data, sections, revision } of eventsOf(vector, vector.stream)) {
+    if (type === 'HistoryImported') states = [];
+    if (type !== 'ParticipantImported') continue;
+    const { draw, state } = sections;
+    if (draw) {
+      const before = JSON.stringify(draw.bgStateBefore);
+      const factor = factors.findIndex(({ name }) => name === draw.selectedFactor);
+      const level = factors[factor]?.levels.indexOf(data.levels[factor]?.level ?? '') ?? -1;
+      const isThen = (at: number) =>
+        JSON.stringify(vector.expected[at]?.counts[factor]?.[level]) === JSON.stringify(draw.counts);
+      const newest = states.findLastIndex((row) => row.state === before);
+      const then = states.findLastIndex((row) => row.state === before && isThen(row.revision));
+      const place = then < 0 ? newest : then;
+      const from = place < 0 ? 'the seed' : `${states.length - place} back`;
+      const hasThen = place < 0 ? draw.counts.every((count) => count === 0) : then >= 0;
+      proofs.push(`${from}, ${hasThen ? 'then' : 'later'}`);
+    }
+    states.push({ state: JSON.stringify(draw?.bgStateAfter ?? state?.bgState ?? ''), revision });
+  }
+  return proofs;
+}
+
 describe('the life histories', () => {
   it('are twenty-six studies that hold every event of a study, in every version', () => {
     expect(studies).toHaveLength(26);
@@ -359,6 +387,39 @@ describe('the life histories', () => {
       'ParticipantIdCorrected entry',
       'ParticipantIdCorrected other',
       'ParticipantIdCorrected pattern',
+    ]);
+  });
+
+  it('hold imports of both formats and both generators, and rows for every cause', () => {
+    const events = studies.flatMap((vector) => eventsOf(vector, vector.stream));
+    const imports = events.flatMap(({ type, data }) =>
+      type === 'HistoryImported'
+        ? [`${data.source.format} ${data.generator}${data.seedKnown ? ', seed known' : ''}`]
+        : [],
+    );
+    expect([...new Set(imports)].sort()).toEqual([
+      'csv fresh',
+      'reference continued',
+      'reference continued, seed known',
+      'reference fresh',
+      'reference fresh, seed known',
+    ]);
+    const causes = events.flatMap(({ type, data }) => (type === 'ParticipantImported' ? [data.cause] : []));
+    expect(new Set(causes)).toEqual(new Set([undefined, ...UnprovenCause.options]));
+  });
+
+  it('hold rows that were drawn from earlier states, with the counts of then and with later ones', () => {
+    const proofs = studies.flatMap((vector) => proofsIn(vector));
+    expect([...new Set(proofs)].sort()).toEqual([
+      '1 back, then',
+      '2 back, then',
+      '3 back, later',
+      '3 back, then',
+      '32 back, later',
+      '32 back, then',
+      '4 back, later',
+      'the seed, later',
+      'the seed, then',
     ]);
   });
 });

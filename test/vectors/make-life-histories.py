@@ -247,33 +247,25 @@ class OtherSystem:
         return [{**row, 'row': number + 1} for row, number in zip(self.rows, numbers)]
 
 
-def earlier_states(rows, place, seed_state):
-    """The states that the row may have been drawn from, each with the number of rows that went with it."""
-    for behind in range(place - 1, max(place - ROWS_BACK, 0) - 1, -1):
-        if rows[behind]['state']:
-            yield rows[behind]['state'], behind + 1
-    if seed_state:
-        yield seed_state, 0
-
-
 def proof_of(configuration, rows, place, seed_state):
     """@returns the draw that gives the arm and the state of the row, or nothing, and why there is none"""
     row = rows[place]
-    known = list(earlier_states(rows, place, seed_state))
-    if not known:
-        return None, 'first'
     if not row['state']:
         return None, 'no-state'
     people = [(each['levels'], each['arm']) for each in rows]
+    # How many rows there were: before the first, then up to each of the last ones.
+    sizes = [0, *range(max(place - ROWS_BACK, 0) + 1, place + 1)]
+    known = [(size, rows[size - 1]['state'] if size else seed_state) for size in reversed(sizes)]
+    known = [(size, state) for size, state in known if state]
     fits = False
-    for state, size in known:
-        for counted in range(size, place + 1):
+    for size, state in known:
+        for counted in sizes[sizes.index(size):]:
             arm, draw = draw_for(configuration, row['levels'], table_of(configuration, people[:counted]), state)
             if draw['bgStateAfter'] == row['state']:
                 if arm == row['arm']:
                     return draw, None
                 fits = True
-    return None, 'override' if fits else 'differs'
+    return None, 'override' if fits else 'differs' if known else 'first'
 
 
 # A log with one study
@@ -1450,9 +1442,9 @@ def imported_and_continued():
     # A second request read the state that the first one read, and counted the same, or more.
     there.draw('001-0005', back=2, missed=1)
     there.draw('001-0006')
-    there.draw('001-0007', back=2)
+    there.draw('001-0007', back=3)
     there.draw(*ids(8, 9))
-    there.draw('001-0010', back=4, missed=1)
+    there.draw('001-0010', back=3)
     there.draw('001-0011', outcome='override')
     there.draw('001-0012')
     there.draw('001-0013', back=2, outcome='override')
@@ -1461,16 +1453,18 @@ def imported_and_continued():
     there.draw('001-0016', is_shown=False)
     there.draw('001-0017')
     there.draw('001-0018', state=saved(numpy.random.PCG64(7)))
-    there.draw(*ids(19, 33))
+    there.draw(*ids(19, 29))
+    there.draw('001-0030', back=4, levels=['m', '3'])
+    there.draw(*ids(31, 33))
     there.draw('001-0034', back=32, missed=31)
     there.draw(*ids(35, 52))
     # One row too far back.
     there.draw('001-0053', back=33)
-    there.draw('001-0054', back=32, missed=24)
+    there.draw('001-0054', back=32, missed=28, levels=['f', '3'])
     there.draw(*ids(55, 57))
-    # The seed is looked at however far back it is.
+    # The seed is looked at however far back it is, with the counts before the first row and those of the last ones.
     there.draw('001-0058', back=58, missed=57)
-    there.draw('001-0059', back=59, missed=55)
+    there.draw('001-0059', back=59, missed=10)
     there.draw(*ids(60, 62))
     h.import_history(there.file(), generator='continued', seed_known=True, approvals=[RUIZ])
     h.enrol('site', *ids(63, 66))
