@@ -4,10 +4,11 @@ import { RecordError } from '../../events/record.ts';
 import { isCorrection } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
-import { type Explanation, explain } from '../explain/explain.ts';
+import { DRAWN_ELSEWHERE, type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
+import { holderOf } from '../study/life.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withLog } from './open-log.ts';
@@ -16,6 +17,7 @@ import {
   type LogOptions,
   logCommand,
   option,
+  UsageError,
   unknownParticipant,
   unknownStudy,
 } from './options.ts';
@@ -76,6 +78,8 @@ async function explained(
   );
   shown.end();
   if (states.before.status === 'unregistered') throw unknownStudy(study);
+  if (!next && holderOf(states.before, id))
+    throw new UsageError(`there is nothing to explain of ${JSON.stringify(id)}: ${DRAWN_ELSEWHERE}`);
   if (next?.type !== 'ParticipantRandomized') throw unknownParticipant(study, id);
   return explain(states.before, next, states.events.inOrder.filter(isCorrection));
 }
