@@ -34,9 +34,9 @@ export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
   return inOrder.filter(isUnblinding).map(codeBreakOf);
 }
 
-/** In a few words: how many codes were broken, in all and by category. */
-export function describeBroken(byCategory: Readonly<Record<string, number>>): string {
-  const counts = Object.entries(byCategory);
+/** In a few words: how many there are in all, and by category or cause. */
+export function describeNumbers(numbers: Readonly<Record<string, number>>): string {
+  const counts = Object.entries(numbers);
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
 }

@@ -55,7 +55,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   participants: async () => {
     const { participantsCommand } = await import('./cli/participants.ts');
-    return group('participants', 'participants: list, history', participantsCommand());
+    return group(
+      'participants',
+      'participants: list, history, correct, void, reinstate, rename',
+      participantsCommand(),
+    );
   },
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {

@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { RecordError } from '../../events/record.ts';
 import { isCorrection } from '../../projections/enrolled.ts';
-import { participantEvents } from '../../projections/participant-events.ts';
-import { participants } from '../../projections/participants.ts';
+import { type ParticipantEvents, participantEvents } from '../../projections/participant-events.ts';
 import { DRAWN_ELSEWHERE, type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { foldUntil } from '../history/past.ts';
@@ -39,7 +38,7 @@ export function explainCommand(): Command {
       'show why a participant got this arm: every step, worked out again and compared with the record',
     )
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(option('--id <id>', 'id of the participant').makeOptionMandatory())
+    .addOption(option('--id <id>', 'an id that the participant has or had').makeOptionMandatory())
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
@@ -62,24 +61,34 @@ async function run(options: Options): Promise<void> {
 }
 
 async function explained(
-  { store, identity, runner, studies }: OpenLog,
+  { store, identity, studies }: OpenLog,
   { study, id }: Options,
 ): Promise<Explanation> {
   const stream = studies.streamOf(study);
-  // They may have had another id then.
-  const randomizedAs = runner.state(participants, stream).find(id)?.participantId ?? id;
   const shown = progress('records read');
-  const { states, next } = await foldUntil(
-    { store, logId: identity.logId },
-    stream,
-    { before: studyState, events: participantEvents },
-    (event) => event.type === 'ParticipantRandomized' && event.data.participantId === randomizedAs,
-    shown.show,
-  );
+  const until = (participantId: string) =>
+    foldUntil(
+      { store, logId: identity.logId },
+      stream,
+      { before: studyState, events: participantEvents },
+      (event) => event.type === 'ParticipantRandomized' && event.data.participantId === participantId,
+      shown.show,
+    );
+  let past = await until(id);
+  // Nobody was randomized under this id, but somebody may have got it later.
+  const original = past.next ? undefined : originalId(id, past.states.events);
+  if (original !== undefined) past = await until(original);
   shown.end();
+  const { states, next } = past;
   if (states.before.status === 'unregistered') throw unknownStudy(study);
   if (!next && holderOf(states.before, id))
     throw new UsageError(`there is nothing to explain of ${JSON.stringify(id)}: ${DRAWN_ELSEWHERE}`);
   if (next?.type !== 'ParticipantRandomized') throw unknownParticipant(study, id);
   return explain(states.before, next, states.events.inOrder.filter(isCorrection));
+}
+
+/** The id as randomized of the participant who was renamed to this one. */
+function originalId(id: string, { inOrder }: ParticipantEvents): string | undefined {
+  const renaming = inOrder.find((event) => event.type === 'ParticipantIdCorrected' && event.data.to === id);
+  return renaming?.data.participantId;
 }

@@ -9,6 +9,7 @@ same bytes. README.md describes the file.
 """
 import base64
 import hashlib
+import itertools
 import json
 import sys
 import uuid
@@ -20,7 +21,7 @@ import numpy
 PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
 PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-NEW_SCOPES = {'unblind', 'manage'}
+NEW_SCOPES = {'unblind', 'manage', 'correct'}
 NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
 
 
@@ -164,10 +165,15 @@ class History:
         self.by_operator = {'cli': True, 'user': 'trial-ops'}
         self.status = None
         self.enrolled = {}
-        self.counts = [[[0 for _ in self.arms] for _ in f['levels']] for f in self.factors]
+        self.touched = []
+        self.unblinded = set()
+        # How many participants would have got another arm if corrections moved the counts where they must not, and
+        # did not where they must.
+        self.decided_by_counts = 0
         self.bg_state = None
         self.expected = []
-        self.life = {'revealed': {}, 'unblindingReported': 0}
+        self.life = {'corrected': 0, 'idsCorrected': 0, 'changedAfterClosing': {}, 'revealed': {},
+                     'unblindingReported': 0}
         self.warnings = {}
         self.made = 0
         self.append('log', 'LogCreated', {
@@ -235,11 +241,42 @@ class History:
             self.expect()
         self.wait(s=1 + self.number(f'pause {where}', 7200))
 
+    def table(self, place):
+        """How many participants there are by factor, level and arm.
+
+        @param place the levels of a participant, or nothing
+        """
+        numbers = [[[0 for _ in self.arms] for _ in f['levels']] for f in self.factors]
+        for person in self.enrolled.values():
+            for factor, rows, level in zip(self.factors, numbers, place(person) or []):
+                rows[factor['levels'].index(level)][person['arm']] += 1
+        return numbers
+
+    def counts(self):
+        """Those that the urns hold."""
+        return self.table(lambda person: None if removed(person['voided']) else person['countedLevels'])
+
+    def counts_otherwise(self):
+        """The same if each correction did to the urns the opposite of what it does."""
+        return self.table(lambda person: None if person['voided'] and not removed(person['voided'])
+                          else person['otherwise'])
+
     def expect(self):
-        self.expected.append({
-            'status': self.status, 'enrolled': len(self.enrolled), 'counts': json.loads(json.dumps(self.counts)),
-            'bgState': self.bg_state, 'root': in_base64(self.root(self.stream)),
-        })
+        corrected = {
+            participant: {name: self.enrolled[participant][name]
+                          for name in ('id', 'formerIds', 'levels', 'countedLevels', 'voided')}
+            for participant in self.touched
+        }
+        state = {
+            'status': self.status, 'enrolled': len(self.enrolled), 'counts': self.counts(), 'bgState': self.bg_state,
+            'root': in_base64(self.root(self.stream)),
+        }
+        if corrected:
+            everybody = self.table(lambda person: person['levels'])
+            voided = [person['arm'] for person in self.enrolled.values() if person['voided']]
+            state |= {'corrected': corrected, 'randomized': everybody,
+                      'voidedByArm': [voided.count(arm) for arm in range(len(self.arms))], 'filled': self.filled()}
+        self.expected.append(json.loads(json.dumps(state)))
 
     def root(self, stream, size=None):
         return root_hash([leaf for _, _, leaf in self.streams[stream][:size]])
@@ -252,7 +289,7 @@ class History:
     # Keys
 
     def key(self, user, *scopes, studies=None, where=None, expires_at=None):
-        may_predict = 'audit' in scopes and {'randomize', 'manage'} & set(scopes)
+        may_predict = 'audit' in scopes and {'randomize', 'manage', 'correct'} & set(scopes)
         data = present(
             keyId='k' + self.digest(f'key {user}').hex()[:12], user=user, scopes=list(scopes), studies=studies,
             where=where, expiresAt=expires_at, allowPrediction=True if may_predict else None)
@@ -291,20 +328,38 @@ class History:
         sealed = present(**(sections or {}), request={'idempotencyKey': request} if request else None)
         self.append(self.stream, kind, data, self.actor(by, behalf), sealed, version)
 
+    def by_factor(self, levels):
+        return {factor['name']: level for factor, level in zip(self.factors, levels)}
+
+    def within(self, key, levels):
+        named = self.by_factor(levels)
+        return all(named[limit['factor']] in limit['levels'] for limit in key.get('where', []))
+
+    def ids_in_use(self):
+        """An id that somebody has or had is nobody else's, ever."""
+        return {i for person in self.enrolled.values() for i in [person['id'], *person['formerIds']]}
+
+    def limits(self):
+        """Of each limit that stops participants, the largest number and whom it concerns: that of the study first."""
+        limits = self.configuration.get('limits', {})
+        if not self.configuration.get('policies', {}).get('stopAtLimit'):
+            return []
+        total = [(limits['total'], lambda named: True)] if 'total' in limits else []
+        return total + [
+            (limit['max'], lambda named, limit=limit: named[limit['factor']] == limit['level'])
+            for limit in limits.get('levels', [])]
+
+    def filled(self):
+        """How many participants each of these limits counts: whoever was there, once, at their present levels."""
+        there = [self.by_factor(person['levels']) for person in self.enrolled.values()
+                 if not person['voided'] or person['voided']['cause'] not in ('duplicate', 'never-enrolled')]
+        return [sum(map(concerns, there)) for _, concerns in self.limits()]
+
     def may_have(self, levels, key):
         """Whether the key is for participants of these levels, and the limits let one more in."""
-        named = {factor['name']: level for factor, level in zip(self.factors, levels)}
-        if any(named[limit['factor']] not in limit['levels'] for limit in key.get('where', [])):
-            return False
-        limits, policies = self.configuration.get('limits', {}), self.configuration.get('policies', {})
-        if not policies.get('stopAtLimit'):
-            return True
-        others = [dict(zip((f['name'] for f in self.factors), p['levels'])) for p in self.enrolled.values()]
-        within = len(others) < limits.get('total', len(others) + 1)
-        return within and all(
-            named[limit['factor']] != limit['level']
-            or sum(other[limit['factor']] == limit['level'] for other in others) < limit['max']
-            for limit in limits.get('levels', []))
+        return self.within(key, levels) and all(
+            filled < most or not concerns(self.by_factor(levels))
+            for (most, concerns), filled in zip(self.limits(), self.filled()))
 
     def levels_for(self, participant, key):
         for attempt in range(1000):
@@ -314,17 +369,36 @@ class History:
                 return levels
         raise ValueError(f'{participant} has no level that is left')
 
+    def telling_levels(self, key):
+        """Levels at which a participant gets another arm if a correction was not counted as it is, if there are any."""
+        for levels in itertools.product(*(f['levels'] for f in self.factors)):
+            if self.may_have(levels, key) and self.decides(levels):
+                return list(levels)
+        return None
+
+    def drawn(self, levels, counts):
+        places = [f['levels'].index(level) for f, level in zip(self.factors, levels)]
+        rows = {f['name']: table[place] for f, table, place in zip(self.factors, counts, places)}
+        return allocate(self.configuration, rows, self.bg_state)
+
+    def decides(self, levels):
+        """Whether the arm depends on what the corrections did to the counts."""
+        if not self.touched:
+            return False
+        return self.drawn(levels, self.counts())[0] != self.drawn(levels, self.counts_otherwise())[0]
+
     def enrol(self, by, *participants, levels=None, behalf=None, request=None):
         for participant in participants:
-            chosen = levels or self.levels_for(participant, self.keys[by])
-            assert self.status == 'open' and self.may_have(chosen, self.keys[by]) and participant not in self.enrolled
-            places = [f['levels'].index(level) for f, level in zip(self.factors, chosen)]
-            rows = {f['name']: table[place] for f, table, place in zip(self.factors, self.counts, places)}
-            arm, draw = allocate(self.configuration, rows, self.bg_state)
-            for row in rows.values():
-                row[arm] += 1
+            key = self.keys[by]
+            chosen = levels or self.telling_levels(key) or self.levels_for(participant, key)
+            assert self.status == 'open' and self.may_have(chosen, self.keys[by])
+            assert participant not in self.ids_in_use()
+            arm, draw = self.drawn(chosen, self.counts())
+            self.decided_by_counts += self.decides(chosen)
             self.bg_state = draw['bgStateAfter']
-            self.enrolled[participant] = {'revision': self.revision(), 'levels': chosen}
+            self.enrolled[participant] = {
+                'revision': self.revision(), 'arm': arm, 'asRandomized': chosen, 'levels': chosen,
+                'countedLevels': chosen, 'otherwise': chosen, 'id': participant, 'formerIds': [], 'voided': None}
             named = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, chosen)]
             self.said('ParticipantRandomized', {'participantId': participant, 'levels': named}, by, behalf, request,
                       {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
@@ -366,6 +440,10 @@ class History:
         if shown_ago is not None:
             shown_at = instant(self.clock - shown_ago)
             self.warn('recorded-late')
+        if by:
+            levels = (self.enrolled[participant][name] for name in ('asRandomized', 'levels'))
+            assert any(self.within(self.keys[by], each) for each in levels)
+        self.unblinded.add(participant)
         data = present(category=category, **self.about_one(participant), reveal=self.uuid4(f'reveal {revision}'),
                        shownAt=shown_at)
         self.life['revealed'][category] = self.life['revealed'].get(category, 0) + 1
@@ -378,9 +456,92 @@ class History:
         data = present(how=how, **self.about_one(participant), occurredAt=instant(self.clock - ago),
                        inadvertent=True if inadvertent else None, revealedAt=revealed_at)
         self.warn('unblinding-reported')
+        self.unblinded.add(participant)
         self.life['unblindingReported'] += 1
         grounds = present(reason=reason, requestedBy=requested_by)
         self.said('UnblindingReported', data, by, None, request, {'grounds': grounds})
+
+    # Corrections. A participant is named as they were randomized, whatever their id is now.
+
+    def policy(self, name):
+        blinded = self.configuration.get('blinding') == 'blinded'
+        default = {'levelCounts': 'as-corrected' if blinded else 'as-randomized', 'voidCounts': 'kept'}
+        return self.configuration.get('policies', {}).get(name, default[name])
+
+    def said_of(self, kind, participant, data, note, by, behalf, request):
+        assert self.status in ('open', 'paused', 'closed') and (by is None or 'correct' in self.keys[by]['scopes'])
+        if participant not in self.touched:
+            self.touched.append(participant)
+        if participant in self.unblinded:
+            self.warn('corrected-after-reveal')
+        if self.status == 'closed':
+            self.warn('changed-after-closing')
+            changed = self.life['changedAfterClosing']
+            changed[kind] = changed.get(kind, 0) + 1
+        sections = {'note': {'text': note}} if note else None
+        self.said(kind, present(**self.about_one(participant), **data), by, behalf, request, sections)
+
+    def correct(self, participant, to, cause='entry', note='as in the source', by=None, behalf=None, request=None):
+        """@param to the new levels, by factor"""
+        person = self.enrolled[participant]
+        before = person['levels']
+        after = [to.get(f['name'], level) for f, level in zip(self.factors, before)]
+        changes = [{'factor': f['name'], 'from': old, 'to': new} for f, old, new in zip(self.factors, before, after)
+                   if f['name'] in to]
+        assert len(changes) == len(to) and all(change['from'] != change['to'] for change in changes)
+        if by:
+            enough = any if cause == 'transfer' else all
+            assert enough(self.within(self.keys[by], levels) for levels in (before, after))
+        counts = 'as-randomized' if cause == 'transfer' else self.policy('levelCounts')
+
+        def moved(levels):
+            return [to.get(f['name'], level) for f, level in zip(self.factors, levels)]
+        person['levels'] = after
+        person.update({'countedLevels': moved(person['countedLevels'])} if counts == 'as-corrected'
+                      else {'otherwise': moved(person['otherwise'])})
+        self.life['corrected'] += 1
+        self.said_of('LevelsCorrected', participant, {'cause': cause, 'changes': changes, 'counts': counts}, note,
+                     by, behalf, request)
+
+    def next_levels(self, participant, *names):
+        """Of each of these factors the level behind that of the participant."""
+        now = self.by_factor(self.enrolled[participant]['levels'])
+        levels = {f['name']: f['levels'] for f in self.factors}
+        return {name: levels[name][(levels[name].index(now[name]) + 1) % len(levels[name])] for name in names}
+
+    def void(self, participant, cause, analysis='exclude', duplicate_of=None, note='randomized in error', by=None,
+             behalf=None, request=None):
+        person = self.enrolled[participant]
+        assert not person['voided'] and (by is None or self.within(self.keys[by], person['levels']))
+        assert cause in ('ineligible', 'duplicate', 'never-enrolled', 'other')
+        other = duplicate_of
+        while other:
+            assert other != participant and cause == 'duplicate'
+            other = (self.enrolled[other]['voided'] or {}).get('duplicateOf')
+        counts = self.policy('voidCounts') if cause in ('duplicate', 'never-enrolled') else 'kept'
+        person['voided'] = present(cause=cause, counts=counts, voidedAt=self.revision(), duplicateOf=duplicate_of)
+        self.warn('voided')
+        if counts == 'removed':
+            self.warn('counts-removed')
+        data = {'analysis': analysis, 'cause': cause, 'counts': counts, 'duplicateOf': duplicate_of}
+        self.said_of('AllocationVoided', participant, data, note, by, behalf, request)
+
+    def reinstate(self, participant, note='voided in error', by=None, behalf=None, request=None):
+        person = self.enrolled[participant]
+        assert person['voided'] and (by is None or self.within(self.keys[by], person['levels']))
+        data = {'voidedAt': person['voided']['voidedAt']}
+        person['voided'] = None
+        self.said_of('AllocationReinstated', participant, data, note, by, behalf, request)
+
+    def rename(self, participant, to, cause='entry', by=None, behalf=None, request=None):
+        person = self.enrolled[participant]
+        assert by is None or self.within(self.keys[by], person['levels'])
+        assert to != person['id'] and (to in person['formerIds'] or to not in self.ids_in_use())
+        data = {'cause': cause, 'from': person['id'], 'to': to}
+        former = [i for i in [*person['formerIds'], person['id']] if i != to]
+        person.update({'id': to, 'formerIds': former})
+        self.life['idsCorrected'] += 1
+        self.said_of('ParticipantIdCorrected', participant, data, None, by, behalf, request)
 
     # Recoveries and moves of the log
 
@@ -425,11 +586,17 @@ class History:
                 self.append(stream, 'LogReopened', {'move': move})
 
     def vector(self):
+        causes = [person['voided']['cause'] for person in self.enrolled.values() if person['voided']]
+        life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes}}
         return {
             'about': self.about, 'log': {'id': self.log_id, 'name': self.log_name}, 'study': self.name,
             'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
-            'findings': {'life': {'state': self.status, **self.life}, 'warnings': self.warnings},
+            'decidedByCounts': self.decided_by_counts, 'findings': {'life': life, 'warnings': self.warnings},
         }
+
+
+def removed(voided):
+    return voided is not None and voided['counts'] == 'removed'
 
 
 def factors(**levels):
@@ -460,6 +627,13 @@ def unstratified():
     h.key('site', 'randomize', 'read')
     h.register()
     h.enrol('site', *ids(1, 10))
+    h.key('data', 'correct', 'blinded')
+    h.void('001-0002', 'never-enrolled', by='data')
+    h.enrol('site', '001-0011')
+    h.void('001-0004', 'ineligible', 'keep', note='17 years old', by='data', request='void-4')
+    h.reinstate('001-0002', by='data', request='reinstate-2')
+    h.rename('001-0005', '001-0050')
+    h.enrol('site', *ids(12, 16))
     return h
 
 
@@ -471,6 +645,18 @@ def numeric_names():
     h.key('edc', 'randomize', 'blinded')
     h.register()
     h.enrol('edc', *ids(1, 12))
+    h.key('editor', 'correct')
+    h.correct('001-0001', h.next_levels('001-0001', '9', '10'), by='editor')
+    h.enrol('edc', *ids(13, 14))
+    h.correct('001-0001', h.next_levels('001-0001', '10'), 'source', by='editor', request='0')
+    h.correct('001-0007', h.next_levels('001-0007', '10', '9', '1e3'), 'definition')
+    h.enrol('edc', *ids(15, 16))
+    h.rename('001-0001', '010-0001', by='editor', request='1')
+    h.rename('001-0001', '100-0001', 'pattern', by='editor')
+    h.rename('001-0002', '001-0020')
+    h.rename('001-0001', '010-0001', 'other')
+    h.rename('001-0001', '001-0001')
+    h.enrol('edc', *ids(21, 25))
     return h
 
 
@@ -491,6 +677,21 @@ def paused_by_people():
     h.pause('a line\nand a second one,\twith a tab')
     h.resume('"quoted" \\ and \u2028 between')
     h.enrol('site-11', *ids(5, 9))
+    cook, dupage = '11-Cook County – Chicago', '30-Dupage County'
+    h.key('data-11', 'blinded', 'correct', where=[{'factor': 'local_site', 'levels': [cook]}])
+    h.key('data-30', 'read', 'correct', studies=['CHS JCOIN'], where=[{'factor': 'local_site', 'levels': [dupage]}])
+    h.pause('cleaning of data')
+    h.correct('001-0002', {'local_site': dupage}, 'transfer', 'moved house', by='data-11', request='fix-1')
+    h.correct('001-0002', h.next_levels('001-0002', 'sex', '10'), 'source', by='data-30', request='fix-1')
+    h.correct('001-0003', {'local_site': dupage}, 'transfer', 'asked for by the new site', by='data-30')
+    h.rename('001-0002', '001-0102', by='data-30', behalf='Dr. Müller')
+    h.void('001-0003', 'other', 'keep', by='data-30')
+    h.resume('cleaned')
+    h.enrol('site-11', *ids(10, 12))
+    h.correct('001-0002', {'local_site': cook}, 'transfer', 'moved back', by='data-11')
+    h.reinstate('001-0003', by='data-30')
+    h.rename('001-0002', '001-0002', 'other', by='data-11')
+    h.enrol('site-11', *ids(13, 20))
     return h
 
 
@@ -516,6 +717,14 @@ def paused_by_keys():
     h.enrol('nurse', '001-0012')
     h.pause('paused by a person')
     h.resume('resumed by a key', by='manager')
+    h.key('data', 'correct', 'manage')
+    h.correct('001-0004', h.next_levels('001-0004', 'age', 'stage', 'prior'), 'definition', by='data')
+    h.enrol('nurse', *ids(13, 14))
+    h.pause('to correct', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex', 'age', 'site', 'stage', 'prior'), 'other', by='data')
+    h.void('001-0006', 'duplicate', duplicate_of='001-0004')
+    h.resume('corrected', by='data')
+    h.enrol('nurse', *ids(15, 20))
     return h
 
 
@@ -539,6 +748,30 @@ def stopped_at_limits():
     h.enrol('site', '001-0003', levels=['Female', '40-Lake'])
     h.enrol('site', *ids(4, 9))
     h.close('target', '9 randomized', by='manager')
+    h.key('data', 'correct', 'blinded')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002', by='data', request='duplicate')
+    h.reopen('a duplicate frees a place', [RUIZ], by='manager')
+    h.enrol('site', '001-0010', levels=['Female', '30-Dupage County'])
+    h.reinstate('001-0001', 'was another person: 10 of 9', by='data')
+    h.void('001-0004', 'ineligible', 'keep', note='frees no place', by='data')
+    h.void('001-0003', 'never-enrolled', note='9 of 9', by='data')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0010', note='8 of 9', by='data')
+    h.correct('001-0002', {'sex': 'Male', 'local_site': '40-Lake'}, note='frees both levels', by='data')
+    h.enrol('site', '001-0011', levels=['Female', '30-Dupage County'])
+    h.correct('001-0011', {'local_site': '11-Cook County – Chicago'}, 'transfer', note='frees a place all the same')
+    h.void('001-0005', 'never-enrolled', by='data')
+    h.enrol('site', '001-0012', levels=['Male', '30-Dupage County'])
+    h.correct('001-0002', {'local_site': '30-Dupage County'}, note='3 of 2: a correction is not stopped', by='data')
+    h.reinstate('001-0005', by='data')
+    h.void('001-0002', 'duplicate', duplicate_of='001-0005', by='data')
+    h.void('001-0006', 'never-enrolled', by='data')
+    h.enrol('site', '001-0013')
+    for n in (7, 8, 9):
+        h.void(f'001-{n:04}', 'duplicate', duplicate_of='001-0005', by='data')
+        h.enrol('site', f'001-{n + 7:04}')
+    h.close('target', '9 again', by='manager')
+    h.correct('001-0013', h.next_levels('001-0013', 'sex'), by='data')
+    h.rename('001-0013', '001-0001 b', by='data')
     return h
 
 
@@ -550,6 +783,11 @@ def informative_limits():
     h.key('site', 'randomize', 'read')
     h.register()
     h.enrol('site', *ids(1, 8))
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002')
+    h.enrol('site', '001-0009')
+    h.correct('001-0003', h.next_levels('001-0003', 'b'))
+    h.void('001-0002', 'duplicate', 'keep', duplicate_of='001-0003')
+    h.enrol('site', *ids(10, 20))
     return h
 
 
@@ -574,6 +812,20 @@ def closed_and_reopened():
         h.reopen(f'after {cause}', [approval('A', 'sponsor', '2026-12-31')], protocol={'version': cause})
         h.enrol('site', f'after {cause}')
     h.close('end', 'the last visit of the last participant', approvals=[RUIZ, BOARD])
+    h.key('data', 'correct', 'read')
+    h.correct('001-0001', h.next_levels('001-0001', 'site'), 'transfer', by='data', request='1')
+    h.correct('001-0001', h.next_levels('001-0001', 'site', 'sex'), 'source', by='data')
+    h.void('001-0002', 'other', 'keep', by='data', request='2')
+    h.void('001-0003', 'duplicate', duplicate_of='001-0002')
+    h.reinstate('001-0002', by='data', request='3')
+    h.rename('after other', '001-0007', 'pattern', by='data', request='4')
+    h.void('after sponsor', 'ineligible', by='data')
+    h.reopen('it was not the end', [BOARD], by='manager')
+    h.enrol('site', *ids(8, 12))
+    h.correct('001-0001', h.next_levels('001-0001', 'site'), by='data')
+    h.enrol('site', *ids(13, 18))
+    h.close('end', 'now it is', approvals=[RUIZ])
+    h.void('001-0012', 'never-enrolled', by='data')
     return h
 
 
@@ -589,6 +841,12 @@ def test_study():
     h.close('end', 'enough', by='tester', request='end')
     h.reopen('not enough', [])
     h.enrol('tester', '001-0006')
+    h.key('editor', 'correct', 'audit')
+    for cause in ('entry', 'source', 'definition', 'transfer', 'other', 'transfer', 'entry'):
+        h.correct('001-0002', h.next_levels('001-0002', 'site'), cause, by='editor')
+    h.enrol('tester', *ids(7, 8))
+    h.correct('001-0003', h.next_levels('001-0003', 'site'), by='editor')
+    h.enrol('tester', *ids(9, 16))
     return h
 
 
@@ -614,6 +872,23 @@ def code_breaks():
     h.reveal('end', '002', 'the letter to the participant')
     h.reveal('other', '002', 'again', by='desk', shown_ago=-1000)
     h.reveal('emergency', '001', 'the same participant again', by='site-11')
+    h.key('data', 'correct', 'blinded')
+    h.key('data-11', 'correct', where=[{'factor': 'site', 'levels': ['11']}])
+    h.key('site-30', 'unblind', where=[{'factor': 'site', 'levels': ['30']}])
+    h.correct('002', h.next_levels('002', 'sex'), by='data', request='c-1')
+    h.correct('001', {'site': '30'}, 'transfer', by='data-11', request='c-1')
+    h.reveal('emergency', '001', 'at the new site', by='site-30')
+    h.reveal('emergency', '001', 'at the site where they were randomized', by='site-11')
+    h.reopen('more participants', [RUIZ], by='manager')
+    h.enrol('nurse', *ids(7, 10, '{:03}'))
+    h.correct('001', {'sex': 'f', 'site': '11'}, note='was never there', by='data')
+    h.correct('008', h.next_levels('008', 'sex', 'site'), 'definition', by='data')
+    h.enrol('nurse', *ids(11, 12, '{:03}'))
+    h.void('003', 'duplicate', duplicate_of='004', by='data')
+    h.rename('004', '0004', by='data')
+    h.reveal('safety-report', '004', 'SUSAR 18', by='desk')
+    h.reinstate('003', by='data')
+    h.enrol('nurse', *ids(13, 20, '{:03}'))
     return h
 
 
@@ -635,6 +910,18 @@ def reported_unblindings():
     h.report('other', 'P5', 'told by the pharmacy', ago=-1000)
     h.enrol('nurse', 'P6')
     h.report('envelope', 'P1', '𝔸' * 2000)
+    h.key('data', 'correct', 'blinded')
+    h.correct('P1', h.next_levels('P1', 'sex'), note='𝔸' * 2000, by='data')
+    h.correct('P6', h.next_levels('P6', 'sex', 'site'), note='line\n\ttab', by='data')
+    h.report('clinical', 'P6', 'after the correction', by='data', request='r-3')
+    h.enrol('nurse', 'P7')
+    h.rename('P6', 'Ä6', 'pattern', by='data', request='r-4')
+    h.rename('P2', 'Ω2', by='data')
+    h.rename('P6', 'P6', 'other')
+    h.void('P3', 'never-enrolled', by='data')
+    h.enrol('nurse', 'P8', 'P9', 'Q1', 'Q2', 'Q3')
+    h.correct('P1', h.next_levels('P1', 'sex'), 'other', by='data')
+    h.enrol('nurse', 'Q4', 'Q5', 'Q6')
     return h
 
 
@@ -649,6 +936,14 @@ def recovered():
     h.enrol('site', *ids(5, 8))
     h.begin_anew(h.declare_loss(3, 'another one', signed=(6, 1)), seed=2**128 - 1)
     h.enrol('site', *ids(9, 11))
+    h.correct('001-0003', h.next_levels('001-0003', 'sex', 'age'))
+    h.void('001-0004', 'duplicate', duplicate_of='001-0003')
+    h.begin_anew(h.declare_loss(4, 'a third one', signed=(2**31, 3)))
+    h.correct('001-0003', h.next_levels('001-0003', 'site'))
+    h.enrol('site', *ids(12, 13))
+    h.reinstate('001-0004')
+    h.rename('001-0004', '001-0014')
+    h.enrol('site', *ids(15, 20))
     return h
 
 
@@ -724,6 +1019,18 @@ def unicode_names():
     h.register()
     h.enrol('Schwester Åse', 'Ünïcode 1', '💉', '01', '1', '1.0', 'a "b" \\ c', 'x\u2028y', behalf='Dr. Ōta „K.“')
     h.enrol('ワード', 'e\u0301', 'é', '𝔸' * 128)
+    h.key('Корректор', 'correct', 'read', where=[{'factor': '𝔸', 'levels': ['ß', 'SS']}])
+    h.correct('01', {'𝔸': 'SS' if h.enrolled['01']['levels'][1] == 'ß' else 'ß'}, note='ß \u2260 SS', by='Корректор')
+    h.correct('1.0', {'𝔸': 'ss', **h.next_levels('1.0', 'Ａ', 'É')}, 'transfer', by='Корректор', behalf='Dr. Ōta „K.“')
+    h.correct('💉', h.next_levels('💉', 'Ａ', '𝔸', 'z', 'É'), note='\u2028')
+    h.rename('e\u0301', 'E\u0301', 'pattern')
+    h.rename('é', 'É')
+    h.rename('e\u0301', 'e\u0301', 'other')
+    h.rename('01', '001', by='Корректор')
+    h.void('1', 'duplicate', duplicate_of='01', by='Корректор')
+    h.enrol('Schwester Åse', '1.00', '01.0')
+    h.enrol('ワード', '۱', '١')
+    h.reinstate('1', by='Корректор', behalf='д-р Ж.')
     return h
 
 
@@ -752,6 +1059,40 @@ def policies():
     h.enrol('site', '001-0002', levels=['f', '3'])
     h.enrol('site', '001-0003', levels=['f', '3'])
     h.enrol('site', *ids(4, 7))
+    h.key('data', 'correct', 'read')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002', by='data', request='1')
+    h.enrol('site', '001-0008', levels=['f', '2'])
+    h.correct('001-0001', {'sex': 'f'}, note='of somebody whom the urns do not hold', by='data')
+    h.enrol('site', '001-0009')
+    h.reinstate('001-0001', 'the urns hold her where she was corrected to: 2 of 1', by='data', request='2')
+    h.enrol('site', '001-0010')
+    h.void('001-0002', 'duplicate', duplicate_of='001-0001', note='the other way round', by='data')
+    h.correct('001-0003', {'site': '1'}, 'transfer', note='the urns hold her at 3')
+    h.enrol('site', '001-0011', levels=['m', '3'])
+    h.correct('001-0003', {'site': '2'}, 'definition', note='and now, from 3, at 2', by='data', request='3')
+    h.enrol('site', '001-0012')
+    h.void('001-0003', 'never-enrolled', by='data')
+    h.void('001-0004', 'ineligible', 'keep', by='data')
+    h.enrol('site', *ids(13, 14))
+    h.begin_anew(h.declare_loss(1, 'between a void and its end', signed=(40, 0)))
+    h.reinstate('001-0003', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex'), note='voided, and still in the urns', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex'), 'other', by='data')
+    h.correct('001-0005', h.next_levels('001-0005', 'sex', 'site'), 'source', by='data')
+    h.enrol('site', '001-0015')
+    h.reinstate('001-0004', 'the urns did not miss him')
+    h.void('001-0006', 'duplicate', duplicate_of='001-0002', note='of somebody who is voided', by='data')
+    h.reinstate('001-0002', by='data')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0006', note='the three in a circle, but for one', by='data')
+    h.rename('001-0001', '001-0100', by='data')
+    h.void('001-0007', 'other', 'exclude', by='data')
+    h.enrol('site', *ids(16, 20))
+    h.reinstate('001-0006', by='data')
+    h.enrol('site', *ids(21, 23))
+    for participant in ('001-0003', '001-0005', '001-0008'):
+        h.correct(participant, {'site': '1'}, 'transfer', note='the urn of 2 still holds them', by='data')
+    h.enrol('site', '001-0024', levels=['m', '2'])
+    h.enrol('site', *ids(25, 27))
     return h
 
 
@@ -787,6 +1128,29 @@ def keys_of_all_kinds():
     h.pause('another hand', by='chief', request='a')
     h.resume('the same hand', by='chief', request='b')
     h.enrol('site-2', '001-0007', request='b')
+    until = h.later(days=3)
+    h.key('data-1', 'correct', 'randomize', expires_at=until, where=[{'factor': 'site', 'levels': ['1']}])
+    h.key('data-23', 'correct', where=[{'factor': 'site', 'levels': ['2', '3']}, {'factor': 'sex', 'levels': ['f']}])
+    h.enrol('data-1', '001-0008', levels=['m', '1'], request='a')
+    h.correct('001-0008', {'sex': 'f'}, by='data-1', request='b')
+    h.correct('001-0008', {'site': '2'}, 'transfer', by='data-23', request='a')
+    h.correct('001-0008', {'site': '3'}, by='data-23', request='b')
+    h.void('001-0008', 'other', by='data-23', request='c')
+    h.step_back(ms=900)
+    h.reinstate('001-0008', by='data-23', request='d')
+    h.rename('001-0008', '001-0800', by='data-23', request='e')
+    h.correct('001-0008', {'site': '1'}, 'transfer', by='data-1', request='c')
+    h.rename('001-0008', '001-0080', by='data-1', request='d')
+    h.correct('001-0008', {'sex': 'm', 'site': '2'}, 'transfer', by='data-1')
+    revoked = h.clock
+    h.revoke('data-23', reason='left')
+    h.clock, h.unheard = revoked + 500, 1
+    h.correct('001-0008', {'sex': 'f', 'site': '3'}, 'transfer', note='before it was heard', by='data-23')
+    h.unheard = 0
+    h.enrol('data-1', '001-0081', levels=['f', '1'])
+    h.clock = milliseconds(until) + 14_000
+    h.correct('001-0081', {'sex': 'm'}, note='waited for 14 s', by='data-1')
+    h.enrol('site-2', *ids(9, 14))
     return h
 
 
@@ -817,6 +1181,26 @@ def everything():
     h.report('label', 'S09', 'read by the participant', by='desk', request='2')
     h.pause('wait')
     h.close('target', '14 of 15', approvals=[BOARD])
+    h.key('data', 'correct', 'blinded')
+    h.correct('S01', h.next_levels('S01', '2'), by='data', request='1')
+    h.void('S04', 'duplicate', duplicate_of='S01', by='data', request='2')
+    h.rename('S05', 'S50', by='data', request='3')
+    h.reopen('duplicates found', [BOARD], by='manager')
+    h.enrol('nurse', 'S15')
+    h.void('S06', 'never-enrolled', by='data')
+    h.correct('S03', h.next_levels('S03', '10', 'site'), 'transfer', by='data')
+    h.correct('S03', h.next_levels('S03', '2'), 'source', by='data')
+    h.begin_anew(h.declare_loss(2, 'restored again', signed=(10**9, 1)))
+    h.correct('S02', h.next_levels('S02', '2', 'site'), 'definition', by='data')
+    h.enrol('nurse', *ids(16, 17, 'S{:02}'))
+    h.move('sqlite:/newer', arrived_from='sqlite:/new')
+    h.correct('S03', h.next_levels('S03', 'site'), by='data')
+    h.reinstate('S04', by='data')
+    h.enrol('nurse', *ids(18, 20, 'S{:02}'))
+    h.pause('the last ones', by='manager')
+    h.rename('S05', 'S05', 'other', by='data')
+    h.correct('S20', h.next_levels('S20', 'site'), 'other')
+    h.close('end', '20 of 20', by='manager')
     return h
 
 
@@ -842,7 +1226,8 @@ def written(vector):
         f'   {line(stream)}: ' + listed(
             [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
         for stream, records in vector['streams'].items())
-    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in ('about', 'log', 'study', 'stream', 'findings'))
+    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'findings')
+    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members)
     return f'{{\n{head},\n  "streams": {{\n{streams}\n  }},\n  "expected": {listed(vector["expected"], "  ")}\n }}'
 
 

@@ -36,8 +36,8 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (invalid) return [invalid];
     const mismatches = mismatchesOf(event, life);
     if (mismatches.length > 0) return mismatches;
-    const actorMismatch = this.#checks.actorMismatch(event, enrolled);
-    if (actorMismatch) return [actorMismatch];
+    const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
+    if (mismatchOfDecided) return [mismatchOfDecided];
     this.#checks.take(event, enrolled);
     if (life) this.#life = lifeAfter(life, event);
     else if (event.type === 'StudyRegistered') {

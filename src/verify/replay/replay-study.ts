@@ -78,8 +78,8 @@ export class StudyReplay implements Replay {
     if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
-    const actorMismatch = this.#checks.actorMismatch(event, (id) => this.#enrolled(id));
-    return actorMismatch ? [actorMismatch] : [];
+    const mismatch = this.#checks.mismatchOfDecided(event, (id) => this.#enrolled(id));
+    return mismatch ? [mismatch] : [];
   }
 }
 
