@@ -72,6 +72,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   report: async () => (await import('./cli/report.ts')).reportCommand(),
+  export: async () => (await import('./cli/export.ts')).exportCommand(),
   relay: async () => (await import('./cli/relay.ts')).relayCommand(),
   operations: async () => (await import('./cli/operations.ts')).operationsCommand(),
   recover: async () => (await import('./cli/recover.ts')).recoverCommand(),

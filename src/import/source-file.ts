@@ -24,7 +24,8 @@ export function openSource(path: string): SourceFile {
   };
 }
 
-function csvTable(bytes: Buffer): SourceTable {
+/** @throws ImportError when the file is not CSV in UTF-8 */
+export function csvTable(bytes: Buffer): SourceTable {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     const [columns = [], ...rows] = parse(text, { skip_empty_lines: true }) as string[][];

@@ -89,6 +89,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     await as(service, name, '/study_config', { method: 'DELETE' });
     await everyCodeBreak(service, name, own);
     await everyCorrection(service, name, own);
+    await listedAsCsv(service, name);
   }
 }
 
@@ -126,6 +127,14 @@ async function everyCorrection(service: Service, name: Name, own: string): Promi
   for (const path of ['/participant_history', '/balance', '/explanation'])
     await as(service, name, path, { parameters: { study: 'Sleep', id: `${own}-renamed` } });
   await as(service, name, '/balance', { parameters: { study: 'Sleep' } });
+}
+
+async function listedAsCsv({ url }: Service, name: Name): Promise<void> {
+  const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
+  const response = await fetch(`${url}/study_participants?study=Sleep`, { headers });
+  const text = await response.text();
+  const answer = { status: response.status, headers: response.headers, text, message: '', results: [] };
+  answers.push({ name, path: '/study_participants', answer });
 }
 
 /** Every request with a JSON body about a participant; the state of the study stays as it is. */
@@ -203,6 +212,8 @@ beforeAll(async () => {
     await everyRequest(service, 'paused');
   });
   await urnOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
+  for (const format of ['csv', 'reference-csv'])
+    await urnOk(['export', '--study', 'Sleep', '--format', format, '--data', data]);
   const changed = TRIALS.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
     'starting_seed: 3',
     'starting_seed: 9',
@@ -389,6 +400,7 @@ describe('in the log of events', () => {
         'ParticipantIdCorrected',
       ]),
     );
+    expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(2);
     expect(found(texts(registered), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
   });
 });
