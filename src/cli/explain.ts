@@ -3,11 +3,10 @@ import type { Command } from 'commander';
 import { RecordError } from '../../events/record.ts';
 import { isCorrection } from '../../projections/enrolled.ts';
 import { type ParticipantEvents, participantEvents } from '../../projections/participant-events.ts';
-import { DRAWN_ELSEWHERE, type Explanation, explain } from '../explain/explain.ts';
+import { type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import { holderOf } from '../study/life.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withLog } from './open-log.ts';
@@ -16,7 +15,6 @@ import {
   type LogOptions,
   logCommand,
   option,
-  UsageError,
   unknownParticipant,
   unknownStudy,
 } from './options.ts';
@@ -81,8 +79,6 @@ async function explained(
   shown.end();
   const { states, next } = past;
   if (states.before.status === 'unregistered') throw unknownStudy(study);
-  if (!next && holderOf(states.before, id))
-    throw new UsageError(`there is nothing to explain of ${JSON.stringify(id)}: ${DRAWN_ELSEWHERE}`);
   if (next?.type !== 'ParticipantRandomized') throw unknownParticipant(study, id);
   return explain(states.before, next, states.events.inOrder.filter(isCorrection));
 }

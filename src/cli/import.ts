@@ -123,7 +123,7 @@ async function importHistory(options: Options): Promise<void> {
     const rows = history.map((row): ImportParticipant => {
       return { type: 'import-participant', import: begin.import, ...row };
     });
-    if (under !== undefined) return await goOn(log, study, { options, begin, rows });
+    if (under !== undefined) return await goOn(log, study, begin, rows);
     await beginNow(log, study, { options, begin, rows });
   });
 }
@@ -144,7 +144,7 @@ async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Pl
   const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [SOMEBODY] } : begin;
   const rehearsal = rehearse(stateOf(log, study), approved, rows, shown.show);
   shown.end();
-  if (rehearsal.refused) throw refusal(NOTHING, options.study, rehearsal.refused);
+  if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
   note(summary(rehearsal, begin));
   if (options.dryRun) {
     if (isUnapproved) note(`the study is live: the import needs --approved-by '${APPROVAL_FORM}'`);
@@ -161,25 +161,24 @@ async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Pl
   }
   const proof = { redrawn: rehearsal.redrawn, unproven: rehearsal.unproven.length };
   const { outcome } = await log.studies.submit(study.stream, { ...begin, proof }, cliActor());
-  if (outcome.type !== 'import-begun') throw refusal(NOTHING, options.study, { row: undefined, outcome });
+  if (outcome.type !== 'import-begun') throw refusal(options.study, { row: undefined, outcome });
   await write(log, study, rows, 0);
 }
 
-/** @throws UsageError when it was begun with another file, or another reading of it */
-async function goOn(log: OpenLog, study: Study, { options, begin, rows }: Planned): Promise<void> {
+/** @throws UsageError when it was begun with another file */
+async function goOn(
+  log: OpenLog,
+  study: Study,
+  { sha256 }: Omit<BeginImport, 'proof'>,
+  rows: readonly ImportParticipant[],
+): Promise<void> {
   const { imported, importing } = stateOf(log, study);
   const name = study.registered.configuration.name;
-  const unlike = (what: string) =>
-    new UsageError(`an import into ${name} is under way, ${what} (hint: give the same again, or --abort)`);
-  if (imported?.sha256 !== begin.sha256) throw unlike('from another file');
-  if (imported.format !== begin.source.format) throw unlike('with another --format');
-  if (JSON.stringify(imported.treatmentMap) !== JSON.stringify(begin.treatmentMap ?? []))
-    throw unlike('with another --treatment-map');
+  if (imported?.sha256 !== sha256)
+    throw new UsageError(
+      `an import into ${name} is under way, from another file (hint: give the same file again, or --abort)`,
+    );
   const taken = importing?.taken ?? 0;
-  if (options.dryRun) {
-    note(`an import of this file is under way: ${taken} of ${rows.length} rows are in`);
-    return result('dry run: nothing was imported');
-  }
   note(`going on after ${taken} of ${rows.length} rows`);
   await write(log, study, rows, taken);
 }
@@ -196,13 +195,13 @@ async function write(
   for (let at = taken; at < rows.length; at += AT_ONCE) {
     const written = rows.slice(at, at + AT_ONCE).map((row) => log.studies.submit(study.stream, row, actor));
     for (const [i, { outcome }] of (await Promise.all(written)).entries())
-      if (outcome.type !== 'imported') throw refusal(NOTHING_MORE, name, { row: rows[at + i]?.row, outcome });
+      if (outcome.type !== 'imported') throw refusal(name, { row: rows[at + i]?.row, outcome });
     shown.show(Math.min(at + AT_ONCE, rows.length));
   }
   shown.end();
   const command = { type: 'end-import', import: rows[0]?.import ?? '' } as const;
   const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
-  if (outcome.type !== 'import-ended') throw refusal(NOTHING_MORE, name, { row: undefined, outcome });
+  if (outcome.type !== 'import-ended') throw refusal(name, { row: undefined, outcome });
   note(`${rows.length} participants were imported into ${name} (revision ${revision})`);
 }
 
@@ -223,8 +222,7 @@ async function abort({ study: name, reason, yes, ...options }: Options): Promise
     }
     const command = { type: 'end-import', import: importing.import, abortedBecause: reason } as const;
     const { outcome } = await log.studies.submit(study.stream, command, cliActor());
-    if (outcome.type !== 'import-aborted')
-      throw new UsageError(`the import into ${name} was not given up: ${why(outcome)}`);
+    if (outcome.type !== 'import-aborted') throw refusal(name, { row: undefined, outcome });
     note(`the import into ${name} was given up: the study has no participants, as before`);
   });
 }
@@ -295,16 +293,9 @@ function summary(
   return `${source.rows} rows: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
 }
 
-const NOTHING = 'nothing was imported';
-const NOTHING_MORE = 'nothing more was imported';
-
-function refusal(
-  what: string,
-  name: string,
-  { row, outcome }: NonNullable<Rehearsal['refused']>,
-): UsageError {
+function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused']>): UsageError {
   const where = row === undefined ? '' : `row ${row}: `;
-  return new UsageError(`${what} into ${name}: ${where}${why(outcome)}`);
+  return new UsageError(`nothing more was imported into ${name}: ${where}${why(outcome)}`);
 }
 
 function why(outcome: StudyOutcome): string {

@@ -12,10 +12,6 @@ import { levelIndexes, type RegisteredState } from '../study/state.ts';
 import { allocationOf, type Urn, type Working, workOut } from '../urn/allocate.ts';
 import { type CountMove, countMoves } from './count-moves.ts';
 
-/** Why there is nothing to explain of an imported participant. */
-export const DRAWN_ELSEWHERE =
-  'another system made this allocation; whether it could be drawn again is in the record of its import';
-
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
 /** Lists are in the order of the study's treatments unless stated otherwise. 128-bit integers are decimal strings. */

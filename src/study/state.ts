@@ -25,7 +25,6 @@ export interface RegisteredState extends Life {
 interface Imported {
   /** Of the file. */
   readonly sha256: string;
-  readonly treatmentMap: readonly { readonly from: string; readonly to: string }[];
   readonly format: SourceFormat;
   readonly isFresh: boolean;
   /** The state of the first new draw. */
@@ -85,7 +84,6 @@ function importedBy(
   const beginning = { bgState: data.seedKnown ? seedState : undefined, counts: new Counts(configuration) };
   return {
     sha256: sections.source.sha256,
-    treatmentMap: sections.source.treatmentMap ?? [],
     format: data.source.format,
     isFresh: data.generator === 'fresh',
     generator: sections.generator.bgState,

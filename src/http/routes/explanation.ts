@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { BgState } from '../../../events/study.ts';
 import { isCorrection } from '../../../projections/enrolled.ts';
 import { participantEvents } from '../../../projections/participant-events.ts';
-import { DRAWN_ELSEWHERE, type Explanation, explain } from '../../explain/explain.ts';
+import { type Explanation, explain } from '../../explain/explain.ts';
 import { studyState } from '../../study/state.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { toJson } from '../request/json.ts';
@@ -95,7 +95,7 @@ export const explanationOperation = operation(
     empty: [],
     errors: {
       ...ERRORS,
-      404: `${ERRORS[404]}, the study has no such participant within the limits of the key, or another system made the allocation`,
+      404: `${ERRORS[404]}, or the study has no such participant within the limits of the key`,
     },
   },
 );
@@ -113,8 +113,6 @@ export function getExplanation(services: Services) {
     // A participant outside the key's limits must be indistinguishable from one that does not exist.
     if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, `This study has no participant ${JSON.stringify(id)}`);
-    if (participant.original)
-      throw new HttpProblem(404, `There is nothing to explain of ${JSON.stringify(id)}: ${DRAWN_ELSEWHERE}`);
     const { states, next } = await services.history.foldUntil(
       study.stream,
       { before: studyState, events: participantEvents },
