@@ -155,12 +155,14 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
   });
 }
 
-type HistoryEvent = ParticipantEvent | Extract<LogEvent, { type: 'ParticipantRandomized' }>;
+type HistoryEvent =
+  | ParticipantEvent
+  | Extract<LogEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>;
 
 async function enrolling({ store }: OpenLog, stream: string, { revision }: Participant) {
   for await (const [first] of store.readStream(stream, revision)) {
     const event = first && decodeRecord(first);
-    if (event?.type === 'ParticipantRandomized') return event;
+    if (event?.type === 'ParticipantRandomized' || event?.type === 'ParticipantImported') return event;
   }
   throw new Error('a participant without a record');
 }
@@ -182,6 +184,12 @@ function whoIn({ actor }: HistoryEvent): string {
 
 function described(event: HistoryEvent, everybody: Participants): string {
   switch (event.type) {
+    case 'ParticipantImported': {
+      const { cause, levels, original, participantId, row } = event.data;
+      const proof = cause === undefined ? 'redrawn' : `not redrawn: ${cause}`;
+      const from = `row ${row}, ${original.datetime} by ${original.user}, ${proof}`;
+      return `imported as ${participantId} (${from}): ${levels.map(({ level }) => level).join(', ')}`;
+    }
     case 'ParticipantRandomized': {
       const { participantId, levels } = event.data;
       return `randomized as ${participantId}: ${levels.map(({ level }) => level).join(', ')}`;
