@@ -16,7 +16,7 @@ import type { Tally } from '../../projections/balance.ts';
 import { currentId, currentLevels, type Enrolled, type Voided } from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
-import { participants } from '../../projections/participants.ts';
+import { type Participant, participants } from '../../projections/participants.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { Runner } from '../../projections/runner.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
@@ -57,6 +57,15 @@ const Person = z.strictObject({
     .nullable(),
 });
 type Person = z.infer<typeof Person>;
+const Imported = z.strictObject({
+  id: z.string(),
+  levels: z.array(z.string()),
+  treatment: z.string(),
+  row: z.int(),
+  user: z.string(),
+  datetime: z.string(),
+  at: z.string(),
+});
 const State = z.strictObject({
   status: z.string(),
   enrolled: z.int(),
@@ -72,6 +81,8 @@ const State = z.strictObject({
   voidedByArm: z.array(z.int()).optional(),
   /** How many participants each limit counts, of those that stop them. */
   filled: z.array(z.int()).optional(),
+  /** Who was imported last, as the other system has them; there while a study imports or has imported somebody. */
+  newest: Imported.nullable().optional(),
 });
 type State = z.infer<typeof State>;
 const Vector = z.strictObject({
@@ -90,6 +101,7 @@ const Vector = z.strictObject({
       changedAfterClosing: z.record(z.string(), z.int()),
       revealed: z.record(z.string(), z.int()),
       unblindingReported: z.int(),
+      imported: z.strictObject({ redrawn: z.int(), unproven: z.int() }).optional(),
     }),
     warnings: z.record(z.string(), z.strictObject({ count: z.int(), revision: z.int() })),
   }),
@@ -196,11 +208,14 @@ function decidedBy<R>(vector: Vector, read: (state: RegisteredState, expected: S
   });
 }
 
-/** The ids of all who are randomized in the study, as randomized. */
+/** The ids of all who are randomized in the study or imported into it, as they were then. */
 function idsIn(vector: Vector): string[] {
-  return eventsOf(vector, vector.stream).flatMap((event) =>
-    event.type === 'ParticipantRandomized' ? [event.data.participantId] : [],
+  const ids = eventsOf(vector, vector.stream).flatMap((event) =>
+    event.type === 'ParticipantRandomized' || event.type === 'ParticipantImported'
+      ? [event.data.participantId]
+      : [],
   );
+  return [...new Set(ids)];
 }
 
 type Known = Omit<Person, 'formerIds'>;
@@ -239,6 +254,14 @@ function owners({ corrected = {} }: State): [id: string, participantId: string][
   );
 }
 
+/** Who was imported last, as randomized. */
+function newestImported(people: readonly Participant[]): z.infer<typeof Imported> | null {
+  const newest = people.findLast(({ original }) => original);
+  if (!newest?.original) return null;
+  const { participantId: id, levels, treatment, user, at, original } = newest;
+  return { id, levels: [...levels], treatment, user, at, ...original };
+}
+
 const tableOf = ({ factors }: Pick<Tally, 'factors'>) =>
   factors.map(({ levels }) => levels.map(({ counts }) => [...counts]));
 
@@ -255,6 +278,8 @@ function findingsOf({ life, warnings }: StreamReport) {
     'changed-after-closing',
     'corrected-after-reveal',
     'counts-removed',
+    'generator-known-elsewhere',
+    'imported-unproven',
     'recorded-late',
     'revealed',
     'revealed-in-emergency',
@@ -269,8 +294,8 @@ function findingsOf({ life, warnings }: StreamReport) {
 }
 
 describe('the life histories', () => {
-  it('are twenty studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(20);
+  it('are twenty-six studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(26);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -281,11 +306,14 @@ describe('the life histories', () => {
       'AllocationReinstated@1',
       'AllocationRevealed@1',
       'AllocationVoided@1',
+      'HistoryImportEnded@1',
+      'HistoryImported@1',
       'LevelsCorrected@1',
       'LogArrived@1',
       'LogMoved@1',
       'LogReopened@1',
       'ParticipantIdCorrected@1',
+      'ParticipantImported@1',
       'ParticipantRandomized@1',
       'StudyClosed@1',
       'StudyPaused@1',
@@ -308,7 +336,7 @@ describe('the life histories', () => {
     const corrections = studies
       .flatMap((vector) => eventsOf(vector, vector.stream))
       .flatMap(({ type, data }) =>
-        'cause' in data && type !== 'StudyClosed'
+        'cause' in data && type !== 'StudyClosed' && type !== 'ParticipantImported'
           ? [[type, data.cause, ...('counts' in data ? [data.counts] : [])].join(' ')]
           : [],
       );
@@ -418,6 +446,7 @@ describe.each(studies)('$study: $about', (vector) => {
           randomized: tableOf(view ?? { factors: [] }),
           totals: [...(view?.totals ?? [])],
           voided: [...(view?.voided ?? [])],
+          newest: expected.newest && newestImported(list.inOrder),
         };
       },
     });
@@ -429,6 +458,7 @@ describe.each(studies)('$study: $about', (vector) => {
         ...{ corrected: withoutFormerIds(state), owners: owners(state), counted: counts, randomized },
         totals: arms.map((_, arm) => sum(levels.map((row) => row[arm] ?? 0))),
         voided: state.voidedByArm ?? arms.map(() => 0),
+        newest: state.newest,
       };
     });
     expect(shown).toEqual(expected);

@@ -47,8 +47,10 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     return [];
   }
 
-  passed({ type }: PartialEvent): void {
+  passed({ type, data }: PartialEvent): void {
     if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+    // An import begins without participants: those of one that was given up were all there were.
+    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */

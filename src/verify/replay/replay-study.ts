@@ -58,8 +58,10 @@ export class StudyReplay implements Replay {
     return [];
   }
 
-  passed({ type }: LogEvent): void {
+  passed({ type, data }: LogEvent): void {
     if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+    // An import begins without participants: those of one that was given up were all there were.
+    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */
