@@ -80,9 +80,9 @@ async function list({ study: name, view, json, ...options }: ListOptions): Promi
   await withStudies(options, async (log) => {
     const { stream, registered } = studyNamed(log, name);
     const everybody = log.runner.state(participants, stream);
-    const events = log.runner.state(participantEvents, stream).byId;
+    const events = log.runner.state(participantEvents, stream).byEnrolment;
     const rows = everybody.inOrder.map((participant) => {
-      const revealed = events.get(participant.participantId)?.some(isUnblinding) ?? false;
+      const revealed = events.get(participant.revision)?.some(isUnblinding) ?? false;
       return rowOf(participant, view, revealed);
     });
     if (json) result(JSON.stringify(rows, null, 2));
@@ -136,7 +136,7 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
     const everybody = log.runner.state(participants, stream);
     const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
-    const later = log.runner.state(participantEvents, stream).byId.get(participant.participantId) ?? [];
+    const later = log.runner.state(participantEvents, stream).byEnrolment.get(participant.revision) ?? [];
     const events = [await enrolling(log, stream, participant), ...later];
     if (json) result(JSON.stringify(events.map(asJson), null, 2));
     else
