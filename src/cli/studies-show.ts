@@ -83,11 +83,12 @@ interface View extends Shown {
 
 function asJson(view: View) {
   const { study, counts, breaks, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } = view;
-  const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration } = study.registered;
+  const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported } =
+    study.registered;
   return {
     ...overview,
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
-    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration },
+    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported },
     ...brokenCodes(breaks),
     ...{ balance: counts, firstCheckpoint, verifierKey },
   };
@@ -129,7 +130,8 @@ function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
 }
 
 function facts({ study, breaks, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
-  const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId } = study.registered;
+  const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId, imported } =
+    study.registered;
   const { name, D, w, alpha, beta, urnSelection, idPattern } = configuration;
   const seed =
     seedSource === 'drawn'
@@ -144,6 +146,7 @@ function facts({ study, breaks, at, nextAt, overview, lastRevision, verifierKey 
     ['mode', overview.mode],
     ['state', whyClosed(overview) ?? overview.state],
     ['participants', enrolled(overview.participants, overview.target)],
+    ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
     ...brokenCodeFacts(breaks),
     ['registered', registeredAt],
     ['study id', studyId],

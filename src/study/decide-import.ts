@@ -63,6 +63,8 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
   const early =
     stateProblem(state, 'ParticipantImported') ?? rowProblem(state, { ...common, redrawn: false });
   if (early) return { outcome: early };
+  if (command.place !== undefined && command.place !== state.importing?.taken)
+    return { outcome: { type: 'stale', why: `${state.importing?.taken} rows are in, not ${command.place}` } };
   if (!imported) return { outcome: { type: 'not-importing' } };
   if (holderOf(state, participantId))
     return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
