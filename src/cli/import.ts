@@ -7,6 +7,7 @@ import {
   SourceFormat,
 } from '../../events/import.ts';
 import type { Approval } from '../../events/text.ts';
+import { participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
 import { type HistoryRow, readHistory } from '../import/read-history.ts';
@@ -236,7 +237,8 @@ async function write(
     const lot = rows.slice(from, from + LOT);
     const written = await Promise.all(lot.map((row) => log.studies.submit(study.stream, row, actor)));
     for (const [i, { outcome }] of written.entries())
-      if (outcome.type !== 'imported') throw refusal(name, { row: lot[i]?.row, outcome });
+      if (outcome.type !== 'imported' && !isComplete(log, study, rows, outcome))
+        throw refusal(name, { row: lot[i]?.row, outcome });
     shown.show(from + lot.length);
   };
   try {
@@ -254,8 +256,20 @@ async function write(
   }
   const command = { type: 'end-import', import: rows[0]?.import ?? '' } as const;
   const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
-  if (outcome.type !== 'import-ended') throw refusal(name, { row: undefined, outcome });
+  if (outcome.type !== 'import-ended' && !isComplete(log, study, rows, outcome))
+    throw refusal(name, { row: undefined, outcome });
   note(`${rows.length} participants were imported into ${name} (revision ${revision})`);
+}
+
+/** Whether another process, which imports the same file, was faster. */
+function isComplete(
+  { runner }: OpenLog,
+  { stream }: Study,
+  rows: readonly ImportParticipant[],
+  { type }: StudyOutcome,
+): boolean {
+  const last = runner.state(participants, stream).find(rows.at(-1)?.participantId ?? '');
+  return type === 'not-importing' && last?.original !== undefined;
 }
 
 async function abort({ study: name, reason, yes, ...options }: Options): Promise<void> {
@@ -367,9 +381,9 @@ function why(outcome: StudyOutcome): string {
         ? 'another import into it has just begun (hint: wait until it is done)'
         : `the study is ${outcome.because}`;
     case 'stale':
-      return 'another process is importing the same rows (hint: wait until it is done)';
+      return outcome.why;
     case 'not-importing':
-      return 'the import was given up, or is complete (hint: urn studies show)';
+      return 'the import was given up';
     case 'duplicate':
       return `participant ${outcome.participantId} is there already`;
     case 'impossible':
