@@ -1,6 +1,10 @@
 /** urn participants: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
-import { type ParticipantEvent, participantEvents } from '../../projections/participant-events.ts';
+import {
+  isUnblinding,
+  type ParticipantEvent,
+  participantEvents,
+} from '../../projections/participant-events.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
@@ -60,8 +64,8 @@ function rowOf(
   sequence: number,
   events: ReadonlyMap<string, readonly ParticipantEvent[]>,
 ) {
-  // Every event about a participant is an unblinding so far.
-  return { sequence, revision, id, levels, randomizedAt: at, user, revealed: events.has(id) };
+  const revealed = events.get(id)?.some(isUnblinding) ?? false;
+  return { sequence, revision, id, levels, randomizedAt: at, user, revealed };
 }
 
 async function history({ study: name, id, json, ...options }: ParticipantOptions & { json?: boolean }) {
@@ -70,19 +74,22 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
     const participant = log.runner.state(participants, stream).find(id);
     if (!participant) throw unknownParticipant(name, id);
     const events = log.runner.state(participantEvents, stream).byId.get(participant.participantId) ?? [];
-    const { revision, at, user, levels } = participant;
+    const { revision, at, user, levels, original } = participant;
     if (json) {
       const shown = events.map(({ revision, at, actor, type, data, sections }) => {
         return { revision, at, user: actor.user, type, data, note: noteOf({ sections }) };
       });
-      result(
-        JSON.stringify([{ revision, at, user, type: 'ParticipantRandomized', levels }, ...shown], null, 2),
-      );
+      const type = original ? 'ParticipantImported' : 'ParticipantRandomized';
+      result(JSON.stringify([{ revision, at, user, type, levels, original }, ...shown], null, 2));
       return;
     }
     result(
       table([
-        [String(revision), at, user, 'randomized', levels.join(', ')],
+        [
+          ...[String(revision), at, user],
+          original ? `randomized elsewhere, imported (row ${original.row})` : 'randomized',
+          levels.join(', '),
+        ],
         ...events.map((event) => [
           ...[String(event.revision), event.at, event.actor.user, described(event)],
           noteOf(event),
