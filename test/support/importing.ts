@@ -35,7 +35,7 @@ export function importInto(data: string, from: string, ...args: string[]) {
 }
 
 /** The reference's export, changed. */
-export function changedExport(folder: string, change: (text: string) => string | Uint8Array): string {
+export function changedExport(folder: string, change: (text: string) => string): string {
   const file = join(folder, 'changed.csv');
   writeFileSync(file, change(readFileSync(REFERENCE.csv, 'utf8')));
   return file;
