@@ -61,7 +61,9 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
   const named = configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
   const common = { import: command.import, levels: named, original, participantId, row };
   const early =
-    stateProblem(state, 'ParticipantImported') ?? rowProblem(state, { ...common, redrawn: false });
+    stateProblem(state, 'ParticipantImported') ??
+    outOfPlace(state, command) ??
+    rowProblem(state, { ...common, redrawn: false });
   if (early) return { outcome: early };
   if (!imported) return { outcome: { type: 'not-importing' } };
   if (holderOf(state, participantId))
@@ -88,6 +90,16 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
     },
     outcome: { type: 'imported', participantId },
   };
+}
+
+/** A row that is in was written by another process that imports the same file. */
+function outOfPlace(
+  { importing }: RegisteredState,
+  { import: id, place, participantId }: ImportParticipant,
+): StudyOutcome | undefined {
+  if (place === undefined || importing?.import !== id || place === importing.taken) return undefined;
+  if (place < importing.taken) return { type: 'imported', participantId };
+  return { type: 'stale', why: 'a row before it was not written (hint: run the command again)' };
 }
 
 function end(state: RegisteredState, { import: id, abortedBecause }: EndImport): ImportDecision {
