@@ -44,15 +44,21 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
     source: { sha256, ...(treatmentMap && { treatmentMap: [...treatmentMap] }) },
     generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
   };
-  const isFresh = seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState);
   const problem =
-    stateProblem(state, 'HistoryImported') ??
-    beginProblem(state, data) ??
-    (isFresh === (generator === 'fresh')
-      ? undefined
-      : impossible('generator', 'a fresh generator has a seed, and begins with it'));
+    stateProblem(state, 'HistoryImported') ?? beginProblem(state, data) ?? generatorProblem(command);
   if (problem) return { outcome: problem };
   return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
+}
+
+function generatorProblem({ generator, bgState, seed }: BeginImport): StudyOutcome | undefined {
+  if (generator === 'fresh')
+    return seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState)
+      ? undefined
+      : impossible('generator', 'a fresh generator has a seed, and begins with it');
+  Pcg64.restore(bgState);
+  return seed === undefined
+    ? undefined
+    : impossible('generator', 'a continued generator has no seed of its own');
 }
 
 function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
@@ -70,14 +76,14 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
     return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
   const arm = configuration.treatments.indexOf(treatment);
   if (arm < 0) return { outcome: impossible('treatment', 'the study has no such treatment') };
-  const proof =
-    imported.format === 'csv'
-      ? ({ cause: 'other-system' } as const)
-      : proofOf(configuration, imported.steps, {
-          levelIndexes: levelIndexes(state, levels),
-          arm,
-          after: bgState,
-        });
+  const isOwn = imported.format === 'reference';
+  const proof = !isOwn
+    ? ({ cause: 'other-system' } as const)
+    : proofOf(configuration, imported.steps, {
+        levelIndexes: levelIndexes(state, levels),
+        arm,
+        after: bgState,
+      });
   const isRedrawn = 'draw' in proof;
   return {
     fact: {
@@ -85,7 +91,7 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
       data: { ...(!isRedrawn && { cause: proof.cause }), ...common, redrawn: isRedrawn },
       sections: {
         allocation: { treatment },
-        ...(isRedrawn ? { draw: proof.draw } : bgState && { state: { bgState } }),
+        ...(isRedrawn ? { draw: proof.draw } : isOwn && bgState && { state: { bgState } }),
       },
     },
     outcome: { type: 'imported', participantId },
