@@ -16,6 +16,7 @@ import {
   ParticipantIdCorrected,
 } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
+import { HistoryImportEnded, HistoryImported, ParticipantImported } from './import.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
 import {
@@ -51,6 +52,9 @@ export type StudyFact =
   | FactOf<typeof ParticipantIdCorrected>
   | FactOf<typeof AllocationRevealed>
   | FactOf<typeof UnblindingReported>
+  | FactOf<typeof HistoryImported>
+  | FactOf<typeof ParticipantImported>
+  | FactOf<typeof HistoryImportEnded>
   | FactOf<typeof StudyRecovered>;
 
 export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
@@ -144,6 +148,9 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ParticipantIdCorrected,
   AllocationRevealed,
   UnblindingReported,
+  HistoryImported,
+  ParticipantImported,
+  HistoryImportEnded,
   StudyRecovered,
   ServiceStarted,
   ServiceStopped,

@@ -43,6 +43,7 @@ export const RefusalReason = z.enum([
   ...REASONS,
   'closed', // the study is closed
   'full', // the study has as many participants as its limits allow
+  'importing', // a history is being imported into the study
   'stale', // what was to be corrected is not, or no longer, as the request says
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;

@@ -109,23 +109,25 @@ export const StudyRegistered = defineEvent('StudyRegistered', 2, {
 export const Level = z.strictObject({ factor: Name, level: Name });
 export type Level = z.infer<typeof Level>;
 
+/** Evidence of a draw. `counts` and `balls` are those of the selected urn, in the order of the treatments. */
+export const Draw = {
+  bgStateBefore: BgState,
+  bgStateAfter: BgState,
+  /** Factors whose urns were most imbalanced, sorted by code point. */
+  candidates: z.array(Name).min(1),
+  selectedFactor: Name,
+  counts: z.array(Count).min(2),
+  balls: z.array(Count).min(2),
+  /** The uniform is u = uniform53 * 2^-53. */
+  uniform53: Count,
+};
+
 export const ParticipantRandomized = defineEvent('ParticipantRandomized', 1, {
   stream: 'study',
   data: z.strictObject({ participantId: Name, levels: z.array(Level).min(1) }),
   sections: {
     allocation: { treatment: Name },
-    /** Evidence of the draw. `counts` and `balls` are those of the selected urn, in the order of the treatments. */
-    draw: {
-      bgStateBefore: BgState,
-      bgStateAfter: BgState,
-      /** Factors whose urns were most imbalanced, sorted by code point. */
-      candidates: z.array(Name).min(1),
-      selectedFactor: Name,
-      counts: z.array(Count).min(2),
-      balls: z.array(Count).min(2),
-      /** The uniform is u = uniform53 * 2^-53. */
-      uniform53: Count,
-    },
+    draw: Draw,
   },
   /** Present when the request carried an `Idempotency-Key`. */
   optionalSections: request,

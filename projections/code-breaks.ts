@@ -8,6 +8,8 @@ export interface CodeBreak {
   readonly at: string;
   /** As randomized. */
   readonly participantId: string;
+  /** Of the event that enrolled the participant. */
+  readonly randomizedAt: number;
   readonly how:
     | { readonly type: 'revealed'; readonly category: RevealCategory }
     | {
@@ -48,6 +50,7 @@ function codeBreakOf(event: UnblindingEvent): CodeBreak {
     revision,
     at,
     participantId: event.data.participantId,
+    randomizedAt: event.data.randomizedAt,
     user: actor.user,
     keyId: 'keyId' in actor ? actor.keyId : undefined,
     onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,

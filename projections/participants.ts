@@ -2,9 +2,12 @@
 
 import type { LogEvent } from '../events/record.ts';
 import type { BgState, StudyConfiguration } from '../events/study.ts';
+import { microsecondsOf } from '../src/base/instant.ts';
 import { Balance } from './balance.ts';
 import { correctedBy, type Enrolled, isCorrection, type WholeCorrection } from './enrolled.ts';
 import type { Projection } from './projection.ts';
+
+type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
 
 export interface Participant extends Enrolled {
   /** 1, 2, … in the order of randomization. */
@@ -15,16 +18,20 @@ export interface Participant extends Enrolled {
   readonly user: string;
   /** Who used the key, as the client named them. */
   readonly onBehalfOf: string | undefined;
-  readonly bgStateAfter: BgState;
+  /** After the draw; undefined if another system made it and did not say. */
+  readonly bgStateAfter: BgState | undefined;
+  /** The row of an imported history, as the other system has it. */
+  readonly original?: { readonly datetime: string; readonly row: number };
 }
 
 /** Read only, but for the projection. */
 export class Participants {
-  readonly inOrder: Participant[] = [];
+  inOrder: Participant[] = [];
   /** The place in the list, by every id that a participant has or had. */
-  readonly #places = new Map<string, number>();
+  #places = new Map<string, number>();
   #factors: StudyConfiguration['factors'] = [];
   #balance: Balance | undefined;
+  #configuration: StudyConfiguration | undefined;
 
   /** The participant who has, or had, this id. */
   find(id: string): Participant | undefined {
@@ -38,21 +45,46 @@ export class Participants {
   }
 
   begin(configuration: StudyConfiguration): void {
+    this.#configuration = configuration;
     this.#factors = configuration.factors;
     this.#balance = new Balance(configuration);
   }
 
-  enrol({ at, actor, data, revision, sections }: Extract<LogEvent, { type: 'ParticipantRandomized' }>): void {
+  randomize({ at, actor, data, revision, sections }: Of<'ParticipantRandomized'>): void {
+    const { treatment } = sections.allocation;
+    const { bgStateAfter } = sections.draw;
+    const onBehalfOf = 'keyId' in actor ? actor.onBehalfOf : undefined;
+    this.#enrol(data, { treatment, at, user: actor.user, onBehalfOf, bgStateAfter, revision });
+  }
+
+  import({ at, data, revision, sections }: Of<'ParticipantImported'>): void {
+    const { treatment } = sections.allocation;
+    const { original, row } = data;
+    const instant = microsecondsOf(original.datetime);
+    const when = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
+    const bgStateAfter = sections.draw?.bgStateAfter ?? sections.state?.bgState;
+    this.#enrol(data, {
+      ...{ treatment, at: when, user: original.user, onBehalfOf: undefined, bgStateAfter, revision },
+      original: { datetime: original.datetime, row },
+    });
+  }
+
+  /** Of an import that was given up. */
+  clear(): void {
+    this.inOrder = [];
+    this.#places = new Map();
+    if (this.#configuration) this.begin(this.#configuration);
+  }
+
+  #enrol(
+    data: Of<'ParticipantRandomized' | 'ParticipantImported'>['data'],
+    drawn: Omit<Participant, 'participantId' | 'levels' | 'sequence' | 'corrected'>,
+  ): void {
     const place = this.inOrder.length;
     const participant = {
       participantId: data.participantId,
       levels: data.levels.map(({ level }) => level),
-      treatment: sections.allocation.treatment,
-      at,
-      user: actor.user,
-      onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
-      bgStateAfter: sections.draw.bgStateAfter,
-      revision,
+      ...drawn,
       sequence: place + 1,
     };
     this.inOrder.push(participant);
@@ -76,7 +108,9 @@ export const participants: Projection<Participants> = {
   stream: 'study',
   initial: () => new Participants(),
   apply(state, event) {
-    if (event.type === 'ParticipantRandomized') state.enrol(event);
+    if (event.type === 'ParticipantRandomized') state.randomize(event);
+    else if (event.type === 'ParticipantImported') state.import(event);
+    else if (event.type === 'HistoryImportEnded' && 'aborted' in event.data) state.clear();
     else if (isCorrection(event)) state.correct(event);
     else if (event.type === 'StudyRegistered') state.begin(event.data.configuration);
     return state;

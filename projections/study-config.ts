@@ -32,10 +32,14 @@ export interface RegisteredStudy {
   readonly recoveries: readonly StudyRecovery[];
   /** Why the study takes no participants, and since when; undefined if it is open. */
   readonly halt: Halt | undefined;
+  /** The same before the import that is under way. */
+  readonly before?: Halt | undefined;
+  /** How many participants of a history are there or coming, and how many of them were drawn again. */
+  readonly imported?: { readonly redrawn: number; readonly unproven: number } | undefined;
 }
 
 export interface Halt {
-  readonly state: 'paused' | 'closed';
+  readonly state: 'paused' | 'closed' | 'importing';
   readonly reason: string;
   readonly at: string;
 }
@@ -69,6 +73,20 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
         const { cause, reason } = event.data;
         return state && { ...state, halt: { state: 'closed', reason: `${cause}: ${reason}`, at: event.at } };
       }
+      case 'HistoryImported': {
+        const { proof, source } = event.data;
+        const { rows } = source;
+        const reason = `a history of ${rows} participants is being imported`;
+        const halt: Halt = { state: 'importing', reason, at: event.at };
+        return state && { ...state, halt, before: state.halt, imported: proof };
+      }
+      case 'HistoryImportEnded':
+        return (
+          state && {
+            ...{ ...state, halt: state.before, before: undefined },
+            imported: 'aborted' in event.data ? undefined : state.imported,
+          }
+        );
       case 'StudyResumed':
       case 'StudyReopened':
         return state && { ...state, halt: undefined };

@@ -73,6 +73,7 @@ ${htmlTable(
     ...takesNone(summary),
     ...unblinded(summary),
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
+    ...imported(summary),
     ...summary.recoveries.map((what) => ['Recovered', e(what)]),
     ['Study id', `<code>${e(summary.studyId)}</code>`],
     ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
@@ -126,14 +127,28 @@ function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfig
   ];
 }
 
+function imported({ imported: history }: StudySummary): string[][] {
+  if (!history) return [];
+  const { redrawn, unproven, isContinued } = history;
+  const rows = [
+    'Imported',
+    `${redrawn + unproven} participants of another system: ${redrawn} drawn again, ${unproven} not`,
+  ];
+  const known =
+    'goes on where the other system stopped: whoever has a copy of that system can compute every later arm';
+  return isContinued ? [rows, ['Generator', known]] : [rows];
+}
+
 function enrolment(summary: StudySummary, { targetEnrollment }: StudyConfiguration): string {
-  const since = Date.parse(summary.registeredAt);
+  const [first] = summary.enrolment;
+  // Imported participants came before the study was registered here.
+  const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
   const last = summary.enrolment.at(-1);
   const end = Date.parse(summary.lastAt);
   const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
   return `<h2>Enrolment over time</h2>
 <figure>${enrolmentPicture(points, since, Math.max(end, since), targetEnrollment)}</figure>
-<p class="lead">Times are the service's clock, in UTC.</p>`;
+<p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
 }
 
 function* events(

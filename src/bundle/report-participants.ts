@@ -37,8 +37,8 @@ export class ReportParticipants {
   readonly #configuration: StudyConfiguration;
   /** By the id as randomized. */
   readonly #all = new Map<string, Reported>();
-  readonly #byArm: Balance;
-  readonly #everybody: Balance;
+  #byArm: Balance;
+  #everybody: Balance;
 
   constructor(configuration: StudyConfiguration) {
     this.#configuration = configuration;
@@ -87,7 +87,18 @@ export class ReportParticipants {
     };
   }
 
-  enrol({ data, sections, revision }: Extract<PartialEvent, { type: 'ParticipantRandomized' }>): void {
+  /** Of an import that was given up. */
+  clear(): void {
+    this.#all.clear();
+    this.#byArm = new Balance(this.#configuration);
+    this.#everybody = new Balance({ ...this.#configuration, treatments: [ALL] });
+  }
+
+  enrol({
+    data,
+    sections,
+    revision,
+  }: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>): void {
     const { factors } = this.#configuration;
     // The texts of the configuration stand for those of each record, so that they are in memory once.
     const levels = data.levels.map(

@@ -6,6 +6,7 @@ import type { PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type CorrectionEvent, countsMoved, currentId, isCorrection } from '../../projections/enrolled.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
+import { microsecondsOf } from '../base/instant.ts';
 import { approvalText, by, correctionText, groundsTexts, sentence, shownInstant } from './event-texts.ts';
 import { ReportParticipants } from './report-participants.ts';
 
@@ -33,6 +34,11 @@ export interface StreamSummary {
   readonly root: string;
 }
 
+type ImportEvent = Extract<
+  PartialEvent,
+  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+
 export class StudySummary {
   configuration: StudyConfiguration | undefined;
   studyId = '';
@@ -58,6 +64,11 @@ export class StudySummary {
   readonly recoveries: string[] = [];
   /** Enrolment over time: the number of participants at each instant. */
   readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
+  /** A history of another system. */
+  imported:
+    | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
+    | undefined;
+  #haltBefore: Halt | undefined;
   #stride = 1;
   #breaks = 0;
   #corrections = 0;
@@ -80,7 +91,12 @@ export class StudySummary {
         break;
       }
       case 'ParticipantRandomized':
-        this.#enrol(event);
+        this.#enrol(event, at, 'randomized');
+        break;
+      case 'HistoryImported':
+      case 'ParticipantImported':
+      case 'HistoryImportEnded':
+        this.#import(event);
         break;
       case 'StudyRecovered': {
         const { recovery, kept, signed } = event.data;
@@ -128,6 +144,40 @@ export class StudySummary {
         break;
       default:
         if (isCorrection(event)) this.#correct(event);
+    }
+  }
+
+  #import(event: ImportEvent): void {
+    const { at } = event;
+    switch (event.type) {
+      case 'HistoryImported': {
+        const { approvals, generator, proof, source } = event.data;
+        const { redrawn, unproven } = proof;
+        const reason = `a history of ${source.rows} participants is being imported`;
+        this.#haltBefore = this.halt;
+        this.halt = { state: 'importing', reason, at };
+        this.imported = { redrawn, unproven, isContinued: generator === 'continued' };
+        const proven = `${redrawn} of its ${source.rows} rows were drawn again`;
+        this.#note(event, sentence(`a history is imported: ${proven}`, ...approvals.map(approvalText)));
+        break;
+      }
+      case 'ParticipantImported': {
+        const { original, redrawn, cause, row } = event.data;
+        const instant = microsecondsOf(original.datetime);
+        const shownAt = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
+        const proof = redrawn ? 'drawn again' : `not drawn again: ${cause}`;
+        this.#enrol(event, shownAt, `imported from row ${row} of ${shownInstant(shownAt)} (${proof})`);
+        break;
+      }
+      case 'HistoryImportEnded':
+        this.halt = this.#haltBefore;
+        if ('aborted' in event.data) {
+          this.people?.clear();
+          this.imported = undefined;
+          this.enrolment.length = 0;
+          this.unlisted = 0;
+          this.#note(event, `the import was given up: ${event.data.reason}`);
+        } else this.#note(event, 'the import is complete');
     }
   }
 
@@ -190,11 +240,16 @@ export class StudySummary {
     else this.#note(event, what);
   }
 
-  #enrol(event: Extract<PartialEvent, { type: 'ParticipantRandomized' }>): void {
-    const { at, data } = event;
+  /** @param at when it was, by whoever made the allocation */
+  #enrol(
+    event: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>,
+    at: string,
+    what: string,
+  ): void {
+    const { data } = event;
     this.people?.enrol(event);
     if (this.participants > MAX_LISTED) this.unlisted++;
-    else this.#note(event, 'randomized', data.participantId);
+    else this.#note(event, what, data.participantId);
     if (this.participants % this.#stride === 0)
       this.enrolment.push({ at: Date.parse(at), participants: this.participants });
     if (this.enrolment.length >= MAX_POINTS) {

@@ -44,3 +44,24 @@ export function progress(what: string): { show(count: number): void; end(): void
     },
   };
 }
+
+const BAR = 30;
+
+/** A bar on a terminal, from the first second on, for work whose size is known. */
+export function progressOf(what: string, total: number): { show(count: number): void; end(): void } {
+  const { stderr } = process;
+  let next = performance.now() + 1000;
+  let shown = false;
+  return {
+    show: (count) => {
+      if (!stderr.isTTY || performance.now() < next) return;
+      next = performance.now() + 200;
+      shown = true;
+      const done = Math.round((count / total) * BAR);
+      stderr.write(`\r[${'#'.repeat(done)}${' '.repeat(BAR - done)}] ${count} of ${total} ${what}`);
+    },
+    end: () => {
+      if (shown) stderr.write('\r\x1b[K');
+    },
+  };
+}

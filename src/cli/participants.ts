@@ -80,9 +80,9 @@ async function list({ study: name, view, json, ...options }: ListOptions): Promi
   await withStudies(options, async (log) => {
     const { stream, registered } = studyNamed(log, name);
     const everybody = log.runner.state(participants, stream);
-    const events = log.runner.state(participantEvents, stream).byId;
+    const events = log.runner.state(participantEvents, stream).byEnrolment;
     const rows = everybody.inOrder.map((participant) => {
-      const revealed = events.get(participant.participantId)?.some(isUnblinding) ?? false;
+      const revealed = events.get(participant.revision)?.some(isUnblinding) ?? false;
       return rowOf(participant, view, revealed);
     });
     if (json) result(JSON.stringify(rows, null, 2));
@@ -136,7 +136,7 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
     const everybody = log.runner.state(participants, stream);
     const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
-    const later = log.runner.state(participantEvents, stream).byId.get(participant.participantId) ?? [];
+    const later = log.runner.state(participantEvents, stream).byEnrolment.get(participant.revision) ?? [];
     const events = [await enrolling(log, stream, participant), ...later];
     if (json) result(JSON.stringify(events.map(asJson), null, 2));
     else
@@ -155,12 +155,14 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
   });
 }
 
-type HistoryEvent = ParticipantEvent | Extract<LogEvent, { type: 'ParticipantRandomized' }>;
+type HistoryEvent =
+  | ParticipantEvent
+  | Extract<LogEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>;
 
 async function enrolling({ store }: OpenLog, stream: string, { revision }: Participant) {
   for await (const [first] of store.readStream(stream, revision)) {
     const event = first && decodeRecord(first);
-    if (event?.type === 'ParticipantRandomized') return event;
+    if (event?.type === 'ParticipantRandomized' || event?.type === 'ParticipantImported') return event;
   }
   throw new Error('a participant without a record');
 }
@@ -182,6 +184,12 @@ function whoIn({ actor }: HistoryEvent): string {
 
 function described(event: HistoryEvent, everybody: Participants): string {
   switch (event.type) {
+    case 'ParticipantImported': {
+      const { cause, levels, original, participantId, row } = event.data;
+      const proof = cause === undefined ? 'redrawn' : `not redrawn: ${cause}`;
+      const from = `row ${row}, ${original.datetime} by ${original.user}, ${proof}`;
+      return `imported as ${participantId} (${from}): ${levels.map(({ level }) => level).join(', ')}`;
+    }
     case 'ParticipantRandomized': {
       const { participantId, levels } = event.data;
       return `randomized as ${participantId}: ${levels.map(({ level }) => level).join(', ')}`;

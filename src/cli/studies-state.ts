@@ -177,6 +177,8 @@ function sentenceOf(name: string, verb: Verb, outcome: StudyOutcome): string {
     case 'not-closed':
       return `${name} was not closed`;
     case 'refused':
+      if (outcome.because === 'importing')
+        throw refused(`cannot be ${DONE[verb]} while a history is being imported`);
       throw refused(
         outcome.because === 'paused'
           ? 'is paused, not closed (hint: urn studies resume lets it take participants again)'

@@ -100,10 +100,10 @@ function allocationColumns({ treatments }: StudyConfiguration): Column[] {
     },
     {
       name: 'kind',
-      meaning: 'How the arm came about; drawn: from an urn of the study',
+      meaning: 'How the arm came about; drawn: from an urn of the study; imported: by another system',
       type: 'category',
-      levels: ['drawn'],
-      of: () => 'drawn',
+      levels: ['drawn', 'imported'],
+      of: ({ original }) => (original ? 'imported' : 'drawn'),
     },
     {
       name: 'voided_cause',

@@ -1,10 +1,9 @@
-/** Reads a history back as the reference does, and compares how it goes on with how the study goes on. */
-import { BgState, type StudyConfiguration } from '../../events/study.ts';
+/** Reads a history back as an import does, and compares how it goes on with how the study goes on. */
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { readHistory } from '../import/read-history.ts';
+import { csvTable } from '../import/source-file.ts';
 import { allocate } from '../urn/allocate.ts';
 import { Counts } from '../urn/counts.ts';
-import { parseCsv } from './csv.ts';
-import { type PythonLiteral, parsePythonLiteral } from './python-literal.ts';
-import { columnsOfReference } from './reference-csv.ts';
 
 /** All that the next draw depends on. */
 export interface Drawing {
@@ -32,33 +31,19 @@ export function checkReference(configuration: StudyConfiguration, csv: string, s
   if (one.join() !== other.join()) throw new Error('the file does not go on as the study does');
 }
 
-/** The state behind the last row, and what it was drawn from. @throws Error for a file that is not one of the reference */
+/** The state behind the last row, and what it was drawn from. @throws ImportError for a file that cannot be imported */
 export function readReference(configuration: StudyConfiguration, csv: string): Drawing {
-  const [head = [], ...rows] = parseCsv(csv);
-  const columns = columnsOfReference(configuration);
-  if (head.join('\n') !== columns.join('\n')) throw new Error('the file has other columns than the study');
+  const rows = readHistory(csvTable(Buffer.from(csv)), configuration, 'reference', new Map());
   const { factors, treatments } = configuration;
   const counts = new Counts(configuration);
-  let [latest, state] = ['', ''];
-  for (const row of rows) {
-    const cell = (name: string) => row[columns.indexOf(name)] ?? '';
-    const levels = factors.map((factor) => factor.levels.indexOf(cell(`f_${factor.name}`)));
-    counts.add(levels, treatments.indexOf(cell('trt')));
-    // All have the same form, so they compare as text.
-    if (cell('datetime') <= latest) throw new Error('the times of the file do not increase');
-    latest = cell('datetime');
-    state = cell('bg_state');
-  }
-  return { counts, bgState: bgStateOf(parsePythonLiteral(state)) };
-}
-
-/** @throws ZodError unless it is a state of PCG64 */
-function bgStateOf(literal: PythonLiteral): BgState {
-  const json = JSON.stringify(literal, (name, value) => {
-    if (typeof value !== 'bigint') return value;
-    return name === 'state' || name === 'inc' ? String(value) : Number(value);
-  });
-  return BgState.parse(JSON.parse(json));
+  for (const { levels, treatment } of rows)
+    counts.add(
+      levels.map((level, i) => factors[i]?.levels.indexOf(level) ?? -1),
+      treatments.indexOf(treatment),
+    );
+  const bgState = rows.at(-1)?.bgState;
+  if (!bgState) throw new Error('the last row of the file has no state');
+  return { counts, bgState };
 }
 
 /** Arm and state of each, one after the other. */

@@ -6,6 +6,7 @@
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import { countedLevels, currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { Participant } from '../../projections/participants.ts';
+import { microsecondsOf } from '../base/instant.ts';
 import { csvLine } from './csv.ts';
 
 /** Who is in the urns, and at which levels. */
@@ -34,8 +35,11 @@ export function referenceCsv(configuration: StudyConfiguration, counted: readonl
   let last = Number.NEGATIVE_INFINITY;
   const lines = counted.map(({ participant, levels }) => {
     // Batches share an instant, and clocks are set back. Of equal ones the reference would go on from the earlier row.
-    last = Math.max(microseconds(participant.at), last + 1);
-    return csvLine(cellsOf(participant, levels, datetime(last)), '\n');
+    const { original } = participant;
+    last = original
+      ? (microsecondsOf(original.datetime) ?? last)
+      : Math.max(microseconds(participant.at), last + 1);
+    return csvLine(cellsOf(participant, levels, original?.datetime ?? datetime(last)), '\n');
   });
   return csvLine(columnsOfReference(configuration), '\n') + lines.join('');
 }
@@ -51,7 +55,11 @@ export function trueTimes(counted: readonly Counted[]): string {
 /** The file of those who are not counted, with their current levels, their true times, and why. */
 export function notCountedCsv(configuration: StudyConfiguration, others: readonly Participant[]): string {
   const lines = others.map((participant) => [
-    ...cellsOf(participant, currentLevels(participant), datetime(microseconds(participant.at))),
+    ...cellsOf(
+      participant,
+      currentLevels(participant),
+      participant.original?.datetime ?? datetime(microseconds(participant.at)),
+    ),
     participant.corrected?.voided?.cause ?? '',
   ]);
   return [[...columnsOfReference(configuration), 'voided_cause'], ...lines]
@@ -68,8 +76,10 @@ function cellsOf(participant: Participant, levels: readonly string[], at: string
   return [currentId(participant), ...levels, treatment, at, user, pythonDict(bgStateAfter)];
 }
 
-/** numpy's `bit_generator.state` as Python prints it. */
-function pythonDict({ bit_generator, state, has_uint32, uinteger }: BgState): string {
+/** numpy's `bit_generator.state` as Python prints it; empty if it is not known. */
+function pythonDict(bgState: BgState | undefined): string {
+  if (!bgState) return '';
+  const { bit_generator, state, has_uint32, uinteger } = bgState;
   return `{'bit_generator': '${bit_generator}', 'state': {'state': ${state.state}, 'inc': ${state.inc}}, 'has_uint32': ${has_uint32}, 'uinteger': ${uinteger}}`;
 }
 
@@ -98,11 +108,17 @@ export function problemsOfReference(
   const { counted } = byCounting(participants);
   const missing = new Set<string>();
   const columns = columnsOfReference(configuration);
+  const unknown = counted.filter(({ participant }) => !participant.bgStateAfter).length;
   for (const { participant, levels } of counted)
     for (const [i, cell] of cellsOf(participant, levels, '0').entries())
-      if (MISSING.has(cell)) missing.add(`pandas reads ${JSON.stringify(cell)} (${columns[i]}) as missing`);
+      if (MISSING.has(cell) && columns[i] !== 'bg_state')
+        missing.add(`pandas reads ${JSON.stringify(cell)} (${columns[i]}) as missing`);
   const why = stateProblem(participants.at(-1), counted.at(-1)?.participant, bgState);
-  return [...(why === undefined ? [] : [why]), ...missing];
+  return [
+    ...(why === undefined ? [] : [why]),
+    ...(unknown > 0 ? [`${unknown} imported participants have no state of the generator`] : []),
+    ...missing,
+  ];
 }
 
 /** The reference goes on from the state of the last row. */

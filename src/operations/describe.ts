@@ -55,6 +55,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   paused: 'the study is paused',
   closed: 'the study is closed',
   full: 'the study has reached a limit',
+  importing: 'a history is being imported',
   stale: 'what was to be corrected is not as the request says',
   suspended: 'the studies file differs from what was registered',
   'not-permitted': 'the key does not permit it',

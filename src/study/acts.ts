@@ -5,7 +5,9 @@
 import type { Scope } from '../../events/access.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
 
-export const STATUSES = ['open', 'paused', 'closed'] as const;
+export const STATUSES = ['open', 'paused', 'closed', 'importing'] as const;
+/** The states between imports. */
+const SETTLED = ['open', 'paused', 'closed'] as const;
 export type Status = (typeof STATUSES)[number];
 
 export interface Act {
@@ -25,13 +27,16 @@ export const ACTS: Readonly<Record<StudyFact['type'], Act>> = {
   StudyClosed: { cli: true, scopes: ['manage'], in: ['open', 'paused'] },
   StudyReopened: { cli: true, scopes: ['manage'], in: ['closed'] },
   // Mistakes are found at any time, and most of them late.
-  LevelsCorrected: { cli: true, scopes: ['correct'], in: STATUSES },
-  AllocationVoided: { cli: true, scopes: ['correct'], in: STATUSES },
-  AllocationReinstated: { cli: true, scopes: ['correct'], in: STATUSES },
-  ParticipantIdCorrected: { cli: true, scopes: ['correct'], in: STATUSES },
+  LevelsCorrected: { cli: true, scopes: ['correct'], in: SETTLED },
+  AllocationVoided: { cli: true, scopes: ['correct'], in: SETTLED },
+  AllocationReinstated: { cli: true, scopes: ['correct'], in: SETTLED },
+  ParticipantIdCorrected: { cli: true, scopes: ['correct'], in: SETTLED },
   // An emergency does not wait for a study to be opened.
   AllocationRevealed: { cli: true, scopes: ['unblind'], in: STATUSES },
   UnblindingReported: { cli: true, scopes: ['unblind', 'correct'], in: STATUSES },
+  HistoryImported: { cli: true, scopes: [], in: ['open', 'paused'] },
+  ParticipantImported: { cli: true, scopes: [], in: ['importing'] },
+  HistoryImportEnded: { cli: true, scopes: [], in: ['importing'] },
   // The log decides when. See src/log/recovery.ts.
   StudyRecovered: { cli: true, scopes: [], in: STATUSES },
 };

@@ -2,8 +2,9 @@
 import type { LevelLimit } from '../../events/access.ts';
 import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
 import type { IdCause, LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
+import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import type { SignedSize } from '../../events/log.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import type { ClosingCause } from '../../events/study-state.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
 import type { Status } from './acts.ts';
@@ -122,6 +123,47 @@ export interface CorrectId extends AboutParticipant {
   readonly cause: IdCause;
 }
 
+/** A history of another system begins to come in. */
+export interface BeginImport {
+  readonly type: 'begin-import';
+  readonly import: string;
+  readonly source: { readonly format: SourceFormat; readonly rows: number };
+  readonly sha256: string;
+  readonly treatmentMap?: readonly { readonly from: string; readonly to: string }[] | undefined;
+  readonly generator: ImportedGenerator;
+  /** The state of the first new draw. */
+  readonly bgState: BgState;
+  /** If the generator is fresh. */
+  readonly seed?: bigint | undefined;
+  readonly seedKnown?: boolean | undefined;
+  readonly proof: { readonly redrawn: number; readonly unproven: number };
+  readonly approvals: readonly Approval[];
+}
+
+/** One row of it. */
+export interface ImportParticipant {
+  readonly type: 'import-participant';
+  readonly import: string;
+  /** How many rows must be in before it, so that none is left out when a write fails or another process writes too. */
+  readonly place?: number;
+  readonly row: number;
+  readonly participantId: string;
+  /** One level per factor, in the order of the configuration. */
+  readonly levels: readonly string[];
+  readonly original: { readonly datetime: string; readonly user: string };
+  readonly treatment: string;
+  /** After the draw, as the other system recorded it. */
+  readonly bgState?: BgState | undefined;
+}
+
+/** All rows are in, or they are given up. */
+export interface EndImport {
+  readonly type: 'end-import';
+  readonly import: string;
+  /** Set to give the import up. */
+  readonly abortedBecause?: string | undefined;
+}
+
 /** The log was restored from a backup: the generator continues with fresh entropy. */
 export interface Recover {
   readonly type: 'recover';
@@ -142,14 +184,18 @@ export type StateCommand = Pause | Resume | Close | Reopen;
 export type Correction = CorrectLevels | VoidAllocation | Reinstate | CorrectId;
 export type ParticipantCommand = Reveal | ReportUnblinding | Correction;
 export type LifeCommand = StateCommand | ParticipantCommand;
-export type StudyCommand = Register | Randomize | Recover | LifeCommand;
+export type ImportCommand = BeginImport | ImportParticipant | EndImport;
+export type StudyCommand = Register | Randomize | Recover | ImportCommand | LifeCommand;
 
 export type StudyOutcome =
   | { readonly type: 'registered' | 'already-registered' | 'not-registered' }
   | { readonly type: 'recovered' | 'already-recovered' }
   | { readonly type: 'paused' | 'already-paused' | 'resumed' | 'not-paused' }
   | { readonly type: 'closed' | 'already-closed' | 'reopened' | 'not-closed' }
-  | { readonly type: 'randomized'; readonly participantId: string }
+  | { readonly type: 'randomized' | 'imported'; readonly participantId: string }
+  | { readonly type: 'import-begun' | 'import-ended' | 'import-aborted' | 'not-importing' }
+  /** The study has participants. */
+  | { readonly type: 'not-empty' }
   | { readonly type: 'revealed' | 'unblinding-reported'; readonly participantId: string }
   /** `moves`: the urns count otherwise from here on. */
   | {

@@ -7,6 +7,7 @@ import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
 import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
+import { decideImport } from './decide-import.ts';
 import { decideLife } from './decide-life.ts';
 import { answeredBefore, holderOf, requestSection } from './life.ts';
 import { fullLimit } from './limits.ts';
@@ -22,6 +23,10 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
       return randomize(state, command);
     case 'recover':
       return recover(state, command);
+    case 'begin-import':
+    case 'import-participant':
+    case 'end-import':
+      return decideImport(state, command);
     default:
       return decideLife(state, command);
   }

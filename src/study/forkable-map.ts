@@ -18,6 +18,15 @@ export class ForkableMap<K, V> {
     this.#own.set(key, value);
   }
 
+  isEmpty(): boolean {
+    return this.#own.size === 0 && (this.#parent?.isEmpty() ?? true);
+  }
+
+  /** A new map of the same kind without entries. */
+  emptied(): ForkableMap<K, V> {
+    return new ForkableMap();
+  }
+
   fork(): ForkableMap<K, V> {
     return new ForkableMap(this);
   }

@@ -9,6 +9,7 @@ import { type CorrectionEvent, correctedBy, type Enrolled } from '../../projecti
 import type { Status } from './acts.ts';
 import type { Repeatable } from './commands.ts';
 import { ForkableMap } from './forkable-map.ts';
+import { begun, type Importing, withRow } from './imports.ts';
 import { type Filled, filledAfter, noneFilled } from './limits.ts';
 
 /** What was asked with an idempotency key. */
@@ -38,6 +39,8 @@ export interface Life {
   /** By `requestKey`. */
   readonly requests: ForkableMap<string, Answered>;
   readonly filled: Filled;
+  /** Set while a history is imported. */
+  readonly importing?: Importing | undefined;
   /** Code-breaks in order. */
   readonly reveals: readonly {
     readonly reveal: string;
@@ -117,6 +120,7 @@ export function forkOfLife<L extends Life>(life: L): L {
 /** Folds an event of a registered study. Adds to the maps in place. */
 export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
   if (event.type === 'ParticipantRandomized') return enrol(life, event);
+  if (event.type === 'ParticipantImported') return importRow(enrol(life, event), event);
   const key = requestOf(event);
   if (key !== undefined) life.requests.set(key, { revision: event.revision, content: contentOf(event) });
   switch (event.type) {
@@ -138,14 +142,23 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
     case 'AllocationReinstated':
     case 'ParticipantIdCorrected':
       return correct(life, event);
-    case 'StudyRecovered':
-      return { ...life, recovery: event.data.recovery };
+    case 'HistoryImported':
+      return begun(life, event.data);
+    case 'HistoryImportEnded':
+      return ended(life, event.data);
+    case 'StudyRecovered': {
+      const importing = life.importing && { ...life.importing, isRecovered: true };
+      return { ...life, recovery: event.data.recovery, importing };
+    }
     default:
       throw new Error(`${event.type} does not belong in a study's stream`);
   }
 }
 
-function enrol<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'ParticipantRandomized' }>): L {
+function enrol<L extends Life>(
+  life: L,
+  event: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>,
+): L {
   const { data, revision, sections } = event;
   const { participantId } = data;
   const { configuration, enrolled, filled, requests } = life;
@@ -159,6 +172,25 @@ function enrol<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'Pa
   // Nothing is copied for each participant unless the study has limits.
   if (filled.length === 0) return life;
   return { ...life, filled: filledAfter(filled, configuration, undefined, participant) };
+}
+
+function importRow<L extends Life>(
+  life: L,
+  { data }: Extract<PartialEvent, { type: 'ParticipantImported' }>,
+): L {
+  return { ...life, importing: life.importing && withRow(life.importing, data) };
+}
+
+/** Of an import that was given up nothing is left but its records. */
+function ended<L extends Life>(
+  life: L,
+  data: Extract<PartialEvent, { type: 'HistoryImportEnded' }>['data'],
+): L {
+  const { configuration, enrolled, importing, status } = life;
+  const after = { ...life, status: importing?.statusBefore ?? status, importing: undefined };
+  return 'aborted' in data
+    ? { ...after, enrolled: enrolled.emptied(), filled: noneFilled(configuration) }
+    : after;
 }
 
 function correct<L extends Life>(life: L, event: CorrectionEvent): L {

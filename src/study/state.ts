@@ -1,17 +1,39 @@
 /** The state that a study's decisions depend on, folded from its events. */
+import type { SourceFormat } from '../../events/import.ts';
 import type { LogEvent } from '../../events/record.ts';
 import type { BgState } from '../../events/study.ts';
 import { countedLevels, isCorrection, type WholeCorrection } from '../../projections/enrolled.ts';
 import type { Projection } from '../../projections/projection.ts';
+import { microsecondsOf } from '../base/instant.ts';
 import { Counts } from '../urn/counts.ts';
+import { type Steps, stepsAfter } from './import-proof.ts';
 import { type Allocated, forkOfLife, type Life, lifeAfter, newLife } from './life.ts';
 
 export interface RegisteredState extends Life {
   /** The index of each level, per factor. */
   readonly levelIndexes: readonly ReadonlyMap<string, number>[];
   readonly counts: Counts;
+  /** Of the registration. */
+  readonly seedState: BgState;
   /** State of the generator after the last allocation. Changed in place: a copy for each allocation would cost more. */
   bgState: BgState;
+  /** Set while a history is imported. */
+  imported?: Imported | undefined;
+}
+
+/** What is sealed of an import. */
+interface Imported {
+  /** Of the file. */
+  readonly sha256: string;
+  readonly format: SourceFormat;
+  readonly isFresh: boolean;
+  readonly isSeedKnown: boolean;
+  readonly treatmentMap: readonly { readonly from: string; readonly to: string }[];
+  /** The state of the first new draw. */
+  readonly generator: BgState;
+  readonly steps: Steps;
+  /** The first row of the largest instant. */
+  readonly latest?: { readonly instant: number; readonly bgState: BgState | undefined };
 }
 
 export type StudyState = { readonly status: 'unregistered' } | RegisteredState;
@@ -24,6 +46,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       ...newLife(configuration),
       levelIndexes: configuration.factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i]))),
       counts: new Counts(configuration),
+      seedState: event.sections.generator.bgState,
       bgState: event.sections.generator.bgState,
     };
   }
@@ -41,11 +64,68 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       after.bgState = event.sections.draw.bgStateAfter;
       return after;
     }
+    case 'HistoryImported':
+      return { ...after, imported: importedBy(after, event) };
+    case 'ParticipantImported':
+      return { ...after, imported: withImported(after, event) };
+    case 'HistoryImportEnded':
+      return importEnded(state, after, event);
     case 'StudyRecovered':
       return { ...after, bgState: event.sections.generator.bgState };
     default:
       return after;
   }
+}
+
+type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
+
+function importedBy(
+  { configuration, seedState }: RegisteredState,
+  { data, sections }: Of<'HistoryImported'>,
+): Imported {
+  const beginning = { bgState: data.seedKnown ? seedState : undefined, counts: new Counts(configuration) };
+  return {
+    sha256: sections.source.sha256,
+    format: data.source.format,
+    isFresh: data.generator === 'fresh',
+    isSeedKnown: data.seedKnown === true,
+    treatmentMap: sections.source.treatmentMap ?? [],
+    generator: sections.generator.bgState,
+    steps: [beginning],
+  };
+}
+
+/** Counts the row, and keeps what the next one may have been drawn from. */
+function withImported(
+  state: RegisteredState,
+  { data, sections }: Of<'ParticipantImported'>,
+): Imported | undefined {
+  const { configuration, counts, imported } = state;
+  if (!imported) return undefined;
+  const levels = levelIndexes(
+    state,
+    data.levels.map(({ level }) => level),
+  );
+  counts.add(levels, configuration.treatments.indexOf(sections.allocation.treatment));
+  const bgState = sections.draw?.bgStateAfter ?? sections.state?.bgState;
+  const instant = microsecondsOf(data.original.datetime) ?? 0;
+  const isLatest = !imported.latest || instant > imported.latest.instant;
+  return {
+    ...imported,
+    steps: stepsAfter(imported.steps, { bgState, counts: counts.fork() }),
+    ...(isLatest && { latest: { instant, bgState } }),
+  };
+}
+
+/** The first new draw goes from the state that the import says, unless the generator began anew since. */
+function importEnded(
+  { importing, imported }: RegisteredState,
+  after: RegisteredState,
+  { data }: Of<'HistoryImportEnded'>,
+): RegisteredState {
+  if ('aborted' in data) return { ...after, imported: undefined, counts: new Counts(after.configuration) };
+  const bgState = importing?.isRecovered ? after.bgState : (imported?.generator ?? after.bgState);
+  return { ...after, imported: undefined, bgState };
 }
 
 /** Moves the participant in the urns, if the correction does. */

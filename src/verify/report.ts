@@ -43,6 +43,8 @@ export type WarningCode =
   | 'revealed'
   | 'revealed-in-emergency'
   | 'recorded-late'
+  | 'imported-unproven'
+  | 'generator-known-elsewhere'
   | 'voided'
   | 'counts-removed'
   | 'corrected-after-reveal'
@@ -123,7 +125,9 @@ export interface StreamEvidence {
 /** What happened in a study besides its allocations. What did not happen is left out. */
 export interface LifeReport {
   /** After the last record. */
-  readonly state: 'open' | 'paused' | 'closed';
+  readonly state: 'open' | 'paused' | 'closed' | 'importing';
+  /** How many participants came from another system. */
+  readonly imported?: { readonly redrawn: number; readonly unproven: number };
   /** How many times levels of a participant were corrected. */
   readonly corrected?: number;
   /** How many times an id was corrected. */

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CONTENTS } from '../../events/content.ts';
 import { VoidCause } from '../../events/corrections.ts';
+import { UnprovenCause } from '../../events/import.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../events/record.ts';
 import { BgState } from '../../events/study.ts';
 import { access } from '../../projections/access.ts';
@@ -16,7 +17,7 @@ import type { Tally } from '../../projections/balance.ts';
 import { currentId, currentLevels, type Enrolled, type Voided } from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
-import { participants } from '../../projections/participants.ts';
+import { type Participant, participants } from '../../projections/participants.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { Runner } from '../../projections/runner.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
@@ -57,6 +58,15 @@ const Person = z.strictObject({
     .nullable(),
 });
 type Person = z.infer<typeof Person>;
+const Imported = z.strictObject({
+  id: z.string(),
+  levels: z.array(z.string()),
+  treatment: z.string(),
+  row: z.int(),
+  user: z.string(),
+  datetime: z.string(),
+  at: z.string(),
+});
 const State = z.strictObject({
   status: z.string(),
   enrolled: z.int(),
@@ -72,6 +82,8 @@ const State = z.strictObject({
   voidedByArm: z.array(z.int()).optional(),
   /** How many participants each limit counts, of those that stop them. */
   filled: z.array(z.int()).optional(),
+  /** Who was imported last, as the other system has them; there while a study imports or has imported somebody. */
+  newest: Imported.nullable().optional(),
 });
 type State = z.infer<typeof State>;
 const Vector = z.strictObject({
@@ -90,6 +102,7 @@ const Vector = z.strictObject({
       changedAfterClosing: z.record(z.string(), z.int()),
       revealed: z.record(z.string(), z.int()),
       unblindingReported: z.int(),
+      imported: z.strictObject({ redrawn: z.int(), unproven: z.int() }).optional(),
     }),
     warnings: z.record(z.string(), z.strictObject({ count: z.int(), revision: z.int() })),
   }),
@@ -196,11 +209,14 @@ function decidedBy<R>(vector: Vector, read: (state: RegisteredState, expected: S
   });
 }
 
-/** The ids of all who are randomized in the study, as randomized. */
+/** The ids of all who are randomized in the study or imported into it, as they were then. */
 function idsIn(vector: Vector): string[] {
-  return eventsOf(vector, vector.stream).flatMap((event) =>
-    event.type === 'ParticipantRandomized' ? [event.data.participantId] : [],
+  const ids = eventsOf(vector, vector.stream).flatMap((event) =>
+    event.type === 'ParticipantRandomized' || event.type === 'ParticipantImported'
+      ? [event.data.participantId]
+      : [],
   );
+  return [...new Set(ids)];
 }
 
 type Known = Omit<Person, 'formerIds'>;
@@ -239,6 +255,14 @@ function owners({ corrected = {} }: State): [id: string, participantId: string][
   );
 }
 
+/** Who was imported last, as randomized. */
+function newestImported(people: readonly Participant[]): z.infer<typeof Imported> | null {
+  const newest = people.findLast(({ original }) => original);
+  if (!newest?.original) return null;
+  const { participantId: id, levels, treatment, user, at, original } = newest;
+  return { id, levels: [...levels], treatment, user, at, ...original };
+}
+
 const tableOf = ({ factors }: Pick<Tally, 'factors'>) =>
   factors.map(({ levels }) => levels.map(({ counts }) => [...counts]));
 
@@ -255,6 +279,8 @@ function findingsOf({ life, warnings }: StreamReport) {
     'changed-after-closing',
     'corrected-after-reveal',
     'counts-removed',
+    'generator-known-elsewhere',
+    'imported-unproven',
     'recorded-late',
     'revealed',
     'revealed-in-emergency',
@@ -268,9 +294,36 @@ function findingsOf({ life, warnings }: StreamReport) {
   };
 }
 
+/** For each imported row that was drawn again: how many rows back its state stands, with the counts of then or later ones. */
+function proofsIn(vector: Vector): string[] {
+  const factors = decidedBy(vector, ({ configuration }) => configuration.factors)[0] ?? [];
+  let states: { state: string; revision: number }[] = [];
+  const proofs: string[] = [];
+  for (const { type, data, sections, revision } of eventsOf(vector, vector.stream)) {
+    if (type === 'HistoryImported') states = [];
+    if (type !== 'ParticipantImported') continue;
+    const { draw, state } = sections;
+    if (draw) {
+      const before = JSON.stringify(draw.bgStateBefore);
+      const factor = factors.findIndex(({ name }) => name === draw.selectedFactor);
+      const level = factors[factor]?.levels.indexOf(data.levels[factor]?.level ?? '') ?? -1;
+      const isThen = (at: number) =>
+        JSON.stringify(vector.expected[at]?.counts[factor]?.[level]) === JSON.stringify(draw.counts);
+      const newest = states.findLastIndex((row) => row.state === before);
+      const then = states.findLastIndex((row) => row.state === before && isThen(row.revision));
+      const place = then < 0 ? newest : then;
+      const from = place < 0 ? 'the seed' : `${states.length - place} back`;
+      const hasThen = place < 0 ? draw.counts.every((count) => count === 0) : then >= 0;
+      proofs.push(`${from}, ${hasThen ? 'then' : 'later'}`);
+    }
+    states.push({ state: JSON.stringify(draw?.bgStateAfter ?? state?.bgState ?? ''), revision });
+  }
+  return proofs;
+}
+
 describe('the life histories', () => {
-  it('are twenty studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(20);
+  it('are twenty-six studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(26);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -281,11 +334,14 @@ describe('the life histories', () => {
       'AllocationReinstated@1',
       'AllocationRevealed@1',
       'AllocationVoided@1',
+      'HistoryImportEnded@1',
+      'HistoryImported@1',
       'LevelsCorrected@1',
       'LogArrived@1',
       'LogMoved@1',
       'LogReopened@1',
       'ParticipantIdCorrected@1',
+      'ParticipantImported@1',
       'ParticipantRandomized@1',
       'StudyClosed@1',
       'StudyPaused@1',
@@ -308,7 +364,7 @@ describe('the life histories', () => {
     const corrections = studies
       .flatMap((vector) => eventsOf(vector, vector.stream))
       .flatMap(({ type, data }) =>
-        'cause' in data && type !== 'StudyClosed'
+        'cause' in data && type !== 'StudyClosed' && type !== 'ParticipantImported'
           ? [[type, data.cause, ...('counts' in data ? [data.counts] : [])].join(' ')]
           : [],
       );
@@ -331,6 +387,39 @@ describe('the life histories', () => {
       'ParticipantIdCorrected entry',
       'ParticipantIdCorrected other',
       'ParticipantIdCorrected pattern',
+    ]);
+  });
+
+  it('hold imports of both formats and both generators, and rows for every cause', () => {
+    const events = studies.flatMap((vector) => eventsOf(vector, vector.stream));
+    const imports = events.flatMap(({ type, data }) =>
+      type === 'HistoryImported'
+        ? [`${data.source.format} ${data.generator}${data.seedKnown ? ', seed known' : ''}`]
+        : [],
+    );
+    expect([...new Set(imports)].sort()).toEqual([
+      'csv fresh',
+      'reference continued',
+      'reference continued, seed known',
+      'reference fresh',
+      'reference fresh, seed known',
+    ]);
+    const causes = events.flatMap(({ type, data }) => (type === 'ParticipantImported' ? [data.cause] : []));
+    expect(new Set(causes)).toEqual(new Set([undefined, ...UnprovenCause.options]));
+  });
+
+  it('hold rows that were drawn from earlier states, with the counts of then and with later ones', () => {
+    const proofs = studies.flatMap((vector) => proofsIn(vector));
+    expect([...new Set(proofs)].sort()).toEqual([
+      '1 back, then',
+      '2 back, then',
+      '3 back, later',
+      '3 back, then',
+      '32 back, later',
+      '32 back, then',
+      '4 back, later',
+      'the seed, later',
+      'the seed, then',
     ]);
   });
 });
@@ -418,6 +507,7 @@ describe.each(studies)('$study: $about', (vector) => {
           randomized: tableOf(view ?? { factors: [] }),
           totals: [...(view?.totals ?? [])],
           voided: [...(view?.voided ?? [])],
+          newest: expected.newest && newestImported(list.inOrder),
         };
       },
     });
@@ -429,6 +519,7 @@ describe.each(studies)('$study: $about', (vector) => {
         ...{ corrected: withoutFormerIds(state), owners: owners(state), counted: counts, randomized },
         totals: arms.map((_, arm) => sum(levels.map((row) => row[arm] ?? 0))),
         voided: state.voidedByArm ?? arms.map(() => 0),
+        newest: state.newest,
       };
     });
     expect(shown).toEqual(expected);

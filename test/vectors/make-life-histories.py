@@ -13,7 +13,7 @@ import itertools
 import json
 import sys
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import numpy
 
@@ -22,6 +22,8 @@ PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
 PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
 NEW_SCOPES = {'unblind', 'manage', 'correct'}
+# How many rows back a state is looked for that an imported row was drawn from.
+ROWS_BACK = 32
 NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
 
 
@@ -140,6 +142,132 @@ def allocate(configuration, rows, state):
     }
 
 
+# The history of another system
+
+def table_of(configuration, people):
+    """How many there are by factor, level and arm.
+
+    @param people their levels and arms
+    """
+    numbers = [[[0 for _ in configuration['treatments']] for _ in f['levels']] for f in configuration['factors']]
+    for levels, arm in people:
+        for factor, rows, level in zip(configuration['factors'], numbers, levels):
+            rows[factor['levels'].index(level)][arm] += 1
+    return numbers
+
+
+def draw_for(configuration, levels, counts, state):
+    places = [f['levels'].index(level) for f, level in zip(configuration['factors'], levels)]
+    rows = {f['name']: table[place] for f, table, place in zip(configuration['factors'], counts, places)}
+    return allocate(configuration, rows, state)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class OtherSystem:
+    """Makes rows as the reference does, in the order of their instants, and with all that may have gone wrong there.
+
+    A row is `id`, `levels`, `arm`, `state` (or nothing), `instant` in microseconds, `datetime`, `user` and, at the end,
+    `row`, its number in the file.
+    """
+
+    def __init__(self, history, seed, began='2025-11-03T07:59:59.999999', form='%Y-%m-%d %H:%M:%S.%f'):
+        self.history = history
+        self.configuration = history.configuration
+        self.began = saved(numpy.random.PCG64(seed))
+        self.form = form
+        self.now = datetime.fromisoformat(began).replace(tzinfo=timezone.utc)
+        self.rows = []
+        # Behind each row, whether the row shows it or not.
+        self.states = []
+
+    def draw(self, *participants, back=1, missed=0, outcome=None, state=None, is_shown=True, levels=None,
+             at=None, form=None, offset=0, user='dummy'):
+        """
+        @param back the row whose state was read: the last one, or one before it; all rows and one more is the seed
+        @param missed how many of the last rows were not counted yet
+        @param outcome 'override': an arm that was not drawn
+        @param state another one to draw from
+        @param at the instant of the row, if it does not follow the one before
+        @param form of the instant, and the offset in minutes that it is written with
+        """
+        for participant in participants:
+            behind = len(self.rows) - back
+            before = state or (self.states[behind] if behind >= 0 else self.began)
+            counted = len(self.rows) - missed
+            chosen = levels or self.levels_for(participant, before, behind + 1, counted)
+            arm, draw = draw_for(self.configuration, chosen, self.counts(counted), before)
+            if outcome == 'override':
+                arm = (arm + 1) % len(self.configuration['treatments'])
+            self.states.append(draw['bgStateAfter'])
+            self.add(participant, chosen, arm, draw['bgStateAfter'] if is_shown else None, at, form, offset, user)
+
+    def enter(self, participant, arm, levels, at=None, form=None, offset=0, user='monitor'):
+        """Without a draw, and without a state."""
+        self.states.append(self.states[-1] if self.states else self.began)
+        self.add(participant, levels, arm, None, at, form, offset, user)
+
+    def add(self, participant, levels, arm, state, at, form, offset, user):
+        if at:
+            self.now = datetime.fromisoformat(at).replace(tzinfo=timezone.utc)
+        local = self.now.astimezone(timezone(timedelta(minutes=offset)))
+        self.rows.append({
+            'id': participant, 'levels': levels, 'arm': arm, 'state': state, 'user': user,
+            'instant': (self.now - EPOCH) // timedelta(microseconds=1), 'datetime': local.strftime(form or self.form)})
+        self.now += timedelta(microseconds=1 + self.history.number(f'row {participant}', 10**11))
+
+    def at_once(self):
+        """The next row has the instant of the last one."""
+        self.now = EPOCH + timedelta(microseconds=self.rows[-1]['instant'])
+
+    def counts(self, size):
+        return table_of(self.configuration, [(row['levels'], row['arm']) for row in self.rows[:size]])
+
+    def levels_for(self, participant, state, first, counted):
+        """If others were counted than went with the state: levels at which that gives another arm, if there are any."""
+        for attempt in range(50):
+            levels = [
+                f['levels'][self.history.number(f'row {participant} {attempt} {f["name"]}', len(f['levels']))]
+                for f in self.configuration['factors']]
+            arms = [draw_for(self.configuration, levels, self.counts(size), state)[0] for size in (first, counted)]
+            if first == counted or arms[0] != arms[1]:
+                break
+        return levels
+
+    def file(self, is_shuffled=False):
+        """The rows in order, with their numbers. Rows of one instant stand in the file in the order they are in."""
+        numbers = list(range(len(self.rows)))
+        if is_shuffled:
+            numbers.sort(key=lambda n: self.history.digest(f'place {n}'))
+        for _, same in itertools.groupby(range(len(self.rows)), key=lambda n: self.rows[n]['instant']):
+            places = list(same)
+            for place, number in zip(places, sorted(numbers[place] for place in places)):
+                numbers[place] = number
+        return [{**row, 'row': number + 1} for row, number in zip(self.rows, numbers)]
+
+
+def proof_of(configuration, rows, place, seed_state):
+    """@returns the draw that gives the arm and the state of the row, or nothing, and why there is none"""
+    row = rows[place]
+    if not row['state']:
+        return None, 'no-state'
+    people = [(each['levels'], each['arm']) for each in rows]
+    # How many rows there were: before the first, then up to each of the last ones.
+    sizes = [0, *range(max(place - ROWS_BACK, 0) + 1, place + 1)]
+    known = [(size, rows[size - 1]['state'] if size else seed_state) for size in reversed(sizes)]
+    known = [(size, state) for size, state in known if state]
+    fits = False
+    for size, state in known:
+        for counted in sizes[sizes.index(size):]:
+            arm, draw = draw_for(configuration, row['levels'], table_of(configuration, people[:counted]), state)
+            if draw['bgStateAfter'] == row['state']:
+                if arm == row['arm']:
+                    return draw, None
+                fits = True
+    return None, 'override' if fits else 'differs' if known else 'first'
+
+
 # A log with one study
 
 class History:
@@ -172,6 +300,9 @@ class History:
         self.decided_by_counts = 0
         self.bg_state = None
         self.expected = []
+        self.importing = None
+        self.imported = []
+        self.newest = None
         self.life = {'corrected': 0, 'idsCorrected': 0, 'changedAfterClosing': {}, 'revealed': {},
                      'unblindingReported': 0}
         self.warnings = {}
@@ -246,11 +377,8 @@ class History:
 
         @param place the levels of a participant, or nothing
         """
-        numbers = [[[0 for _ in self.arms] for _ in f['levels']] for f in self.factors]
-        for person in self.enrolled.values():
-            for factor, rows, level in zip(self.factors, numbers, place(person) or []):
-                rows[factor['levels'].index(level)][person['arm']] += 1
-        return numbers
+        placed = ((place(person), person['arm']) for person in self.enrolled.values())
+        return table_of(self.configuration, [(levels, arm) for levels, arm in placed if levels])
 
     def counts(self):
         """Those that the urns hold."""
@@ -276,6 +404,8 @@ class History:
             voided = [person['arm'] for person in self.enrolled.values() if person['voided']]
             state |= {'corrected': corrected, 'randomized': everybody,
                       'voidedByArm': [voided.count(arm) for arm in range(len(self.arms))], 'filled': self.filled()}
+        if self.importing or self.imported:
+            state |= {'newest': self.newest}
         self.expected.append(json.loads(json.dumps(state)))
 
     def root(self, stream, size=None):
@@ -315,6 +445,7 @@ class History:
         source = 'drawn' if seed is None else 'configured'
         if seed is None:
             seed = int.from_bytes(self.digest('seed')[:16], 'big')
+        self.seed = seed
         self.bg_state = saved(numpy.random.PCG64(seed))
         self.status = self.configuration.get('start', 'open')
         self.append(
@@ -377,9 +508,7 @@ class History:
         return None
 
     def drawn(self, levels, counts):
-        places = [f['levels'].index(level) for f, level in zip(self.factors, levels)]
-        rows = {f['name']: table[place] for f, table, place in zip(self.factors, counts, places)}
-        return allocate(self.configuration, rows, self.bg_state)
+        return draw_for(self.configuration, levels, counts, self.bg_state)
 
     def decides(self, levels):
         """Whether the arm depends on what the corrections did to the counts."""
@@ -543,6 +672,99 @@ class History:
         self.life['idsCorrected'] += 1
         self.said_of('ParticipantIdCorrected', participant, data, None, by, behalf, request)
 
+    # Imports
+
+    def begin_import(self, rows, generator='fresh', seed_known=False, source_format='reference', names=None,
+                     approvals=None):
+        """@param names of the arms in the file, if they are others there"""
+        assert self.status in ('open', 'paused') and not self.enrolled
+        assert approvals or self.configuration['mode'] == 'test'
+        revision = self.revision()
+        seed = None
+        if generator == 'continued':
+            last = max(row['instant'] for row in rows)
+            state = next(row['state'] for row in sorted(rows, key=lambda row: row['row']) if row['instant'] == last)
+            assert state
+        else:
+            seed = int.from_bytes(self.digest(f'seed of the import at {revision}')[:16], 'big')
+            state = saved(numpy.random.PCG64(seed))
+        seed_state = saved(numpy.random.PCG64(self.seed)) if seed_known else None
+        proofs = [(None, 'other-system') if source_format == 'csv'
+                  else proof_of(self.configuration, rows, place, seed_state) for place in range(len(rows))]
+        redrawn = sum(draw is not None for draw, _ in proofs)
+        self.importing = {
+            'import': self.uuid4(f'import {revision}'), 'rows': list(zip(rows, proofs)), 'taken': 0,
+            'before': self.status, 'generator': state}
+        self.status = 'importing'
+        if approvals:
+            self.warn('approval-asserted')
+        if generator == 'continued':
+            self.warn('generator-known-elsewhere')
+        names_map = [{'from': there, 'to': here} for there, here in names.items()] if names else None
+        self.append(
+            self.stream, 'HistoryImported',
+            present(**{'import': self.importing['import']}, generator=generator, approvals=approvals or [],
+                    source={'format': source_format, 'rows': len(rows)},
+                    proof={'redrawn': redrawn, 'unproven': len(rows) - redrawn},
+                    seedKnown=True if seed_known else None),
+            sections={
+                'source': present(sha256=self.digest(f'file {revision}').hex(), treatmentMap=names_map),
+                'generator': present(bgState=state, seed=None if seed is None else str(seed))})
+
+    def import_rows(self, many=None):
+        """That many more, or all that are missing."""
+        first = self.importing['taken']
+        rows = self.importing['rows'][first:None if many is None else first + many]
+        for row, (draw, cause) in rows:
+            self.importing['taken'] += 1
+            self.import_row(row, draw, cause)
+
+    def import_row(self, row, draw, cause):
+        participant = row['id']
+        assert self.status == 'importing' and participant not in self.ids_in_use()
+        self.enrolled[participant] = {
+            'revision': self.revision(), 'arm': row['arm'], 'asRandomized': row['levels'], 'levels': row['levels'],
+            'countedLevels': row['levels'], 'otherwise': row['levels'], 'id': participant, 'formerIds': [],
+            'voided': None}
+        self.imported.append('redrawn' if draw else 'unproven')
+        original = {'user': row['user'], 'datetime': row['datetime']}
+        treatment = self.arms[row['arm']]
+        self.newest = {'id': participant, 'levels': row['levels'], 'treatment': treatment, 'row': row['row'],
+                       **original, 'at': instant(row['instant'] // 1000)}
+        if not draw:
+            self.warn('imported-unproven')
+        levels = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, row['levels'])]
+        how = {'draw': draw} if draw else {'state': {'bgState': row['state']}} if row['state'] else {}
+        self.append(
+            self.stream, 'ParticipantImported',
+            present(**{'import': self.importing['import']}, row=row['row'], participantId=participant, levels=levels,
+                    redrawn=draw is not None, cause=cause, original=original),
+            sections={'allocation': {'treatment': treatment}, **how})
+
+    def end_import(self):
+        assert self.importing['taken'] == len(self.importing['rows'])
+        if 'recovered' not in self.importing:
+            self.bg_state = self.importing['generator']
+        self.leave_import({'rows': len(self.importing['rows'])})
+
+    def abort_import(self, reason):
+        """Its participants are gone; the generator is that before it, or of a recovery since."""
+        self.enrolled = {}
+        self.imported = []
+        self.newest = None
+        self.unblinded = set()
+        self.leave_import({'aborted': True, 'reason': reason})
+
+    def leave_import(self, said):
+        which, self.status = self.importing['import'], self.importing['before']
+        self.importing = None
+        self.append(self.stream, 'HistoryImportEnded', {'import': which, **said})
+
+    def import_history(self, rows, **how):
+        self.begin_import(rows, **how)
+        self.import_rows()
+        self.end_import()
+
     # Recoveries and moves of the log
 
     def declare_loss(self, recovery, reason, signed=None):
@@ -571,6 +793,8 @@ class History:
         if seed is None:
             seed = int.from_bytes(self.digest(f'seed after recovery {declared["recovery"]}')[:16], 'big')
         self.bg_state = saved(numpy.random.PCG64(seed))
+        if self.importing:
+            self.importing['recovered'] = True
         self.append(self.stream, 'StudyRecovered', declared,
                     sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}})
 
@@ -586,8 +810,10 @@ class History:
                 self.append(stream, 'LogReopened', {'move': move})
 
     def vector(self):
+        imported = {how: self.imported.count(how) for how in ('redrawn', 'unproven')} if self.imported else None
         causes = [person['voided']['cause'] for person in self.enrolled.values() if person['voided']]
-        life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes}}
+        life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes},
+                **present(imported=imported)}
         return {
             'about': self.about, 'log': {'id': self.log_id, 'name': self.log_name}, 'study': self.name,
             'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
@@ -1204,10 +1430,235 @@ def everything():
     return h
 
 
+def imported_and_continued():
+    h = History('imported from the reference with its seed, races and all, and continued where it stopped', {
+        'name': 'IMPORTED, CONTINUED', 'treatments': ['A', 'B', 'C'],
+        'policies': {'levelCounts': 'as-corrected', 'voidCounts': 'removed'},
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])}, seed=2**127 + 2026)
+    h.key('site', 'randomize', 'read')
+    h.register()
+    there = OtherSystem(h, h.seed)
+    there.draw(*ids(1, 4))
+    # A second request read the state that the first one read, and counted the same, or more.
+    there.draw('001-0005', back=2, missed=1)
+    there.draw('001-0006')
+    there.draw('001-0007', back=3)
+    there.draw(*ids(8, 9))
+    there.draw('001-0010', back=3)
+    there.draw('001-0011', outcome='override')
+    there.draw('001-0012')
+    there.draw('001-0013', back=2, outcome='override')
+    there.enter('001-0014', 1, ['m', '2'])
+    there.draw('001-0015', back=2)
+    there.draw('001-0016', is_shown=False)
+    there.draw('001-0017')
+    there.draw('001-0018', state=saved(numpy.random.PCG64(7)))
+    there.draw(*ids(19, 29))
+    there.draw('001-0030', back=4, levels=['m', '3'])
+    there.draw(*ids(31, 33))
+    there.draw('001-0034', back=32, missed=31)
+    there.draw(*ids(35, 52))
+    # One row too far back.
+    there.draw('001-0053', back=33)
+    there.draw('001-0054', back=32, missed=28, levels=['f', '3'])
+    there.draw(*ids(55, 57))
+    # The seed is looked at however far back it is, with the counts before the first row and those of the last ones.
+    there.draw('001-0058', back=58, missed=57)
+    there.draw('001-0059', back=59, missed=10)
+    there.draw(*ids(60, 62))
+    h.import_history(there.file(), generator='continued', seed_known=True, approvals=[RUIZ])
+    h.enrol('site', *ids(63, 66))
+    h.key('data', 'correct', 'read')
+    h.correct('001-0005', h.next_levels('001-0005', 'sex', 'site'), by='data')
+    h.enrol('site', *ids(67, 68))
+    h.void('001-0011', 'duplicate', duplicate_of='001-0012', by='data')
+    h.correct('001-0014', h.next_levels('001-0014', 'site'), 'transfer', by='data')
+    h.enrol('site', *ids(69, 70))
+    h.rename('001-0018', '001-0180', by='data')
+    h.reinstate('001-0011', by='data')
+    h.correct('001-0067', h.next_levels('001-0067', 'sex'), by='data')
+    h.enrol('site', *ids(71, 74))
+    return h
+
+
+def imported_while_paused():
+    h = History('imported while paused, in no order, with instants of every form; a code is broken meanwhile', {
+        'name': 'IMPORTED, FRESH', 'blinding': 'blinded', 'start': 'paused', 'D': 'variance', 'w': 2, 'alpha': 1,
+        'beta': 3, 'policies': {'stopAtLimit': True}, 'limits': {
+            'total': 34, 'levels': [{'factor': 'site', 'level': 'Nord', 'max': 21}]},
+        'treatments': ['standard', 'new'], 'factors': factors(sex=['m', 'f'], site=['Nord', 'Süd'], age=['y', 'o'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('desk', 'unblind', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.register()
+    there = OtherSystem(h, 5)
+    there.draw('P01', at='2025-12-31T23:59:59.999999')
+    there.draw('P02', at='2026-01-01T00:00:00', form='%Y-%m-%d')
+    there.draw('P03', at='2026-01-01T00:00:00.000001', levels=['f', 'Nord', 'y'])
+    there.draw('P04', at='2026-01-01T09:30:00', form='%Y-%m-%d %H:%M:%S', levels=['m', 'Nord', 'o'])
+    there.draw('P05', at='2026-01-01T10:00:00.5', form='%Y-%m-%d %H:%M:%S.5', levels=['f', 'Nord', 'o'])
+    # Later, although the clock shows less.
+    there.draw('P06', at='2026-01-01T10:00:00.500999', form='%Y-%m-%dT%H:%M:%S.%f-11:30', offset=-690)
+    there.draw('P07', at='2026-01-01T10:00:00.501', form='%Y-%m-%d %H:%M:%S.501+14:00', offset=840,
+               levels=['m', 'Nord', 'y'], user='Åse „K.“')
+    there.draw('P08', form='%Y-%m-%dT%H:%M:%S.%fZ')
+    there.draw('P09', form='%Y-%m-%d %H:%M:%S.%f+00:00')
+    there.draw('P10', form='%Y-%m-%dT%H:%M:%S.%f+0530', offset=330)
+    # Three of one instant: the one behind was drawn from the first of them.
+    there.draw('P11')
+    there.at_once()
+    there.draw('P12', form='%Y-%m-%d %H:%M:%S.%f+01:00', offset=60)
+    there.at_once()
+    there.draw('P13')
+    there.draw('P14', back=3)
+    there.draw('P15', is_shown=False)
+    there.at_once()
+    there.draw('P16', back=2, missed=1)
+    there.draw(*ids(17, 30, 'P{}'))
+    h.begin_import(there.file(is_shuffled=True), names={'ndard': 'standard', 'new (2)': 'new'},
+                   approvals=[RUIZ, BOARD])
+    h.import_rows(3)
+    h.reveal('emergency', 'P02', 'anaphylaxis, ICU', by='desk', request='1')
+    h.import_rows(20)
+    h.report('label', 'P05', 'read by the participant', by='desk', inadvertent=True)
+    h.move('sqlite:/new', arrived_from='sqlite:/old')
+    h.reveal('planned', 'P01', 'as planned', shown_ago=1000)
+    h.import_rows()
+    h.reveal('other', 'P30', 'between the last row and the end', by='desk')
+    h.end_import()
+    h.correct('P02', h.next_levels('P02', 'sex', 'age'), by='data')
+    h.resume('imported')
+    h.enrol('nurse', 'P31')
+    h.correct('P05', {'site': 'Süd'}, note='21 of 21', by='data')
+    h.correct('P07', {'site': 'Süd'}, 'definition', note='20 of 21', by='data')
+    h.enrol('nurse', 'P32', levels=['m', 'Nord', 'y'])
+    h.enrol('nurse', *ids(33, 34, 'P{}'))
+    h.void('P15', 'never-enrolled', by='data')
+    h.enrol('nurse', 'P35')
+    h.void('P12', 'duplicate', duplicate_of='P13', by='data')
+    h.correct('P14', h.next_levels('P14', 'sex'), by='data')
+    h.enrol('nurse', 'P36')
+    h.rename('P03', 'P03a', by='data')
+    h.reveal('safety-report', 'P03', 'SUSAR', by='desk')
+    h.close('target', '34 randomized')
+    h.correct('P01', h.next_levels('P01', 'age'), by='data')
+    return h
+
+
+def imported_from_another_system():
+    h = History('a rehearsal: imported without states and without an approval, over a limit that informs', {
+        'name': 'IMPORTED, CSV', 'mode': 'test', 'limits': {'total': 3}, 'D': 'range',
+        'treatments': ['Verum', 'Placebo', 'Ø'],
+        'factors': named(('sex', ['m', 'f']), ('10', ['<', '>']))}, seed=1)
+    h.key('tester', 'randomize', 'read', 'manage')
+    h.register()
+    h.pause('to import', by='tester')
+    h.resume('not now', by='tester')
+    there = OtherSystem(h, 3, form='%Y-%m-%dT%H:%MZ')
+    levels = itertools.cycle([['m', '<'], ['f', '>'], ['f', '<']])
+    for n, arm in enumerate([0, 0, 1, 0, 2, 0, 1]):
+        there.enter(f'{n}', arm, next(levels), at=f'2026-02-2{n}T06:0{n}:00', user='other EDC')
+    h.import_history(there.file(), source_format='csv', names={'1': 'Verum', '0': 'Placebo', '9': 'Ø'})
+    h.enrol('tester', *ids(7, 10, '{}'))
+    h.correct('0', h.next_levels('0', 'sex'))
+    h.enrol('tester', *ids(11, 14, '{}'))
+    h.begin_anew(h.declare_loss(1, 'after an import', signed=(90, 0)))
+    h.correct('12', h.next_levels('12', '10'), 'source')
+    h.enrol('tester', *ids(15, 18, '{}'))
+    return h
+
+
+def imports_given_up():
+    h = History('imports that were given up, one behind a recovery, and another one of the same ids', {
+        'name': 'IMPORTS GIVEN UP', 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])}, seed=3**80)
+    h.key('site', 'randomize', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    there = OtherSystem(h, 11)
+    there.draw(*ids(1, 6))
+    wrong = there.file()
+    h.begin_import(wrong, approvals=[RUIZ])
+    h.abort_import('no row yet')
+    h.pause('to look at the file', by='manager')
+    h.begin_import(wrong, seed_known=True, approvals=[RUIZ])
+    h.import_rows(4)
+    h.reveal('emergency', '001-0002', 'of somebody who is imported again')
+    h.begin_anew(h.declare_loss(1, 'while importing', signed=(40, 0)))
+    h.import_rows()
+    h.abort_import('the file of another study')
+    h.resume('we begin without the others', by='manager')
+    there = OtherSystem(h, h.seed, form='%Y-%m-%d %H:%M:%S.%f+02:00')
+    there.draw('001-0003', '001-0001', '001-0002', offset=120)
+    there.draw('001-0004', back=2, missed=1, offset=120)
+    h.begin_import(there.file(is_shuffled=True), seed_known=True, approvals=[BOARD])
+    h.import_rows(2)
+    h.abort_import('a row is missing there')
+    h.enrol('site', '001-0001')
+    return h
+
+
+def imported_again():
+    h = History('given up, and imported again: the states before the first row are not known, and some are missing', {
+        'name': 'IMPORTED AGAIN', 'D': 'range', 'alpha': 1, 'beta': 2, 'treatments': ['A', 'B', 'C', 'D'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])}, seed=3**81)
+    h.key('site', 'randomize', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    h.begin_anew(h.declare_loss(1, 'before the import', signed=(9, 0)))
+    there = OtherSystem(h, 12)
+    there.enter('001-0001', 3, ['m', '1'])
+    there.draw('001-0002', is_shown=False)
+    there.draw(*ids(3, 8))
+    # The last two are of one instant: the generator goes on behind the first of them in the file.
+    there.at_once()
+    there.draw('001-0009')
+    rows = there.file(is_shuffled=True)
+    h.begin_import(rows, approvals=[RUIZ])
+    h.import_rows(5)
+    h.abort_import('the instants were wrong')
+    h.pause('once more', by='manager')
+    h.import_history(rows, generator='continued', approvals=[RUIZ])
+    h.resume('imported', by='manager')
+    h.enrol('site', *ids(10, 13))
+    h.key('data', 'correct')
+    h.correct('001-0002', h.next_levels('001-0002', 'sex'), by='data')
+    h.void('001-0001', 'other', by='data')
+    h.enrol('site', *ids(14, 16))
+    return h
+
+
+def recovered_while_importing():
+    h = History('recovered in the middle of an import: the generator of the recovery counts, not that of the import', {
+        'name': 'RECOVERED WHILE IMPORTING', 'policies': {'levelCounts': 'as-corrected'},
+        'treatments': ['A', 'B'], 'factors': factors(sex=['m', 'f'], site=['1', '2'], age=['y', 'o'])}, seed=3**82)
+    h.key('site', 'randomize', 'read')
+    h.register()
+    there = OtherSystem(h, h.seed)
+    there.draw('001-0001', '001-0002')
+    there.draw('001-0003', '001-0004', back=3, missed=2)
+    there.draw(*ids(5, 9))
+    h.begin_import(there.file(), seed_known=True, approvals=[RUIZ])
+    h.import_rows(5)
+    h.begin_anew(h.declare_loss(1, 'the backup had five rows', signed=(14, 0)))
+    h.import_rows()
+    h.end_import()
+    h.enrol('site', *ids(10, 12))
+    h.correct('001-0004', h.next_levels('001-0004', 'site', 'age'))
+    h.enrol('site', *ids(13, 16))
+    h.close('end', 'it is over')
+    h.void('001-0006', 'duplicate', duplicate_of='001-0005')
+    h.reopen('it is not', [BOARD])
+    h.enrol('site', *ids(17, 18))
+    return h
+
+
 STUDIES = [
     unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
     closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
     recovered_twice, moved, constant_urns, unicode_names, large_numbers, policies, keys_of_all_kinds, everything,
+    imported_and_continued, imported_while_paused, imported_from_another_system, imports_given_up, imported_again,
+    recovered_while_importing,
 ]
 
 

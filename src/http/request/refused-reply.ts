@@ -22,6 +22,13 @@ export function refusedReply(because: Status | 'suspended', revision: number): S
         revision,
         refused: 'closed',
       };
+    case 'importing':
+      return {
+        ...CONFLICT,
+        message: 'A history is being imported into the study, which takes no participants until then',
+        revision,
+        refused: 'importing',
+      };
     case 'suspended':
       return {
         status: 503,

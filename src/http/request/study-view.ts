@@ -249,7 +249,8 @@ export class StudyView {
       ...(treatment ? { trt: oneOf(treatments) } : {}),
       datetime,
       user,
-      ...(bgState ? { bg_state } : {}),
+      // Another system may have drawn without telling its state.
+      ...(bgState ? { bg_state: bg_state.optional() } : {}),
       ...(shown.place ? placeMembers : {}),
     });
     const correctedSchema = schema.extend({
@@ -284,7 +285,7 @@ function httpDate(): (at: string) => string {
 function withBgState(record: object): string {
   const shown = record as { bg_state: BgStateResult | undefined };
   const { bg_state } = shown;
-  if (!bg_state) throw new Error('a record without the state of the generator');
+  if (!bg_state) return JSON.stringify(record);
   shown.bg_state = undefined;
   const { bit_generator, has_uint32, state, uinteger } = bg_state;
   const stateText = `{"inc":${state.inc},"state":${state.state}}`;

@@ -1,6 +1,12 @@
 /** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
-import { type ParticipantEvent, participantEvents } from '../../../projections/participant-events.ts';
+import type { LogEvent } from '../../../events/record.ts';
+import { isCorrection } from '../../../projections/enrolled.ts';
+import {
+  isUnblinding,
+  type ParticipantEvent,
+  participantEvents,
+} from '../../../projections/participant-events.ts';
 import { participants } from '../../../projections/participants.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -24,6 +30,7 @@ export const ParticipantHistoryResult = z.array(
     on_behalf_of: z.string().optional(),
     type: z.enum([
       'ParticipantRandomized',
+      'ParticipantImported',
       'LevelsCorrected',
       'AllocationVoided',
       'AllocationReinstated',
@@ -98,12 +105,13 @@ export function getParticipantHistory(services: Services) {
     if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, 'There is no such participant');
     const enrolling = await history.event(study.stream, participant.revision);
-    if (enrolling?.type !== 'ParticipantRandomized') throw new Error('a participant without a record');
-    const later = runner.state(participantEvents, study.stream).byId.get(participant.participantId) ?? [];
+    if (enrolling?.type !== 'ParticipantRandomized' && enrolling?.type !== 'ParticipantImported')
+      throw new Error('a participant without a record');
+    const later = runner.state(participantEvents, study.stream).byEnrolment.get(participant.revision) ?? [];
     const withNotes = key.scopes.includes('read') || key.scopes.includes('audit');
     const shown = [enrolling, ...later].map((event) => ({
       ...common(event),
-      ...(withNotes && event.type !== 'ParticipantRandomized' && notesOf(event)),
+      ...(withNotes && isParticipantEvent(event) && notesOf(event)),
     }));
     const results = resultJson(ParticipantHistoryResult, shown);
     return { status: 200, message: SUCCESS, results, revision: study.revision };
@@ -133,4 +141,8 @@ function notesOf({ sections }: ParticipantEvent): Pick<HistoryResult[number], 'n
   if (!('grounds' in sections)) return {};
   const { reason, requestedBy } = sections.grounds;
   return { note: reason, ...(requestedBy !== undefined && { requested_by: requestedBy }) };
+}
+
+function isParticipantEvent(event: LogEvent): event is ParticipantEvent {
+  return isUnblinding(event) || isCorrection(event);
 }

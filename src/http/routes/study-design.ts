@@ -1,8 +1,10 @@
 /** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
+
 import { z } from 'zod';
 import { type Design, design } from '../../../projections/design.ts';
 import { currentLevels, fillsPlace } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
+import { STATUSES } from '../../study/acts.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -23,7 +25,7 @@ const Limit = z.strictObject({
 
 export const StudyDesignResult = z.strictObject({
   mode: z.enum(['test', 'live']),
-  state: z.enum(['open', 'paused', 'closed']),
+  state: z.enum(STATUSES),
   reason: z.string().optional().meta({ description: 'Why the study is not open' }),
   since: z.string().optional(),
   enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),

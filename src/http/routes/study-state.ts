@@ -1,7 +1,7 @@
 /** POST /study_state: closes, reopens, pauses or resumes a study. */
 import { z } from 'zod';
 import { ClosingCause } from '../../../events/study-state.ts';
-import { ACTS } from '../../study/acts.ts';
+import { ACTS, STATUSES } from '../../study/acts.ts';
 import type { LifeCommand, StudyOutcome } from '../../study/commands.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
@@ -36,7 +36,7 @@ const Body = z.discriminatedUnion('action', [
 ]);
 type Body = z.infer<typeof Body>;
 
-const StateResult = z.strictObject({ state: z.enum(['open', 'paused', 'closed']) });
+const StateResult = z.strictObject({ state: z.enum(STATUSES) });
 
 export const studyStateOperation = bodyOperation(
   'Close, reopen, pause or resume a study',
@@ -89,18 +89,23 @@ function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): LifeCo
   }
 }
 
+const HINTS: Partial<Record<string, string>> = {
+  closed: 'reopen it first',
+  importing: 'wait until the history is in',
+};
+
 /** The answer when the study does not become, or is not already, what was asked for. */
 function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
   switch (outcome.type) {
     case 'refused': {
       const { because } = outcome;
-      const hint = because === 'closed' ? 'reopen it first' : 'resume it, or close it';
+      const hint = HINTS[because] ?? 'resume it, or close it';
       return {
         status: 409,
         message: `The study is ${because} (${hint})`,
         results: '{}',
         revision,
-        refused: because === 'closed' ? 'closed' : 'paused',
+        refused: because === 'closed' || because === 'importing' ? because : 'paused',
       };
     }
     case 'impossible':

@@ -29,6 +29,14 @@ export class CompactParticipants extends ForkableMap<string, Allocated> {
     this.#levels = new Uint16Array(FIRST_ROOM * factors.length);
   }
 
+  override isEmpty(): boolean {
+    return this.#size === 0;
+  }
+
+  override emptied(): CompactParticipants {
+    return new CompactParticipants({ factors: this.#factors });
+  }
+
   override get(participantId: string): Allocated | undefined {
     const number = this.#ids.numberOf(participantId);
     if (number === undefined) return undefined;

@@ -7,7 +7,15 @@ type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 
 /** An event of a study whose decision needs only what is in the clear. */
 export type LifeEvent = Of<
-  Exclude<StudyFact['type'], 'StudyRegistered' | 'ParticipantRandomized' | 'StudyRecovered'>
+  Exclude<
+    StudyFact['type'],
+    | 'StudyRegistered'
+    | 'ParticipantRandomized'
+    | 'StudyRecovered'
+    | 'HistoryImported'
+    | 'ParticipantImported'
+    | 'HistoryImportEnded'
+  >
 >;
 
 /** Without what the decider works out, such as `randomizedAt`, so that a wrong one is found as such. */

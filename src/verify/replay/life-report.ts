@@ -17,6 +17,7 @@ export class LifeTally {
   readonly #voided: Record<string, number> = {};
   #levelsCorrected = 0;
   #idsCorrected = 0;
+  readonly #imported = { redrawn: 0, unproven: 0 };
   readonly #afterClosing: Record<string, number> = {};
   #isClosed = false;
 
@@ -35,6 +36,24 @@ export class LifeTally {
       case 'StudyReopened':
         this.#isClosed = event.type === 'StudyClosed';
         if (event.data.approvals && event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
+        break;
+      case 'HistoryImported':
+        this.#takeImport(event);
+        break;
+      case 'ParticipantImported':
+        this.#imported[event.data.redrawn ? 'redrawn' : 'unproven']++;
+        if (!event.data.redrawn)
+          this.#warnings.add(
+            'imported-unproven',
+            `an imported participant could not be drawn again (${event.data.cause})`,
+            event.revision,
+          );
+        break;
+      case 'HistoryImportEnded':
+        if ('aborted' in event.data) {
+          Object.assign(this.#imported, { redrawn: 0, unproven: 0 });
+          this.#unblinded.clear();
+        }
         break;
       case 'AllocationRevealed':
         this.#countUnblinded(event.data.category, event.data.participantId);
@@ -56,6 +75,7 @@ export class LifeTally {
     const { UnblindingReported: reported, ...revealed } = this.#revealed;
     return {
       state,
+      ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
       ...(this.#levelsCorrected > 0 && { corrected: this.#levelsCorrected }),
       ...(this.#idsCorrected > 0 && { idsCorrected: this.#idsCorrected }),
       ...(Object.keys(this.#voided).length > 0 && { voided: { ...this.#voided } }),
@@ -63,6 +83,16 @@ export class LifeTally {
       ...(Object.keys(revealed).length > 0 && { revealed }),
       ...(reported !== undefined && { unblindingReported: reported }),
     };
+  }
+
+  #takeImport({ data, revision }: Of<'HistoryImported'>): void {
+    if (data.approvals.length > 0) this.#warnOfApproval(revision);
+    if (data.generator === 'continued')
+      this.#warnings.add(
+        'generator-known-elsewhere',
+        'the generator goes on where another system stopped: whoever has a copy of that system can compute every later arm',
+        revision,
+      );
   }
 
   #takeCorrection(event: CorrectionEvent, before: Enrolled | undefined): void {

@@ -7,6 +7,7 @@ import type { PartialEvent } from '../../../events/record.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { decideLife } from '../../study/decide-life.ts';
+import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
 import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
 import { fullLimit } from '../../study/limits.ts';
 import type { Mismatch } from '../report.ts';
@@ -27,17 +28,18 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     this.#checks = checks;
   }
 
-  take(given: PartialEvent): readonly Mismatch[] {
+  take(given: PartialEvent, withheldSeals: Readonly<Record<string, string>> = {}): readonly Mismatch[] {
     const event = given as PartialStudyEvent;
     const life = this.#life;
     const enrolled = (id: string) => life?.enrolled.get(id);
-    const invalid = this.#checks.mismatch(event);
+    const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
+    const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
     const mismatches = mismatchesOf(event, life);
     if (mismatches.length > 0) return mismatches;
     const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
     if (mismatchOfDecided) return [mismatchOfDecided];
-    this.#checks.take(event, enrolled);
+    this.#checks.take(event, enrolled, sections);
     if (life) this.#life = lifeAfter(life, event);
     else if (event.type === 'StudyRegistered') {
       const { configuration } = event.data;
@@ -46,8 +48,10 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     return [];
   }
 
-  passed({ type }: PartialEvent): void {
-    if (type === 'ParticipantRandomized') this.participants++;
+  passed({ type, data }: PartialEvent): void {
+    if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+    // An import begins without participants: those of one that was given up were all there were.
+    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */
@@ -67,11 +71,33 @@ function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonl
       const unknown = treatmentMismatch(event, life);
       return unknown ? [unknown] : [];
     }
+    case 'HistoryImported':
+      return problemsOf(event.type, life, beginProblem(life, event.data));
+    case 'ParticipantImported': {
+      const { participantId } = event.data;
+      const taken = holderOf(life, participantId);
+      const duplicate = taken && ({ type: 'duplicate', participantId, differingFactors: [] } as const);
+      const problem = rowProblem(life, event.data) ?? duplicate;
+      const unknown = treatmentMismatch(event, life);
+      return unknown && !problem ? [unknown] : problemsOf(event.type, life, problem);
+    }
+    case 'HistoryImportEnded':
+      return problemsOf(event.type, life, endProblem(life, event.data));
     case 'StudyRecovered':
       return life.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
     default:
       return lifeMismatches(event, life);
   }
+}
+
+/** Nothing of an import is worked out from the part in the clear, so it is only possible or not. */
+function problemsOf(
+  type: PartialStudyEvent['type'],
+  { status }: Life,
+  problem: StudyOutcome | undefined,
+): readonly Mismatch[] {
+  if (!ACTS[type].in.includes(status)) return [undecided(type, { type: 'refused', because: status })];
+  return problem ? [undecided(type, problem)] : [];
 }
 
 function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
@@ -97,7 +123,7 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
 }
 
 function treatmentMismatch(
-  { sections }: Of<'ParticipantRandomized'>,
+  { sections }: Of<'ParticipantRandomized' | 'ParticipantImported'>,
   { configuration: { treatments } }: Life,
 ): Mismatch | undefined {
   const { treatment } = sections.allocation ?? {};

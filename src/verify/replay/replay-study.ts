@@ -43,9 +43,10 @@ export class StudyReplay implements Replay {
 
   take(given: LogEvent): readonly Mismatch[] {
     const event = given as StudyEvent;
-    const mismatches = this.#mismatches(event);
+    const sections = Object.keys(event.sections);
+    const mismatches = this.#mismatches(event, sections);
     if (mismatches.length > 0) return mismatches;
-    this.#checks.take(event, (id) => this.#enrolled(id));
+    this.#checks.take(event, (id) => this.#enrolled(id), sections);
     const next = evolve(this.#state, event);
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
     this.#state = isBegun
@@ -58,8 +59,10 @@ export class StudyReplay implements Replay {
     return [];
   }
 
-  passed({ type }: LogEvent): void {
-    if (type === 'ParticipantRandomized') this.participants++;
+  passed({ type, data }: LogEvent): void {
+    if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+    // An import begins without participants: those of one that was given up were all there were.
+    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */
@@ -71,8 +74,8 @@ export class StudyReplay implements Replay {
     return this.#state.status === 'unregistered' ? undefined : this.#state.enrolled.get(id);
   }
 
-  #mismatches(event: StudyEvent): readonly Mismatch[] {
-    const invalid = this.#checks.mismatch(event);
+  #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
+    const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
     const { fact, outcome } = decide(this.#state, commandOf(event));
     if (!fact) return [undecided(event.type, outcome)];
@@ -98,6 +101,29 @@ function commandOf(event: StudyEvent): StudyCommand {
         user: event.actor.user,
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
+    case 'HistoryImported': {
+      const { data, sections } = event;
+      const { sha256, treatmentMap } = sections.source;
+      const { bgState, seed } = sections.generator;
+      const drawn = seed === undefined ? {} : { seed: BigInt(seed) };
+      return { type: 'begin-import', ...data, sha256, treatmentMap, bgState, ...drawn };
+    }
+    case 'ParticipantImported': {
+      const { data, sections } = event;
+      const { import: id, row, participantId, original } = data;
+      const bgState = sections.draw?.bgStateAfter ?? sections.state?.bgState;
+      const levels = data.levels.map(({ level }) => level);
+      const { treatment } = sections.allocation;
+      return {
+        ...{ type: 'import-participant', import: id, row, participantId, original },
+        ...{ levels, treatment, bgState },
+      };
+    }
+    case 'HistoryImportEnded': {
+      const { data } = event;
+      const abortedBecause = 'aborted' in data ? data.reason : undefined;
+      return { type: 'end-import', import: data.import, abortedBecause };
+    }
     case 'StudyRecovered':
       return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
     default:

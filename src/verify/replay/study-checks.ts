@@ -14,12 +14,13 @@ import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
 import { IdChecks } from './id-checks.ts';
+import { ImportChecks } from './import-checks.ts';
 import type { KeyHistory } from './key-history.ts';
 import { LifeTally } from './life-report.ts';
 import { has128Bits, registrationMismatch } from './registration-checks.ts';
 import { TimeChecks } from './time-checks.ts';
 
-type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+export type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 /** Withheld sections are not checked. */
 export type PartialStudyEvent = Of<StudyFact['type']>;
 
@@ -36,6 +37,8 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'not-closed': 'the study is not closed',
   'already-recorded': 'the same code-break is recorded already',
   'no-such-participant': 'no participant with that id is randomized before it',
+  'not-importing': 'no import is under way',
+  'not-empty': 'the study has participants already',
   duplicate: 'a participant with that id is randomized already',
   full: 'the study, or one of its levels, has reached its limit',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
@@ -71,6 +74,7 @@ export class StudyChecks {
   #levels: readonly ReadonlySet<string>[] = [];
   #ids: IdChecks | undefined;
   readonly #times = new TimeChecks();
+  readonly #imports = new ImportChecks();
   #name: string | undefined;
   readonly #life: LifeTally;
   readonly #seeds: Map<string, string>;
@@ -101,8 +105,11 @@ export class StudyChecks {
     return this.#name;
   }
 
-  /** What is wrong with an event, regardless of the decision. */
-  mismatch(event: PartialStudyEvent): Mismatch | undefined {
+  /**
+   * What is wrong with an event, regardless of the decision.
+   * @param sections names of all its sections, also of those that are withheld
+   */
+  mismatch(event: PartialStudyEvent, sections: readonly string[]): Mismatch | undefined {
     if (event.type === 'StudyRegistered') {
       this.#name ??= event.data.configuration.name;
       return registrationMismatch(event);
@@ -110,6 +117,10 @@ export class StudyChecks {
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered) return recovered;
     if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data);
+    if (event.type === 'ParticipantImported')
+      return this.#participantMismatch(event.data) ?? this.#imports.mismatch(event, sections);
+    if (event.type === 'HistoryImported') return importedSeedMismatch(event);
+    if (event.type === 'HistoryImportEnded') return this.#imports.mismatch(event, sections);
     if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
     return this.#times.future(event);
   }
@@ -151,14 +162,23 @@ export class StudyChecks {
   /**
    * Adds a correct event to the state, and warnings about it.
    * @param enrolled finds the participants as they were before the event, by the id as randomized
+   * @param sections names of all its sections, also of those that are withheld
    */
-  take(event: PartialStudyEvent, enrolled: (id: string) => Enrolled | undefined): void {
+  take(
+    event: PartialStudyEvent,
+    enrolled: (id: string) => Enrolled | undefined,
+    sections: readonly string[],
+  ): void {
     const isRandomized = (id: string) => enrolled(id) !== undefined;
     this.#times.take(event);
+    this.#imports.take(event, sections);
     switch (event.type) {
       case 'ParticipantRandomized':
         this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         return;
+      case 'ParticipantImported':
+        this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
+        break;
       case 'StudyRegistered':
         this.#begin(event);
         this.#warnOfSharedSeed(event);
@@ -172,7 +192,10 @@ export class StudyChecks {
     this.#life.take(event, enrolled);
   }
 
-  #participantMismatch({ participantId, levels }: Of<'ParticipantRandomized'>['data']): Mismatch | undefined {
+  #participantMismatch({
+    participantId,
+    levels,
+  }: Of<'ParticipantRandomized' | 'ParticipantImported'>['data']): Mismatch | undefined {
     if (!this.#configuration) return undefined;
     const { factors } = this.#configuration;
     if (levels.length !== factors.length)
@@ -253,6 +276,14 @@ function stakeIn(
     return { need: 'all', of: [event.data.levels.map(({ level }) => level)] };
   const participant = 'participantId' in event.data ? enrolled(event.data.participantId) : undefined;
   return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };
+}
+
+/** A fresh generator is drawn like that of a recovery. */
+function importedSeedMismatch({ sections: { generator } }: Of<'HistoryImported'>): Mismatch | undefined {
+  const { seed } = generator ?? {};
+  return seed === undefined || has128Bits({ seed })
+    ? undefined
+    : mismatch('generator.seed', '128 bits', seed, 'the seed of a fresh generator is drawn');
 }
 
 /** The generator must restart exactly where a recovery of the log says, and with the same data. */

@@ -1,7 +1,7 @@
 /** Lists of participants as comma-separated values over HTTP. The real service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCsv } from '../../../src/export/csv.ts';
 import { ask, checked, clientOf } from '../../support/client.ts';
+import { parseCsv } from '../../support/csv.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';

@@ -4,8 +4,8 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { columnsOf, headLine, rowLines } from '../../../src/export/columns.ts';
 import { dictionary, rScript, sasScript } from '../../../src/export/companions.ts';
-import { parseCsv } from '../../../src/export/csv.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
 
 const named = (...names: string[]): StudyConfiguration => ({

@@ -17,7 +17,13 @@ describe('the table of acts', () => {
     expect(byPeople.map(([type]) => type)).not.toContain('ParticipantRandomized');
     expect(byPeople).toHaveLength(Object.keys(ACTS).length - 1);
     const byNoKey = Object.entries(ACTS).filter(([, { scopes }]) => scopes.length === 0);
-    expect(byNoKey.map(([type]) => type)).toEqual(['StudyRegistered', 'StudyRecovered']);
+    expect(byNoKey.map(([type]) => type)).toEqual([
+      'StudyRegistered',
+      'HistoryImported',
+      'ParticipantImported',
+      'HistoryImportEnded',
+      'StudyRecovered',
+    ]);
   });
 
   it('stops neither a code-break nor its report in any state', () => {

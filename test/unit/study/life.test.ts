@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor } from '../../../events/record.ts';
-import type { Status } from '../../../src/study/acts.ts';
+import { STATUSES, type Status } from '../../../src/study/acts.ts';
 import type { ReportUnblinding, Reveal, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import { isWithin } from '../../../src/study/key-limits.ts';
@@ -22,6 +22,7 @@ import {
   SEED,
 } from '../../support/facts.ts';
 import { type Happened, sentences } from '../../support/given.ts';
+import { beginImport, drawnRows } from '../../support/import-facts.ts';
 
 const given = sentences(studyDecider, studyState.initial);
 type History = readonly Happened<StudyFact>[];
@@ -73,11 +74,25 @@ const reported: Said<'UnblindingReported'> = {
 const OPEN: History = [registered(), randomized(ID)];
 const PAUSED: History = [...OPEN, paused];
 const CLOSED: History = [...OPEN, closed];
+/** The same participant, from another system. */
+const IMPORTING: History = importingOf(ID);
 const HISTORIES: Readonly<Record<Status, readonly History[]>> = {
   open: [OPEN, [...PAUSED, resumed], [...CLOSED, reopened], [...PAUSED, closed, reopened]],
   paused: [PAUSED, [...CLOSED, reopened, paused]],
   closed: [CLOSED, [...PAUSED, closed]],
+  importing: [IMPORTING],
 };
+
+function importingOf(participantId: string): StudyFact[] {
+  const [row] = drawnRows([{}]);
+  if (!row) throw new Error('no row');
+  const facts: StudyFact[] = [registered()];
+  for (const command of [beginImport([row]), { ...row, participantId }]) {
+    const { fact } = studyDecider.decide(stateAfter(facts), command);
+    if (fact) facts.push(fact);
+  }
+  return facts;
+}
 
 function stateAfter(history: History) {
   return history.reduce((state, happened, revision) => {
@@ -114,29 +129,62 @@ describe('a command in each state of the study', () => {
     [
       'pause',
       PAUSE,
-      { open: { type: 'paused' }, paused: { type: 'already-paused' }, closed: refused('closed') },
+      {
+        open: { type: 'paused' },
+        paused: { type: 'already-paused' },
+        closed: refused('closed'),
+        importing: refused('importing'),
+      },
     ],
     [
       'resume',
       RESUME,
-      { open: { type: 'not-paused' }, paused: { type: 'resumed' }, closed: refused('closed') },
+      {
+        open: { type: 'not-paused' },
+        paused: { type: 'resumed' },
+        closed: refused('closed'),
+        importing: refused('importing'),
+      },
     ],
     [
       'close',
       CLOSE,
-      { open: { type: 'closed' }, paused: { type: 'closed' }, closed: { type: 'already-closed' } },
+      {
+        open: { type: 'closed' },
+        paused: { type: 'closed' },
+        closed: { type: 'already-closed' },
+        importing: refused('importing'),
+      },
     ],
     [
       'reopen',
       REOPEN,
-      { open: { type: 'not-closed' }, paused: refused('paused'), closed: { type: 'reopened' } },
+      {
+        open: { type: 'not-closed' },
+        paused: refused('paused'),
+        closed: { type: 'reopened' },
+        importing: refused('importing'),
+      },
     ],
-    ['reveal', REVEAL, { open: revealedNow, paused: revealedNow, closed: revealedNow }],
-    ['report', REPORT, { open: reportedNow, paused: reportedNow, closed: reportedNow }],
+    [
+      'reveal',
+      REVEAL,
+      { open: revealedNow, paused: revealedNow, closed: revealedNow, importing: revealedNow },
+    ],
+    [
+      'report',
+      REPORT,
+      { open: reportedNow, paused: reportedNow, closed: reportedNow, importing: reportedNow },
+    ],
     [
       'randomize',
       randomize('001-0002'),
-      { open: randomizedNow, paused: refused('paused'), closed: refused('closed') },
+      {
+        open: randomizedNow,
+        paused: refused('paused'),
+        closed: refused('closed'),
+        importing: refused('importing'),
+      },
     ],
     [
       'randomize again',
@@ -145,6 +193,7 @@ describe('a command in each state of the study', () => {
         open: { type: 'duplicate', participantId: ID, differingFactors: [] },
         paused: { type: 'duplicate', participantId: ID, differingFactors: [] },
         closed: { type: 'duplicate', participantId: ID, differingFactors: [] },
+        importing: { type: 'duplicate', participantId: ID, differingFactors: [] },
       },
     ],
     [
@@ -154,15 +203,21 @@ describe('a command in each state of the study', () => {
         open: { type: 'already-registered' },
         paused: { type: 'already-registered' },
         closed: { type: 'already-registered' },
+        importing: { type: 'already-registered' },
       },
     ],
     [
       'recover',
       RECOVER,
-      { open: { type: 'recovered' }, paused: { type: 'recovered' }, closed: { type: 'recovered' } },
+      {
+        open: { type: 'recovered' },
+        paused: { type: 'recovered' },
+        closed: { type: 'recovered' },
+        importing: { type: 'recovered' },
+      },
     ],
   ])('%s', (_, command, expected) => {
-    for (const status of ['open', 'paused', 'closed'] as const)
+    for (const status of STATUSES)
       for (const history of HISTORIES[status])
         expect([status, outcomeOf(history, command)]).toEqual([status, expected[status]]);
   });

@@ -1,0 +1,87 @@
+/**
+ * Facts about a history that another system made and that goes on here. Stream `study-<studyId>`. From the first to the
+ * last of them the study takes nobody.
+ */
+import { z } from 'zod';
+import { defineEvent } from './define.ts';
+import { BgState, Draw, Level } from './study.ts';
+import { Approval } from './text.ts';
+
+const Name = z.string().min(1);
+const Count = z.int().nonnegative();
+const Id = z.uuid();
+
+export const SourceFormat = z.enum(['reference', 'csv']);
+export type SourceFormat = z.infer<typeof SourceFormat>;
+
+/** How the study's generator goes on: from fresh entropy, or where the other system stopped. */
+export const ImportedGenerator = z.enum(['fresh', 'continued']);
+export type ImportedGenerator = z.infer<typeof ImportedGenerator>;
+
+export const HistoryImported = defineEvent('HistoryImported', 1, {
+  stream: 'study',
+  by: 'people',
+  data: z.strictObject({
+    /** Empty only in a test study. */
+    approvals: z.array(Approval),
+    generator: ImportedGenerator,
+    import: Id,
+    /** How many rows follow, and how many of them were drawn again. */
+    proof: z.strictObject({ redrawn: Count, unproven: Count }),
+    /** The other system began with the seed of the registration. */
+    seedKnown: z.literal(true).optional(),
+    source: z.strictObject({ format: SourceFormat, rows: z.int().min(1) }),
+  }),
+  sections: {
+    /** A digest of a file that names arms finds them by trial, when everything else is known. */
+    source: {
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      treatmentMap: z
+        .array(z.strictObject({ from: Name, to: Name }))
+        .min(1)
+        .optional(),
+    },
+    /** The state of the first new draw, and the seed if it was drawn here. */
+    generator: { bgState: BgState, seed: z.string().regex(/^\d+$/).optional() },
+  },
+  optionalSections: {},
+});
+
+/**
+ * Why a row could not be drawn again. `first`: nothing is known of the state before it. `no-state`: the row has none.
+ * `override`: the state fits and the arm does not. `differs`: neither fits. `other-system`: the file has no states at all.
+ */
+export const UnprovenCause = z.enum(['first', 'no-state', 'override', 'differs', 'other-system']);
+export type UnprovenCause = z.infer<typeof UnprovenCause>;
+
+/** One row, in the order of the instants. */
+export const ParticipantImported = defineEvent('ParticipantImported', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    /** Absent if it was drawn again. */
+    cause: UnprovenCause.optional(),
+    import: Id,
+    levels: z.array(Level).min(1),
+    /** As the other system has them. */
+    original: z.strictObject({ datetime: Name, user: Name }),
+    participantId: Name,
+    redrawn: z.boolean(),
+    /** Number of the row in the file, from 1. */
+    row: z.int().min(1),
+  }),
+  sections: { allocation: { treatment: Name } },
+  /** The draw that gives the row's arm and state, or else the state alone. */
+  optionalSections: { draw: Draw, state: { bgState: BgState } },
+});
+
+/** The import is complete, or was given up: then its participants and their counts are gone. */
+export const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
+  stream: 'study',
+  by: 'people',
+  data: z.union([
+    z.strictObject({ import: Id, rows: z.int().min(1) }),
+    z.strictObject({ aborted: z.literal(true), import: Id, reason: Name }),
+  ]),
+  sections: {},
+  optionalSections: {},
+});

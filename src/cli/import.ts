@@ -1,0 +1,396 @@
+/** urn import: a history of the reference, or of another system, goes on here. */
+import { createHash, randomUUID } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import {
+  ImportedGenerator as Generators,
+  type ImportedGenerator,
+  SourceFormat,
+} from '../../events/import.ts';
+import type { Approval } from '../../events/text.ts';
+import { participants } from '../../projections/participants.ts';
+import { freeTextProblem } from '../base/free-text.ts';
+import { quote } from '../base/text.ts';
+import { type HistoryRow, readHistory } from '../import/read-history.ts';
+import { openSource, type SourceFile } from '../import/source-file.ts';
+import { ImportError, type SourceTable } from '../import/source-table.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import { Pcg64 } from '../random/pcg64.ts';
+import type { BeginImport, ImportParticipant, StudyOutcome } from '../study/commands.ts';
+import { isSame } from '../study/import-proof.ts';
+import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
+import { type RegisteredState, studyState } from '../study/state.ts';
+import { drawnSeed, type Study } from '../study/studies.ts';
+import { APPROVAL_FORM, parseApproval } from './approvals.ts';
+import { isConfirmed } from './confirm.ts';
+import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { note, progressOf, result } from './output.ts';
+import { withStudies } from './studies-log.ts';
+
+interface Options extends LogOptions {
+  readonly study: string;
+  readonly from?: string;
+  readonly format: SourceFormat;
+  readonly generator: ImportedGenerator;
+  readonly seedKnown?: boolean;
+  readonly treatmentMap?: readonly string[];
+  readonly approvedBy?: readonly string[];
+  readonly abort?: boolean;
+  readonly reason?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Of so many rows, one lot waits for the log while the one before it is written. */
+const LOT = 500;
+/** The most problems that are printed. */
+const MOST_PROBLEMS = 200;
+
+const HELP = `
+The study must be registered and have no participants. Until the last row is in it takes nobody; if the command is
+interrupted, run it again with the same file. --dry-run first says what would come of it.
+
+Each row that has the generator's state is drawn again from the state of an earlier row. What cannot be drawn again is
+imported as it is, counted, and named.
+
+Generators:
+  fresh      128 bits drawn now (default): nobody who has the old database can compute later arms
+  continued  goes on where the other system stopped, with the draw that it would have made next
+
+Examples:
+  urn import --study "CHS JCOIN" --from history.csv --dry-run
+  urn import --study "CHS JCOIN" --from reference.db --approved-by "Dr. A. Ruiz, sponsor, 2027-03-01"
+  urn import --study "CHS JCOIN" --abort --reason "wrong file"`;
+
+export function importCommand(): Command {
+  return logCommand('import')
+    .description('import the history of a study from the reference or another system')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(new Option('--from <file>', "CSV file, or the reference's SQLite database"))
+    .addOption(
+      new Option('--format <format>', 'csv: no generator states')
+        .choices(SourceFormat.options)
+        .default('reference'),
+    )
+    .addOption(
+      new Option('--generator <kind>', 'how the draws go on').choices(Generators.options).default('fresh'),
+    )
+    .addOption(new Option('--seed-known', 'the other system began with the seed of the registration'))
+    .addOption(
+      new Option(
+        '--treatment-map <theirs=ours>',
+        'a treatment that the file names otherwise (repeatable, or separated by commas)',
+      ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, ...pairsIn(value)]),
+    )
+    .addOption(
+      new Option(
+        '--approved-by <approval>',
+        `who decided it outside this system: '${APPROVAL_FORM}' (repeatable)`,
+      ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]),
+    )
+    .addOption(new Option('--abort', 'give up an import that is under way').conflicts('from'))
+    .addOption(new Option('--reason <text>', 'with --abort; recorded in the clear'))
+    .addOption(option('--dry-run', 'say what would come of it, and write nothing'))
+    .addOption(new Option('--yes', 'do not ask before a live study is changed'))
+    .addHelpText('after', HELP)
+    .action((options: Options) =>
+      withProblems(() => (options.abort ? abort(options) : importHistory(options))),
+    );
+}
+
+/** Problems of the file are problems of the command. */
+async function withProblems(run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    const { problems } = error;
+    const more = problems.length - MOST_PROBLEMS;
+    const shown = problems.slice(0, MOST_PROBLEMS).concat(more > 0 ? [`and ${more} more`] : []);
+    throw new UsageError(`nothing was imported:\n     ${shown.join('\n     ')}`);
+  }
+}
+
+async function importHistory(options: Options): Promise<void> {
+  const { study: name, from, format } = options;
+  if (from === undefined) throw new UsageError('--from is missing (or --abort)');
+  const approvals = approvalsIn(options.approvedBy ?? []);
+  const file = openSource(from);
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const { configuration } = study.registered;
+    const table = file.table(name);
+    const history = readHistory(table, configuration, format, mapOf(options.treatmentMap ?? []));
+    const state = stateOf(log, study);
+    const under = state.importing?.import;
+    const begin = { ...beginning(options, history, file, approvals), import: under ?? randomUUID() };
+    const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
+      return { type: 'import-participant', import: begin.import, place, ...row };
+    });
+    if (under !== undefined) return await goOn(log, study, { options, begin, rows });
+    refuseOtherSeed(options, table.settings, state);
+    await beginNow(log, study, { options, begin, rows });
+  });
+}
+
+const SOMEBODY: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
+
+interface Planned {
+  readonly options: Options;
+  readonly begin: Omit<BeginImport, 'proof'>;
+  readonly rows: readonly ImportParticipant[];
+}
+
+async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Planned): Promise<void> {
+  const shown = progressOf('rows checked', rows.length);
+  const { mode } = study.registered.configuration;
+  const isUnapproved = mode === 'live' && begin.approvals.length === 0;
+  // Whoever tries it out may have the approval still to come.
+  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [SOMEBODY] } : begin;
+  const rehearsal = rehearse(stateOf(log, study), approved, rows, shown.show);
+  shown.end();
+  if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
+  note(summary(rehearsal, begin));
+  if (options.dryRun) {
+    if (isUnapproved) note(`the study is live: the import needs --approved-by '${APPROVAL_FORM}'`);
+    return result('dry run: nothing was imported');
+  }
+  if (
+    mode === 'live' &&
+    !options.yes &&
+    !(await isConfirmed(`Import ${rows.length} participants into ${options.study}?`))
+  ) {
+    note('nothing was imported');
+    process.exitCode = 1;
+    return;
+  }
+  const proof = { redrawn: rehearsal.redrawn, unproven: rehearsal.unproven.length };
+  const { outcome } = await log.studies.submit(study.stream, { ...begin, proof }, cliActor());
+  if (outcome.type !== 'import-begun') throw refusal(options.study, { row: undefined, outcome });
+  await write(log, study, rows, 0);
+}
+
+/** @throws UsageError when it was begun with another file, or otherwise */
+async function goOn(log: OpenLog, study: Study, { options, begin, rows }: Planned): Promise<void> {
+  const { imported, importing } = stateOf(log, study);
+  const name = study.registered.configuration.name;
+  if (!imported || imported.sha256 !== begin.sha256)
+    throw new UsageError(
+      `an import into ${name} is under way, from another file (hint: give the same file again, or --abort)`,
+    );
+  const begun = optionsIn({
+    ...{ source: imported, generator: imported.isFresh ? 'fresh' : 'continued' },
+    ...{ seedKnown: imported.isSeedKnown, treatmentMap: imported.treatmentMap },
+  });
+  if (begun !== optionsIn(begin))
+    throw new UsageError(`the import into ${name} was begun with other options (hint: ${begun})`);
+  const taken = importing?.taken ?? 0;
+  if (options.dryRun) return result(`dry run: the import would go on after ${taken} of ${rows.length} rows`);
+  note(`going on after ${taken} of ${rows.length} rows`);
+  await write(log, study, rows, taken);
+}
+
+/** What the rows and their proofs depend on, besides the file. */
+function optionsIn({
+  source: { format },
+  generator,
+  seedKnown,
+  treatmentMap = [],
+}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
+  readonly source: { readonly format: SourceFormat };
+}): string {
+  return [
+    `--format ${format} --generator ${generator}`,
+    ...(seedKnown ? ['--seed-known'] : []),
+    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
+  ].join(' ');
+}
+
+/** @throws ImportError when the other system's database has another seed than the study */
+function refuseOtherSeed(
+  { seedKnown }: Options,
+  settings: SourceTable['settings'],
+  { seedState }: RegisteredState,
+): void {
+  const seed = settings?.get('starting_seed') ?? '';
+  if (
+    !seedKnown ||
+    !settings ||
+    (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
+  )
+    return;
+  throw new ImportError([
+    `the database ${seed === '' ? 'has no starting_seed' : 'has another starting_seed than the study'} (hint: leave out --seed-known)`,
+  ]);
+}
+
+async function write(
+  log: OpenLog,
+  study: Study,
+  rows: readonly ImportParticipant[],
+  taken: number,
+): Promise<void> {
+  const { name } = study.registered.configuration;
+  const actor = cliActor();
+  const shown = progressOf('rows imported', rows.length);
+  const writeLot = async (from: number) => {
+    const lot = rows.slice(from, from + LOT);
+    const written = await Promise.all(lot.map((row) => log.studies.submit(study.stream, row, actor)));
+    for (const [i, { outcome }] of written.entries())
+      if (outcome.type !== 'imported' && !isComplete(log, study, rows, outcome))
+        throw refusal(name, { row: lot[i]?.row, outcome });
+    shown.show(from + lot.length);
+  };
+  try {
+    let before = Promise.resolve();
+    for (let from = taken; from < rows.length; from += LOT) {
+      const lot = writeLot(from);
+      // If the one before it fails, this one has too, and nobody waits for it.
+      lot.catch(() => undefined);
+      await before;
+      before = lot;
+    }
+    await before;
+  } finally {
+    shown.end();
+  }
+  const command = { type: 'end-import', import: rows[0]?.import ?? '' } as const;
+  const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
+  if (outcome.type !== 'import-ended' && !isComplete(log, study, rows, outcome))
+    throw refusal(name, { row: undefined, outcome });
+  note(`${rows.length} participants were imported into ${name} (revision ${revision})`);
+}
+
+/** Whether another process, which imports the same file, was faster. */
+function isComplete(
+  { runner }: OpenLog,
+  { stream }: Study,
+  rows: readonly ImportParticipant[],
+  { type }: StudyOutcome,
+): boolean {
+  const last = runner.state(participants, stream).find(rows.at(-1)?.participantId ?? '');
+  return type === 'not-importing' && last?.original !== undefined;
+}
+
+async function abort({ study: name, reason, yes, ...options }: Options): Promise<void> {
+  const unfit = reason === undefined ? 'is missing' : freeTextProblem(reason, 1);
+  if (unfit !== undefined) throw new UsageError(`--reason ${unfit}`);
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const { importing } = stateOf(log, study);
+    if (!importing) return note(`no import into ${name} is under way`);
+    if (
+      !yes &&
+      !(await isConfirmed(`Give up the import into ${name} (${importing.taken} of ${importing.rows} rows)?`))
+    ) {
+      process.exitCode = 1;
+      return;
+    }
+    const command = { type: 'end-import', import: importing.import, abortedBecause: reason } as const;
+    const { outcome } = await log.studies.submit(study.stream, command, cliActor());
+    if (outcome.type !== 'import-aborted') throw refusal(name, { row: undefined, outcome });
+    note(`the import into ${name} was given up: the study has no participants, as before`);
+  });
+}
+
+function beginning(
+  { format, generator, seedKnown, treatmentMap = [] }: Options,
+  history: readonly HistoryRow[],
+  { bytes }: SourceFile,
+  approvals: readonly Approval[],
+): Omit<BeginImport, 'proof' | 'import'> {
+  const seed = generator === 'fresh' ? drawnSeed() : undefined;
+  const bgState = seed === undefined ? lastState(history) : Pcg64.fromSeed(seed).snapshot();
+  if (!bgState)
+    throw new ImportError([
+      'the row with the largest instant has no state, so the generator cannot continue',
+    ]);
+  const pairs = [...mapOf(treatmentMap)].map(([from, to]) => ({ from, to }));
+  return {
+    type: 'begin-import',
+    source: { format, rows: history.length },
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    ...(pairs.length > 0 && { treatmentMap: pairs }),
+    ...{ generator, bgState, seed, seedKnown, approvals },
+  };
+}
+
+/** Of rows with the same instant, the reference goes on from the first. */
+function lastState(history: readonly HistoryRow[]) {
+  const last = history.at(-1)?.instant;
+  return history.find(({ instant }) => instant === last)?.bgState;
+}
+
+/** A comma may be part of a name: then the pairs come one by one. */
+function pairsIn(value: string): string[] {
+  const parts = value.split(',');
+  return parts.every((part) => part.includes('=')) ? parts : [value];
+}
+
+/** @throws UsageError */
+function mapOf(pairs: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>();
+  for (const pair of pairs) {
+    const [from = '', to, ...more] = pair.split('=');
+    if (from === '' || to === undefined || to === '' || more.length > 0)
+      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
+    if (map.has(from)) throw new UsageError(`--treatment-map: ${quote(from)} stands for several treatments`);
+    map.set(from, to);
+  }
+  return map;
+}
+
+/** @throws UsageError with all that is wrong */
+function approvalsIn(texts: readonly string[]): Approval[] {
+  const read = texts.map(parseApproval);
+  const problems = read.flatMap((one) => ('problems' in one ? one.problems : []));
+  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+  return read.flatMap((one) => ('value' in one ? [one.value] : []));
+}
+
+function stateOf(log: OpenLog, { stream, registered }: Study): RegisteredState {
+  const state = log.runner.state(studyState, stream);
+  if (state.status === 'unregistered') throw unknownStudy(registered.configuration.name);
+  return state;
+}
+
+/** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
+function summary(
+  { redrawn, unproven }: Rehearsal,
+  { source, generator }: Omit<BeginImport, 'proof'>,
+): string {
+  const LISTED = 20;
+  const listed = unproven.slice(0, LISTED).map(({ row, cause }) => `${row}: ${cause}`);
+  if (unproven.length > LISTED) listed.push(`and ${unproven.length - LISTED} more`);
+  const which = listed.length > 0 ? ` (${listed.join(', ')})` : '';
+  return `${source.rows} rows: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
+}
+
+function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused']>): UsageError {
+  const where = row === undefined ? '' : `row ${row}: `;
+  return new UsageError(`nothing more was imported into ${name}: ${where}${why(outcome)}`);
+}
+
+function why(outcome: StudyOutcome): string {
+  switch (outcome.type) {
+    case 'not-empty':
+      return 'the study has participants already';
+    case 'refused':
+      return outcome.because === 'importing'
+        ? 'another import into it has just begun (hint: wait until it is done)'
+        : `the study is ${outcome.because}`;
+    case 'stale':
+      return outcome.why;
+    case 'not-importing':
+      return 'the import was given up';
+    case 'duplicate':
+      return `participant ${outcome.participantId} is there already`;
+    case 'impossible':
+      return outcome.field === 'approvals'
+        ? `${outcome.why} (hint: --approved-by '${APPROVAL_FORM}')`
+        : `${outcome.field}: ${outcome.why}`;
+    default:
+      return outcome.type;
+  }
+}

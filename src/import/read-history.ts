@@ -1,0 +1,214 @@
+/** Makes rows of a study out of a table: every problem of every row at once. */
+import type { SourceFormat } from '../../events/import.ts';
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { freeTextProblem } from '../base/free-text.ts';
+import { microsecondsOf } from '../base/instant.ts';
+import { lookAlikeProblem, quote } from '../base/text.ts';
+import { IdPattern } from '../study/id-pattern.ts';
+import { problemsOfId } from '../study/participant-id.ts';
+import { readBgState } from './generator-state.ts';
+import { ImportError, type SourceTable } from './source-table.ts';
+
+export interface HistoryRow {
+  /** Number of the row in the file, from 1. */
+  readonly row: number;
+  /** In microseconds. */
+  readonly instant: number;
+  readonly participantId: string;
+  readonly levels: readonly string[];
+  readonly treatment: string;
+  readonly original: { readonly datetime: string; readonly user: string };
+  readonly bgState: BgState | undefined;
+}
+
+/** How the file names the treatments of the study. */
+export type TreatmentMap = ReadonlyMap<string, string>;
+
+/** What a database holds where there is no state. */
+const NO_STATE = 'null';
+
+/** Characters that the reference strips from the beginning of a treatment's name by mistake. */
+const EATEN = new Set('balls_trt_');
+
+/**
+ * @returns the rows in the order of their instants, then of their numbers
+ * @throws ImportError with every problem
+ */
+export function readHistory(
+  table: SourceTable,
+  configuration: StudyConfiguration,
+  format: SourceFormat,
+  map: TreatmentMap,
+): HistoryRow[] {
+  const { factors } = configuration;
+  const wanted = ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user'];
+  const missing = wanted.filter((name) => !table.columns.includes(name));
+  const unknown = table.columns.filter((name) => !wanted.includes(name) && name !== 'bg_state');
+  const problems = [
+    ...missing.map((name) => `the file has no column ${quote(name)}`),
+    ...unknown.map((name) => `the file has a column ${quote(name)}, which the study does not know`),
+    ...settingsProblems(table, configuration),
+    ...mapProblems(map, configuration),
+  ];
+  if (table.rows.length === 0) problems.push('the file has no rows');
+  if (problems.length > 0) throw new ImportError(problems);
+
+  const reader = new RowReader(table, configuration, format, map);
+  const rows = table.rows.map((cells, i) => reader.read(cells, i + 1));
+  if (reader.problems.length > 0) throw new ImportError(reader.problems);
+  return rows.sort((a, b) => a.instant - b.instant || a.row - b.row);
+}
+
+class RowReader {
+  readonly problems: string[] = [];
+  readonly #columns: ReadonlyMap<string, number>;
+  readonly #configuration: StudyConfiguration;
+  readonly #format: SourceFormat;
+  readonly #map: TreatmentMap;
+  readonly #pattern: IdPattern | undefined;
+  readonly #width: number;
+  /** The row of each id. */
+  readonly #rows = new Map<string, number>();
+  /** How the file names each treatment. */
+  readonly #names = new Map<string, string>();
+
+  constructor(
+    { columns }: SourceTable,
+    configuration: StudyConfiguration,
+    format: SourceFormat,
+    map: TreatmentMap,
+  ) {
+    this.#columns = new Map(columns.map((name, i) => [name, i]));
+    this.#width = columns.length;
+    this.#configuration = configuration;
+    this.#format = format;
+    this.#map = map;
+    const { idPattern } = configuration;
+    this.#pattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
+  }
+
+  read(cells: readonly (string | undefined)[], row: number): HistoryRow {
+    const found: string[] = [];
+    if (cells.length !== this.#width)
+      found.push(`it has ${cells.length} fields, and the first line has ${this.#width}`);
+    const cell = (name: string) => cells[this.#columns.get(name) ?? -1];
+    const needed = (name: string) => {
+      const value = cell(name);
+      if (value === undefined) found.push(`${name} is empty`);
+      return value ?? '';
+    };
+    const participantId = this.#id(needed('id'), row, found);
+    const levels = this.#configuration.factors.map(({ name, levels: known }) => {
+      const level = needed(`f_${name}`);
+      if (level !== '' && !known.includes(level))
+        found.push(`${name} has no level ${shown(level)} (there are: ${known.map(quote).join(', ')})`);
+      return level;
+    });
+    const treatment = this.#treatment(needed('trt'), found);
+    const datetime = needed('datetime');
+    const instant = microsecondsOf(datetime);
+    if (datetime !== '' && instant === undefined)
+      found.push(`${shown(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
+    const user = needed('user');
+    const unfit = user === '' ? undefined : freeTextProblem(user, 1);
+    if (unfit !== undefined) found.push(`user ${unfit}`);
+    const bgState = this.#state(cell('bg_state'), found);
+    if (found.length > 0) this.problems.push(`row ${row}: ${found.join('; ')}`);
+    const original = { datetime, user };
+    return { row, instant: instant ?? 0, participantId, levels, treatment, original, bgState };
+  }
+
+  #id(id: string, row: number, found: string[]): string {
+    if (id === '') return id;
+    const earlier = this.#rows.get(id);
+    if (earlier !== undefined) found.push(`the id ${shown(id)} stands in row ${earlier} too`);
+    this.#rows.set(id, earlier ?? row);
+    found.push(...problemsOfId(id));
+    const lookAlike = lookAlikeProblem(id);
+    if (lookAlike !== undefined) found.push(`id ${lookAlike}`);
+    if (this.#pattern && this.#pattern.matches(id) === false)
+      found.push(`id does not match the study's pattern ${this.#pattern.text}`);
+    return id;
+  }
+
+  #treatment(name: string, found: string[]): string {
+    const { treatments } = this.#configuration;
+    const treatment = this.#map.get(name) ?? name;
+    if (name === '') return treatment;
+    if (treatments.includes(treatment)) {
+      const other = this.#names.get(treatment) ?? name;
+      this.#names.set(treatment, other);
+      if (other !== name) found.push(`${shown(name)} and ${shown(other)} are the same treatment`);
+      return treatment;
+    }
+    const eaten = treatments.filter((one) => withoutEaten(one) === name);
+    const hint = eaten.map(
+      (one) =>
+        `; the reference drops leading letters of names (hint: --treatment-map ${quote(`${name}=${one}`)})`,
+    );
+    const known = eaten.length > 0 ? '' : ` (there are: ${treatments.map(quote).join(', ')})`;
+    found.push(`there is no treatment ${shown(name)}${hint.join('') || known}`);
+    return treatment;
+  }
+
+  #state(text: string | undefined, found: string[]): BgState | undefined {
+    if (text === undefined || text === NO_STATE || this.#format === 'csv') return undefined;
+    const state = readBgState(text);
+    if (!state) found.push('bg_state is not the state of a PCG64');
+    return state;
+  }
+}
+
+/** A field may hold a whole file, if a quote is missing. */
+function shown(text: string): string {
+  return text.length > 60 ? `${quote([...text.slice(0, 60)].slice(0, -1).join(''))}…` : quote(text);
+}
+
+function withoutEaten(name: string): string {
+  const first = [...name].findIndex((letter) => !EATEN.has(letter));
+  return first < 0 ? '' : [...name].slice(first).join('');
+}
+
+function mapProblems(map: TreatmentMap, { treatments }: StudyConfiguration): string[] {
+  const targets = [...map.values()];
+  return targets.flatMap((to, i) => {
+    if (!treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
+    return targets.indexOf(to) < i ? [`--treatment-map: several names stand for ${quote(to)}`] : [];
+  });
+}
+
+/** The reference keeps the design beside the history. It must be the one registered here. */
+function settingsProblems({ settings }: SourceTable, configuration: StudyConfiguration): string[] {
+  if (!settings) return [];
+  const { w, alpha, beta, D, urnSelection, treatments, factors } = configuration;
+  const design: readonly (readonly [string, unknown])[] = [
+    ['w', w],
+    ['alpha', alpha],
+    ['beta', beta],
+    ['D', D],
+    ['urn_selection', urnSelection],
+    ['treatments', treatments],
+    ['factors', inOrderOfName(factors.map(({ name, levels }) => [name, levels]))],
+  ];
+  return design.flatMap(([name, registered]) => {
+    const theirs = settings.get(name);
+    if (theirs === undefined || comparable(name, theirs) === JSON.stringify(registered)) return [];
+    const ours = name === 'factors' ? Object.fromEntries(registered as [string, unknown][]) : registered;
+    return [`${name} is ${theirs} in the database, and ${JSON.stringify(ours)} in the study`];
+  });
+}
+
+function comparable(name: string, text: string): string {
+  if (name === 'D' || name === 'urn_selection') return JSON.stringify(text);
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(name === 'factors' ? inOrderOfName(Object.entries(value as object)) : value);
+  } catch {
+    return text;
+  }
+}
+
+/** The order of an object's members is lost where names look like numbers. */
+function inOrderOfName(factors: [string, unknown][]): [string, unknown][] {
+  return factors.sort(([a], [b]) => (a < b ? -1 : 1));
+}

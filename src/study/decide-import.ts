@@ -1,0 +1,133 @@
+/** Decides the commands of an import. Pure, like decide.ts. */
+import type { StudyFact } from '../../events/catalogue.ts';
+import { Pcg64 } from '../random/pcg64.ts';
+import type { Decision } from '../write/decider.ts';
+import { ACTS } from './acts.ts';
+import {
+  type BeginImport,
+  type EndImport,
+  type ImportCommand,
+  type ImportParticipant,
+  impossible,
+  type StudyOutcome,
+} from './commands.ts';
+import { isSame, proofOf } from './import-proof.ts';
+import { beginProblem, endProblem, rowProblem } from './imports.ts';
+import { holderOf } from './life.ts';
+import { levelIndexes, type RegisteredState } from './state.ts';
+
+type ImportFact = Extract<
+  StudyFact,
+  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+type ImportDecision = Decision<ImportFact, StudyOutcome>;
+
+export function decideImport(state: RegisteredState, command: ImportCommand): ImportDecision {
+  switch (command.type) {
+    case 'begin-import':
+      return begin(state, command);
+    case 'import-participant':
+      return take(state, command);
+    case 'end-import':
+      return end(state, command);
+  }
+}
+
+function begin(state: RegisteredState, command: BeginImport): ImportDecision {
+  const { source, sha256, treatmentMap, generator, bgState, seed, seedKnown, proof, approvals } = command;
+  const data = {
+    ...{ approvals: [...approvals], generator, import: command.import, proof },
+    ...(seedKnown && { seedKnown: true as const }),
+    source,
+  };
+  const sections = {
+    source: { sha256, ...(treatmentMap && { treatmentMap: [...treatmentMap] }) },
+    generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
+  };
+  const problem =
+    stateProblem(state, 'HistoryImported') ?? beginProblem(state, data) ?? generatorProblem(command);
+  if (problem) return { outcome: problem };
+  return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
+}
+
+function generatorProblem({ generator, bgState, seed }: BeginImport): StudyOutcome | undefined {
+  if (generator === 'fresh')
+    return seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState)
+      ? undefined
+      : impossible('generator', 'a fresh generator has a seed, and begins with it');
+  Pcg64.restore(bgState);
+  return seed === undefined
+    ? undefined
+    : impossible('generator', 'a continued generator has no seed of its own');
+}
+
+function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
+  const { participantId, levels, original, row, treatment, bgState } = command;
+  const { configuration, imported } = state;
+  const named = configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const common = { import: command.import, levels: named, original, participantId, row };
+  const early =
+    stateProblem(state, 'ParticipantImported') ??
+    outOfPlace(state, command) ??
+    rowProblem(state, { ...common, redrawn: false });
+  if (early) return { outcome: early };
+  if (!imported) return { outcome: { type: 'not-importing' } };
+  if (holderOf(state, participantId))
+    return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
+  const arm = configuration.treatments.indexOf(treatment);
+  if (arm < 0) return { outcome: impossible('treatment', 'the study has no such treatment') };
+  const isOwn = imported.format === 'reference';
+  const proof = !isOwn
+    ? ({ cause: 'other-system' } as const)
+    : proofOf(configuration, imported.steps, {
+        levelIndexes: levelIndexes(state, levels),
+        arm,
+        after: bgState,
+      });
+  const isRedrawn = 'draw' in proof;
+  return {
+    fact: {
+      type: 'ParticipantImported',
+      data: { ...(!isRedrawn && { cause: proof.cause }), ...common, redrawn: isRedrawn },
+      sections: {
+        allocation: { treatment },
+        ...(isRedrawn ? { draw: proof.draw } : isOwn && bgState && { state: { bgState } }),
+      },
+    },
+    outcome: { type: 'imported', participantId },
+  };
+}
+
+/** A row that is in was written by another process that imports the same file. */
+function outOfPlace(
+  { importing }: RegisteredState,
+  { import: id, place, participantId }: ImportParticipant,
+): StudyOutcome | undefined {
+  if (place === undefined || importing?.import !== id || place === importing.taken) return undefined;
+  if (place < importing.taken) return { type: 'imported', participantId };
+  return { type: 'stale', why: 'a row before it was not written (hint: run the command again)' };
+}
+
+function end(state: RegisteredState, { import: id, abortedBecause }: EndImport): ImportDecision {
+  const { importing, imported } = state;
+  const data =
+    abortedBecause === undefined
+      ? { import: id, rows: importing?.rows ?? 0 }
+      : { aborted: true as const, import: id, reason: abortedBecause };
+  const problem = stateProblem(state, 'HistoryImportEnded') ?? endProblem(state, data);
+  if (problem) return { outcome: problem };
+  if (abortedBecause === undefined && imported && !imported.isFresh) {
+    const last = imported.latest?.bgState;
+    if (!last || !isSame(last, imported.generator))
+      return { outcome: impossible('generator', 'it is not the state of the row with the largest instant') };
+  }
+  const outcome = { type: abortedBecause === undefined ? 'import-ended' : 'import-aborted' } as const;
+  return { fact: { type: 'HistoryImportEnded', data, sections: {} }, outcome };
+}
+
+function stateProblem({ status }: RegisteredState, type: ImportFact['type']): StudyOutcome | undefined {
+  if (ACTS[type].in.includes(status)) return undefined;
+  return status === 'importing' || type === 'HistoryImported'
+    ? { type: 'refused', because: status }
+    : { type: 'not-importing' };
+}

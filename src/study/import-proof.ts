@@ -1,0 +1,66 @@
+/**
+ * The proof of an imported row: a draw, from a state and counts that an earlier row left behind, that gives the row's arm
+ * and state. Usually that is the row before. Two requests to the reference at once could read the same state, so earlier
+ * rows, and the counts that were known between them and this row, are tried too.
+ */
+import type { UnprovenCause } from '../../events/import.ts';
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { Pcg64 } from '../random/pcg64.ts';
+import { type Allocation, allocate } from '../urn/allocate.ts';
+import type { Counts } from '../urn/counts.ts';
+
+/** How many rows back a state is tried. */
+export const ROWS_BACK = 32;
+
+/** What is known after a row, or before the first. */
+export interface Step {
+  /** Undefined if nothing is known of it. */
+  readonly bgState: BgState | undefined;
+  readonly counts: Counts;
+}
+
+/** In order: the beginning, then the last rows. */
+export type Steps = readonly [Step, ...Step[]];
+
+export function stepsAfter([beginning, ...rows]: Steps, step: Step): Steps {
+  return [beginning, ...rows.slice(1 - ROWS_BACK), step];
+}
+
+type Proof = { readonly draw: Allocation['draw'] } | { readonly cause: UnprovenCause };
+
+/**
+ * The first draw that gives the row's arm and state: from the newest state, with the counts that went with it, then with
+ * later ones.
+ * @param after the state that the row has; undefined if it has none
+ * @throws RangeError when a PCG64 cannot have that state
+ */
+export function proofOf(
+  configuration: StudyConfiguration,
+  steps: Steps,
+  { levelIndexes, arm, after }: { levelIndexes: readonly number[]; arm: number; after: BgState | undefined },
+): Proof {
+  if (!after) return { cause: 'no-state' };
+  Pcg64.restore(after);
+  let cause: UnprovenCause = 'first';
+  for (let from = steps.length - 1; from >= 0; from--) {
+    const bgState = steps[from]?.bgState;
+    if (!bgState) continue;
+    if (cause === 'first') cause = 'differs';
+    for (const { counts } of steps.slice(from)) {
+      const { draw, treatmentIndex } = allocate(configuration, counts, levelIndexes, bgState);
+      if (!isSame(draw.bgStateAfter, after)) continue;
+      if (treatmentIndex === arm) return { draw };
+      cause = 'override';
+    }
+  }
+  return { cause };
+}
+
+export function isSame(a: BgState, b: BgState): boolean {
+  return (
+    a.state.state === b.state.state &&
+    a.state.inc === b.state.inc &&
+    a.has_uint32 === b.has_uint32 &&
+    a.uinteger === b.uinteger
+  );
+}

@@ -1,0 +1,95 @@
+/** The import of a history, as far as it is in the clear: what may follow what. */
+import type { StudyFact } from '../../events/catalogue.ts';
+import { isDay } from '../base/day.ts';
+import { microsecondsOf } from '../base/instant.ts';
+import type { Status } from './acts.ts';
+import { impossible, type StudyOutcome } from './commands.ts';
+import type { Life } from './life.ts';
+
+type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
+
+/** An import that is under way. */
+export interface Importing {
+  readonly import: string;
+  readonly rows: number;
+  /** How many rows are to be drawn again. */
+  readonly toRedraw: number;
+  /** How many rows are in, and how many of these were drawn again. */
+  readonly taken: number;
+  readonly redrawn: number;
+  readonly last: Place | undefined;
+  readonly statusBefore: Status;
+  /** Whether the generator began anew in between. */
+  readonly isRecovered: boolean;
+}
+
+/** Where a row stands: by its instant, in microseconds, then by its number in the file. */
+interface Place {
+  readonly instant: number;
+  readonly row: number;
+}
+
+export function beginProblem(
+  { configuration, enrolled }: Life,
+  { approvals, proof, source }: Data<'HistoryImported'>,
+): StudyOutcome | undefined {
+  if (!enrolled.isEmpty()) return { type: 'not-empty' };
+  if (configuration.mode === 'live' && approvals.length === 0)
+    return impossible('approvals', 'a history can be imported into a live study only with an approval');
+  const wrong = approvals.findIndex(({ on }) => !isDay(on));
+  if (wrong >= 0) return impossible(`approvals[${wrong}].on`, 'it is not a day of the calendar');
+  if (proof.redrawn + proof.unproven !== source.rows)
+    return impossible('proof', 'it is not of all rows of the source');
+  return undefined;
+}
+
+export function rowProblem(
+  { importing }: Life,
+  { import: id, original, row }: Data<'ParticipantImported'>,
+): StudyOutcome | undefined {
+  if (!importing) return { type: 'not-importing' };
+  if (importing.import !== id) return impossible('import', 'another import is under way');
+  if (importing.taken >= importing.rows || row > importing.rows)
+    return impossible('row', `the source has ${importing.rows} rows`);
+  const instant = microsecondsOf(original.datetime);
+  if (instant === undefined) return impossible('original.datetime', 'it is not an instant');
+  return isAfter({ instant, row }, importing.last)
+    ? undefined
+    : impossible('row', 'rows come in the order of their instants, then of their numbers');
+}
+
+function isAfter({ instant, row }: Place, last: Place | undefined): boolean {
+  return !last || instant > last.instant || (instant === last.instant && row > last.row);
+}
+
+export function endProblem({ importing }: Life, data: Data<'HistoryImportEnded'>): StudyOutcome | undefined {
+  if (!importing) return { type: 'not-importing' };
+  if (importing.import !== data.import) return impossible('import', 'another import is under way');
+  if ('aborted' in data) return undefined;
+  if (data.rows !== importing.rows) return impossible('rows', `the source has ${importing.rows} rows`);
+  if (importing.taken !== importing.rows)
+    return impossible('rows', `${importing.taken} of ${importing.rows} rows are in`);
+  if (importing.redrawn !== importing.toRedraw)
+    return impossible('rows', `${importing.redrawn} rows were drawn again, not ${importing.toRedraw}`);
+  return undefined;
+}
+
+export function begun<L extends Life>(life: L, { import: id, proof, source }: Data<'HistoryImported'>): L {
+  const importing: Importing = {
+    ...{ import: id, rows: source.rows, toRedraw: proof.redrawn, taken: 0, redrawn: 0 },
+    ...{ last: undefined, statusBefore: life.status, isRecovered: false },
+  };
+  return { ...life, status: 'importing', importing };
+}
+
+export function withRow(
+  importing: Importing,
+  { original, redrawn, row }: Data<'ParticipantImported'>,
+): Importing {
+  return {
+    ...importing,
+    taken: importing.taken + 1,
+    redrawn: importing.redrawn + Number(redrawn),
+    last: { instant: microsecondsOf(original.datetime) ?? 0, row },
+  };
+}

@@ -1,0 +1,62 @@
+/** Commands that import a history into the study of facts.ts: its participants as the service itself would draw them. */
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { Pcg64 } from '../../src/random/pcg64.ts';
+import type { BeginImport, ImportParticipant } from '../../src/study/commands.ts';
+import { allocate } from '../../src/urn/allocate.ts';
+import { Counts } from '../../src/urn/counts.ts';
+import { CONFIGURATION, LEVELS, SEED } from './facts.ts';
+
+export const IMPORT = '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
+export const FRESH = 9n << 100n;
+
+/** A second for each row. */
+const instantOf = (row: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, row)).toISOString();
+
+export interface Drawn {
+  readonly levels?: readonly string[];
+  /** How many rows before it the state is from: 1, the row before, unless two requests raced. */
+  readonly back?: number;
+  /** How many rows before it the counts are from. */
+  readonly countsBack?: number;
+}
+
+/** What the reference would have written, row by row. */
+export function drawnRows(
+  rows: readonly Drawn[],
+  configuration: StudyConfiguration = CONFIGURATION,
+): ImportParticipant[] {
+  const counts = new Counts(configuration);
+  const states: BgState[] = [Pcg64.fromSeed(SEED).snapshot()];
+  const before: Counts[] = [counts.fork()];
+  return rows.map(({ levels = LEVELS, back = 1, countsBack = back }, i) => {
+    const indexes = levels.map((level, f) => configuration.factors[f]?.levels.indexOf(level) ?? -1);
+    const known = before[i + 1 - countsBack] ?? counts;
+    const state = states[i + 1 - back] ?? states[0];
+    if (!state) throw new Error('no state');
+    const { draw, treatment, treatmentIndex } = allocate(configuration, known, indexes, state);
+    counts.add(indexes, treatmentIndex);
+    before.push(counts.fork());
+    states.push(draw.bgStateAfter);
+    return {
+      ...{ type: 'import-participant', import: IMPORT, row: i + 1, participantId: `i${i + 1}` },
+      ...{ levels, treatment, bgState: draw.bgStateAfter },
+      original: { datetime: `${instantOf(i).replace('T', ' ').slice(0, -5)}.000001`, user: 'dummy' },
+    };
+  });
+}
+
+/** @param redrawn how many of the rows can be drawn again; default: all */
+export function beginImport(
+  rows: readonly ImportParticipant[],
+  more: Partial<BeginImport> = {},
+  redrawn = rows.length,
+): BeginImport {
+  return {
+    ...{ type: 'begin-import', import: IMPORT, source: { format: 'reference', rows: rows.length } },
+    ...{ sha256: '0'.repeat(64), generator: 'fresh', seedKnown: true, seed: FRESH },
+    bgState: Pcg64.fromSeed(FRESH).snapshot(),
+    proof: { redrawn, unproven: rows.length - redrawn },
+    approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-01' }],
+    ...more,
+  };
+}

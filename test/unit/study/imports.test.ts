@@ -1,0 +1,244 @@
+/** The import of a history: which rows can be drawn again, and how the study goes on. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { participants } from '../../../projections/participants.ts';
+import { Pcg64 } from '../../../src/random/pcg64.ts';
+import type { ImportParticipant, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
+import { studyDecider } from '../../../src/study/decide.ts';
+import { rehearse } from '../../../src/study/rehearse-import.ts';
+import { type RegisteredState, type StudyState, studyState } from '../../../src/study/state.ts';
+import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
+import { CONFIGURATION, event, LEVELS, REGISTER, randomize, SEED } from '../../support/facts.ts';
+import { beginImport, type Drawn, drawnRows, FRESH, IMPORT } from '../../support/import-facts.ts';
+import { check } from '../../support/property.ts';
+
+const [, DUPAGE] = CONFIGURATION.factors[1]?.levels ?? [];
+const END = { type: 'end-import', import: IMPORT } as const;
+const ABORT = { ...END, abortedBecause: 'the wrong file' };
+const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: 77n } as const;
+
+class Trial {
+  state: StudyState = studyState.initial();
+  list = participants.initial();
+  facts: StudyFact[] = [];
+
+  constructor(more: Partial<StudyConfiguration> = {}) {
+    this.ask({ ...REGISTER, configuration: { ...CONFIGURATION, ...more } });
+  }
+
+  ask(command: StudyCommand): StudyOutcome {
+    const { fact, outcome } = studyDecider.decide(this.state, command);
+    if (!fact) return outcome;
+    const recorded = event(fact, this.facts.length);
+    this.facts.push(fact);
+    this.state = studyDecider.evolve(this.state, recorded);
+    this.list = participants.apply(this.list, recorded);
+    return outcome;
+  }
+
+  all(commands: readonly StudyCommand[]): string[] {
+    return commands.map((command) => this.ask(command).type);
+  }
+
+  get registered(): RegisteredState {
+    if (this.state.status === 'unregistered') throw new Error('the study is not registered');
+    return this.state;
+  }
+
+  counts(): number[][][] {
+    return CONFIGURATION.factors.map(({ levels }, factor) =>
+      levels.map((_, level) => [...this.registered.counts.of(factor, level)]),
+    );
+  }
+
+  /** Of each row, why it was not drawn again; `redrawn` if it was. */
+  proofs(): string[] {
+    return this.facts.flatMap((fact) =>
+      fact.type === 'ParticipantImported' ? [fact.data.cause ?? 'redrawn'] : [],
+    );
+  }
+}
+
+const cook = ['Male', '11-Cook County – Chicago'];
+const FIVE = drawnRows([{}, { levels: cook }, {}, { levels: ['Male', DUPAGE ?? ''] }, {}]);
+
+function imported(rows: readonly ImportParticipant[], redrawn = rows.length, more = {}): Trial {
+  const trial = new Trial();
+  trial.all([beginImport(rows, more, redrawn), ...rows, END]);
+  return trial;
+}
+
+describe('an imported history', () => {
+  it('is drawn again row by row, and counted as if the service had drawn it', () => {
+    const trial = imported(FIVE);
+    const drawn = new Trial();
+    drawn.all(FIVE.map(({ participantId, levels }) => randomize(participantId, { levels })));
+    expect(trial.proofs()).toEqual(FIVE.map(() => 'redrawn'));
+    expect(trial.counts()).toEqual(drawn.counts());
+    const arms = ({ list }: Trial) =>
+      list.inOrder.map(({ participantId, treatment }) => [participantId, treatment]);
+    expect(arms(trial)).toEqual(arms(drawn));
+    expect(trial.list.inOrder[0]).toMatchObject({ at: '2026-01-01T00:00:00.000Z', user: 'dummy' });
+    expect(trial.registered.status).toBe('open');
+  });
+
+  it('goes on from fresh entropy, or where the other system stopped', () => {
+    const fresh = imported(FIVE);
+    expect(fresh.registered.bgState).toEqual(Pcg64.fromSeed(FRESH).snapshot());
+    const last = FIVE.at(-1)?.bgState;
+    const continued = imported(FIVE, 5, { generator: 'continued', bgState: last, seed: undefined });
+    const drawn = new Trial();
+    drawn.all(FIVE.map(({ participantId, levels }) => randomize(participantId, { levels })));
+    for (const trial of [continued, drawn]) trial.ask(randomize('next'));
+    expect(continued.registered.bgState).toEqual(drawn.registered.bgState);
+    expect(continued.list.find('next')?.treatment).toBe(drawn.list.find('next')?.treatment);
+  });
+
+  it('takes nobody until it is complete', () => {
+    const trial = new Trial();
+    trial.all([beginImport(FIVE), ...FIVE.slice(0, 4)]);
+    expect(trial.ask(randomize('next'))).toEqual({ type: 'refused', because: 'importing' });
+    expect(trial.ask(END)).toMatchObject({ type: 'impossible', why: '4 of 5 rows are in' });
+    expect(trial.all([...FIVE.slice(4), END])).toEqual(['imported', 'import-ended']);
+    expect(trial.ask(randomize('next'))).toMatchObject({ type: 'randomized' });
+    expect(trial.ask(randomize('i1'))).toMatchObject({ type: 'duplicate' });
+  });
+
+  it('ends in the state in which it began', () => {
+    const trial = new Trial({ start: 'paused' });
+    trial.all([beginImport(FIVE), ...FIVE, END]);
+    expect(trial.registered.status).toBe('paused');
+  });
+
+  it('leaves nothing behind when it is given up', () => {
+    const trial = new Trial();
+    const before = [trial.counts(), trial.registered.bgState];
+    expect(trial.all([beginImport(FIVE), ...FIVE.slice(0, 3), ABORT]).at(-1)).toBe('import-aborted');
+    expect([trial.counts(), trial.registered.bgState]).toEqual(before);
+    expect([trial.list.inOrder, trial.list.find('i1')]).toEqual([[], undefined]);
+    // It can be imported again, from another file.
+    expect(trial.all([beginImport(FIVE), ...FIVE, END]).at(-1)).toBe('import-ended');
+    expect(trial.ask(ABORT)).toEqual({ type: 'not-importing' });
+  });
+
+  it('does not undo a recovery of the generator', () => {
+    const trial = new Trial();
+    trial.all([beginImport(FIVE), ...FIVE.slice(0, 2), RECOVER, ...FIVE.slice(2), END]);
+    expect(trial.registered.bgState).toEqual(Pcg64.fromSeed(77n).snapshot());
+  });
+
+  it('comes into a study without participants, with an approval if it is live', () => {
+    const trial = new Trial();
+    expect(trial.ask(beginImport(FIVE, { approvals: [] }))).toMatchObject({ field: 'approvals' });
+    expect(new Trial({ mode: 'test' }).ask(beginImport(FIVE, { approvals: [] })).type).toBe('import-begun');
+    trial.ask(randomize('first'));
+    expect(trial.ask(beginImport(FIVE))).toEqual({ type: 'not-empty' });
+  });
+
+  it.each<[string, StudyCommand[], object]>([
+    ['of another import', [{ ...(FIVE[0] as ImportParticipant), import: '0' }], { field: 'import' }],
+    ['out of order', [FIVE[1], FIVE[0]] as StudyCommand[], { field: 'row' }],
+    ['twice', [FIVE[0], FIVE[0]] as StudyCommand[], { field: 'row' }],
+    [
+      'with the id of another',
+      [FIVE[0], { ...(FIVE[1] as ImportParticipant), participantId: 'i1' }] as StudyCommand[],
+      { type: 'duplicate' },
+    ],
+    [
+      'at no instant',
+      [{ ...(FIVE[0] as ImportParticipant), original: { datetime: '2026-02-30', user: 'a' } }],
+      { field: 'original.datetime' },
+    ],
+    ['on no arm', [{ ...(FIVE[0] as ImportParticipant), treatment: 'X' }], { field: 'treatment' }],
+  ])('has no row %s', (_, rows, expected) => {
+    const trial = new Trial();
+    trial.ask(beginImport(FIVE));
+    const outcomes = rows.map((row) => trial.ask(row));
+    expect(outcomes.at(-1)).toMatchObject(expected);
+  });
+});
+
+describe('a row with its place', () => {
+  const placed = FIVE.map((row, place) => ({ ...row, place }));
+
+  it('is taken once, whoever writes it, and never before the rows before it', () => {
+    const trial = new Trial();
+    trial.ask(beginImport(FIVE));
+    expect(trial.ask(placed[1] as ImportParticipant)).toMatchObject({ type: 'stale' });
+    expect(trial.all([...placed.slice(0, 3), ...placed.slice(1)])).toEqual(Array(7).fill('imported'));
+    expect(trial.proofs()).toHaveLength(5);
+    expect(trial.all([END, ...placed])).toEqual(['import-ended', ...Array(5).fill('not-importing')]);
+  });
+});
+
+describe('the proof of a row', () => {
+  const proofsOf = (rows: readonly ImportParticipant[], more = {}) => {
+    const trial = new Trial();
+    trial.all([beginImport(rows, more, 0), ...rows]);
+    return trial.proofs();
+  };
+  const changed = (i: number, more: Partial<ImportParticipant>) =>
+    FIVE.map((row, j) => (j === i ? { ...row, ...more } : row));
+
+  it('needs the seed for the first row', () => {
+    expect(proofsOf(FIVE, { seedKnown: false })).toEqual(['first', ...Array(4).fill('redrawn')]);
+  });
+
+  it('is of a race when two requests read one state', () => {
+    const raced = drawnRows([{}, {}, { back: 2 }, { back: 3, countsBack: 1 }, { back: 2, countsBack: 1 }]);
+    expect(proofsOf(raced)).toEqual(Array(5).fill('redrawn'));
+  });
+
+  it('is missing where another arm was given, and the next row can be drawn again', () => {
+    const { treatment } = FIVE[2] as ImportParticipant;
+    const other = CONFIGURATION.treatments.find((name) => name !== treatment) ?? '';
+    const [, , third, , fifth] = proofsOf(changed(2, { treatment: other }));
+    expect(third).toBe('override');
+    expect(['redrawn', 'override']).toContain(fifth);
+  });
+
+  it('is missing without a state, or with one that nothing leads to', () => {
+    expect(proofsOf(changed(1, { bgState: undefined }))[1]).toBe('no-state');
+    expect(proofsOf(changed(1, { bgState: Pcg64.fromSeed(5n).snapshot() }))[1]).toBe('differs');
+    const csv = { source: { format: 'csv', rows: 5 } } as const;
+    expect(proofsOf(FIVE, csv)).toEqual(Array(5).fill('other-system'));
+  });
+
+  it('finds every draw from one of the last 32 rows, and none from an earlier one', () => {
+    const drawn: Drawn[] = Array.from({ length: 40 }, () => ({}));
+    const far = (back: number) => drawnRows([...drawn, { back }]);
+    expect(proofsOf(far(32)).at(-1)).toBe('redrawn');
+    expect(proofsOf(far(33)).at(-1)).toBe('differs');
+  });
+
+  it('is the same when it is rehearsed, written and replayed in few bytes', () => {
+    const drawn = fc.record({
+      levels: fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(LEVELS[1] ?? '', cook[1] ?? '')),
+      back: fc.integer({ min: 1, max: 4 }),
+      countsBack: fc.integer({ min: 1, max: 4 }),
+    });
+    check(
+      fc.property(fc.array(drawn, { minLength: 1, maxLength: 30 }), (rows) => {
+        const history = drawnRows(rows.map((row, i) => ({ ...row, back: Math.min(row.back, i + 1) })));
+        const { redrawn, unproven } = rehearse(new Trial().registered, beginImport(history), history);
+        const trial = new Trial();
+        trial.all([beginImport(history, {}, redrawn), ...history, END]);
+        expect(trial.registered.status).toBe('open');
+        expect(trial.proofs().filter((proof) => proof !== 'redrawn')).toEqual(
+          unproven.map(({ cause }) => cause),
+        );
+        const compact = new Trial();
+        compact.state = { ...compact.registered, enrolled: new CompactParticipants(CONFIGURATION) };
+        compact.all([beginImport(history, {}, redrawn), ...history, END]);
+        expect(compact.facts).toEqual(trial.facts);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('begins with the seed of the registration', () => {
+    expect(Pcg64.fromSeed(SEED).snapshot()).toEqual(new Trial().registered.seedState);
+  });
+});
