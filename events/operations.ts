@@ -2,8 +2,8 @@
  * What an inspector wants to know in addition to the allocations: who was refused, who was shown what, when the service
  * ran and in which version. Stream `operations`.
  *
- * Nothing here is sealed, because nothing here is secret: no treatment, level, state, seed or key, and no text made up by
- * a client. Repeated occurrences become one event with their count and the times of the first and last.
+ * Nothing here is secret but the digest of a file with arms, which is sealed: no treatment, level, state, seed or key, and
+ * no text made up by a client. Repeated occurrences become one event with their count and the times of the first and last.
  */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
@@ -11,6 +11,8 @@ import { defineEvent, type FactOf } from './define.ts';
 const Name = z.string().min(1);
 const Instant = z.iso.datetime({ precision: 3 });
 const Revision = z.int().nonnegative();
+/** In lower-case hex. */
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const inTheClear = { stream: 'operations', sections: {}, optionalSections: {} } as const;
 
 /** How often something happened, and when, by the clock of the process that counted. */
@@ -77,6 +79,7 @@ const DISCLOSURES = [
 export const Disclosure = z.enum([
   ...DISCLOSURES,
   'envelopes', // a printed code-break, one for each participant
+  'export', // a list of the participants as a file
 ]);
 export type Disclosure = z.infer<typeof Disclosure>;
 
@@ -91,13 +94,10 @@ const disclosed = <D extends z.ZodType>(what: D) =>
     fromRevision: Revision.optional(),
     /** Revision of the last record or the last event of the study that was shown. */
     toRevision: Revision.optional(),
-    /** For a bundle or a feed. */
+    /** For a bundle, a feed or an export. */
     content: z.enum(['full', 'open', 'blinded']).optional(),
-    /** SHA-256 of a bundle's file, in lower-case hex. */
-    sha256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .optional(),
+    /** Of a bundle's file, or of an export without arms. */
+    sha256: Sha256.optional(),
     ...tally,
   });
 
@@ -108,6 +108,11 @@ export const EvidenceDisclosed1 = defineEvent('EvidenceDisclosed', 1, {
 export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 2, {
   ...inTheClear,
   data: disclosed(Disclosure),
+  /**
+   * Of an export with arms. It is sealed because whoever knows the other columns of the file could find the arms by trying
+   * which of them give this digest.
+   */
+  optionalSections: { file: { sha256: Sha256 } },
 });
 
 export type OperationsFact =

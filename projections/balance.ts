@@ -23,6 +23,11 @@ export interface BalanceView extends Tally {
   readonly voided: readonly number[];
 }
 
+/** Whether the urns count otherwise than everybody at their current levels. */
+export function urnsDiffer({ totals, factors, counted }: BalanceView): boolean {
+  return JSON.stringify({ totals, factors }) !== JSON.stringify(counted);
+}
+
 type Shape = Pick<StudyConfiguration, 'treatments' | 'factors'>;
 type Placed = Enrolled & { readonly treatment: string };
 

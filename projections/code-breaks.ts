@@ -8,6 +8,8 @@ export interface CodeBreak {
   readonly at: string;
   /** As randomized. */
   readonly participantId: string;
+  /** Of the event that enrolled the participant. */
+  readonly randomizedAt: number;
   readonly how:
     | { readonly type: 'revealed'; readonly category: RevealCategory }
     | {
@@ -34,9 +36,9 @@ export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
   return inOrder.filter(isUnblinding).map(codeBreakOf);
 }
 
-/** In a few words: how many codes were broken, in all and by category. */
-export function describeBroken(byCategory: Readonly<Record<string, number>>): string {
-  const counts = Object.entries(byCategory);
+/** In a few words: how many there are in all, and by category or cause. */
+export function describeNumbers(numbers: Readonly<Record<string, number>>): string {
+  const counts = Object.entries(numbers);
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
 }
@@ -48,6 +50,7 @@ function codeBreakOf(event: UnblindingEvent): CodeBreak {
     revision,
     at,
     participantId: event.data.participantId,
+    randomizedAt: event.data.randomizedAt,
     user: actor.user,
     keyId: 'keyId' in actor ? actor.keyId : undefined,
     onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,

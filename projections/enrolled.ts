@@ -107,6 +107,21 @@ export function countedLevels({ levels, corrected }: Enrolled): readonly string[
   return corrected.voided?.isRemoved ? undefined : corrected.countedLevels;
 }
 
+/** Whether the urns count otherwise after a correction. */
+export function countsMoved(before: Enrolled, after: Enrolled): boolean {
+  return JSON.stringify(countedLevels(before)) !== JSON.stringify(countedLevels(after));
+}
+
+/** How many are voided, by cause. */
+export function voidedByCause(all: Iterable<Enrolled>): Partial<Record<VoidCause, number>> {
+  const numbers: Partial<Record<VoidCause, number>> = {};
+  for (const { corrected } of all) {
+    const cause = corrected?.voided?.cause;
+    if (cause !== undefined) numbers[cause] = (numbers[cause] ?? 0) + 1;
+  }
+  return numbers;
+}
+
 /** Whether the participant counts against the limits of the study. A person who was never there, or twice, does not. */
 export function fillsPlace({ corrected }: Enrolled): boolean {
   const cause = corrected?.voided?.cause;

@@ -11,21 +11,21 @@ export type ParticipantEvent = UnblindingEvent | WholeCorrection;
 export interface ParticipantEvents {
   /** In the order of the records. */
   readonly inOrder: ParticipantEvent[];
-  /** By the id as randomized. Most participants have no such event, and are not in the map. */
-  readonly byId: Map<string, ParticipantEvent[]>;
+  /** By the revision of the event that enrolled the participant. Most have no such event, and are not in the map. */
+  readonly byEnrolment: Map<number, ParticipantEvent[]>;
 }
 
 export const participantEvents: Projection<ParticipantEvents> = {
   name: 'participant-events',
   stream: 'study',
-  initial: () => ({ inOrder: [], byId: new Map() }),
+  initial: () => ({ inOrder: [], byEnrolment: new Map() }),
   apply(state, event) {
     if (!isUnblinding(event) && !isCorrection(event)) return state;
-    const { participantId } = event.data;
+    const { randomizedAt } = event.data;
     state.inOrder.push(event);
-    const earlier = state.byId.get(participantId);
+    const earlier = state.byEnrolment.get(randomizedAt);
     if (earlier) earlier.push(event);
-    else state.byId.set(participantId, [event]);
+    else state.byEnrolment.set(randomizedAt, [event]);
     return state;
   },
 };

@@ -16,6 +16,8 @@ export interface Participant extends Enrolled {
   /** `YYYY-MM-DDTHH:MM:SS.sssZ` */
   readonly at: string;
   readonly user: string;
+  /** Who used the key, as the client named them. */
+  readonly onBehalfOf: string | undefined;
   /** After the draw; undefined if another system made it and did not say. */
   readonly bgStateAfter: BgState | undefined;
   /** The row of an imported history, as the other system has it. */
@@ -51,7 +53,8 @@ export class Participants {
   randomize({ at, actor, data, revision, sections }: Of<'ParticipantRandomized'>): void {
     const { treatment } = sections.allocation;
     const { bgStateAfter } = sections.draw;
-    this.#enrol(data, { treatment, at, user: actor.user, bgStateAfter, revision });
+    const onBehalfOf = 'keyId' in actor ? actor.onBehalfOf : undefined;
+    this.#enrol(data, { treatment, at, user: actor.user, onBehalfOf, bgStateAfter, revision });
   }
 
   import({ at, data, revision, sections }: Of<'ParticipantImported'>): void {
@@ -61,7 +64,7 @@ export class Participants {
     const when = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
     const bgStateAfter = sections.draw?.bgStateAfter ?? sections.state?.bgState;
     this.#enrol(data, {
-      ...{ treatment, at: when, user: original.user, bgStateAfter, revision },
+      ...{ treatment, at: when, user: original.user, onBehalfOf: undefined, bgStateAfter, revision },
       original: { datetime: original.datetime, row },
     });
   }

@@ -55,7 +55,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   participants: async () => {
     const { participantsCommand } = await import('./cli/participants.ts');
-    return group('participants', 'participants: list, history', participantsCommand());
+    return group(
+      'participants',
+      'participants: list, history, correct, void, reinstate, rename',
+      participantsCommand(),
+    );
   },
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {
@@ -68,6 +72,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   report: async () => (await import('./cli/report.ts')).reportCommand(),
+  export: async () => (await import('./cli/export.ts')).exportCommand(),
   relay: async () => (await import('./cli/relay.ts')).relayCommand(),
   operations: async () => (await import('./cli/operations.ts')).operationsCommand(),
   recover: async () => (await import('./cli/recover.ts')).recoverCommand(),

@@ -32,6 +32,7 @@ import math
 import os
 import re
 import sys
+import unicodedata
 import uuid
 import zipfile
 from dataclasses import dataclass, field
@@ -65,7 +66,7 @@ def expect(what: str, expected: Any, found: Any) -> None:
     if canonical(expected) == canonical(found):
         return
     raise Divergence(
-        f"field {what}\n"
+        f"field {printable(what)}\n"
         f"    expected  {printable(canonical(expected))}\n"
         f"    found     {printable(canonical(found))}"
     )
@@ -435,10 +436,11 @@ GRANT = {
     "expiresAt?": INSTANT,
     "allowPrediction?": one_of(True),
 }
-GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES, "unblind", "manage"))}
+GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES, "correct", "unblind", "manage"))}
 APPROVAL = {"name": NAME, "role": NAME, "on": DAY, "reference?": NAME}
 REQUEST = {"request?": {"idempotencyKey": NAME}}
 GROUNDS = {"grounds": {"reason": FREE_TEXT, "requestedBy?": NAME}}
+NOTE = {"note": {"text": FREE_TEXT}}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
 
 # By type and version.
@@ -499,6 +501,35 @@ EVENTS = {
             "approvals": ListOf(0, APPROVAL),
             "protocol?": PROTOCOL,
             "reason": NAME,
+        },
+        REQUEST,
+    ),
+    "LevelsCorrected@1": Event(
+        {
+            **PARTICIPANT,
+            "cause": one_of("entry", "source", "definition", "transfer", "other"),
+            "changes": ListOf(1, {"factor": NAME, "from": NAME, "to": NAME}),
+            "counts": one_of("as-randomized", "as-corrected"),
+        },
+        {**NOTE, **REQUEST},
+    ),
+    "AllocationVoided@1": Event(
+        {
+            **PARTICIPANT,
+            "analysis": one_of("keep", "exclude"),
+            "cause": one_of("ineligible", "duplicate", "never-enrolled", "entry", "other"),
+            "counts": one_of("kept", "removed"),
+            "duplicateOf?": NAME,
+        },
+        {**NOTE, **REQUEST},
+    ),
+    "AllocationReinstated@1": Event({**PARTICIPANT, "voidedAt": COUNT}, {**NOTE, **REQUEST}),
+    "ParticipantIdCorrected@1": Event(
+        {
+            **PARTICIPANT,
+            "cause": one_of("entry", "pattern", "other"),
+            "from": NAME,
+            "to": NAME,
         },
         REQUEST,
     ),
@@ -748,11 +779,47 @@ class Repetitions:
         return self.revisions[int(repeats.min())]
 
 
-class Enrolled(NamedTuple):
-    """A participant, as randomized."""
+Levels = Tuple[str, ...]  # of a participant, in the order of the factors
 
+
+class Voided(NamedTuple):
+    revision: int  # of the event that voided the participant
+    cause: str
+    is_removed: bool  # whether the urns count the participant no longer
+    duplicate_of: Optional[str]  # the id, as randomized, of who is the same person
+
+
+class Corrected(NamedTuple):
+    """What is known of a participant now."""
+
+    id: str
+    levels: Levels
+    counted_levels: Levels  # at which the urns hold the participant, or did until they were removed
+    voided: Optional[Voided]
+
+
+class Enrolled(NamedTuple):
+    """A participant, as randomized, and as corrected since."""
+
+    id: str
+    levels: Levels
     revision: int
-    levels: Tuple[str, ...]  # in the order of the factors
+    at: int  # milliseconds since 1970
+    arm: int  # place of the treatment in the configuration; -1 if it is withheld
+    corrected: Optional[Corrected] = None  # None: everything is as randomized
+
+    def now(self) -> Corrected:
+        return self.corrected or Corrected(self.id, self.levels, self.levels, None)
+
+    def counted_levels(self) -> Optional[Levels]:
+        """The levels at which the urns hold the participant. None: they do not."""
+        voided = self.now().voided
+        return None if voided and voided.is_removed else self.now().counted_levels
+
+    def fills_place(self) -> bool:
+        """A limit does not count a person who was never there, or who is there twice."""
+        voided = self.now().voided
+        return voided is None or voided.cause not in ("duplicate", "never-enrolled")
 
 
 @dataclass
@@ -777,11 +844,15 @@ class History:
     # The study.
     configuration: Optional[Json] = None
     state: str = "unregistered"
-    enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by participantId
-    # By factor and level, as far as limits need it.
-    enrolled_by_level: Dict[Tuple[str, str], int] = field(default_factory=collections.Counter)
+    enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by the id as randomized
+    # Ids that participants were given later, with those as randomized.
+    renamed: Dict[str, str] = field(default_factory=dict)
+    # Of ids that differ from the form in which look-alikes are equal, by that form.
+    look_alikes: Dict[str, str] = field(default_factory=dict)
+    # How many participants limits count: by factor and level, and in all, for which there is None.
+    filled: Dict[Optional[Tuple[str, str]], int] = field(default_factory=collections.Counter)
     # The combinations of levels, each kept once.
-    combinations: Dict[Tuple[str, ...], Tuple[str, ...]] = field(default_factory=dict)
+    combinations: Dict[Levels, Levels] = field(default_factory=dict)
     idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)  # with the user
     # Code-breaks: their UUIDs, and the participant of each by revision.
     reveals: Set[str] = field(default_factory=set)
@@ -790,6 +861,12 @@ class History:
     codes_broken: Dict[str, int] = field(default_factory=dict)
     recorded_late: int = 0
     unblindings_reported: int = 0
+    unblinded: Set[str] = field(default_factory=set)  # participants whose arm somebody learned
+    # Corrections: of levels, of ids, who is voided now by cause, and those after a closing by type.
+    levels_corrected: int = 0
+    ids_corrected: int = 0
+    voided: Dict[str, int] = field(default_factory=collections.Counter)
+    changed_after_closing: Dict[str, int] = field(default_factory=collections.Counter)
     # By factor and level: participants by treatment.
     counts: Dict[str, Dict[str, List[int]]] = field(default_factory=dict)
     generator: Any = None  # numpy.random.Generator; None: its states are withheld
@@ -927,14 +1004,19 @@ def check_grant(data: Json) -> None:
     if "audit" in data["scopes"]:
         expect_that("data.scopes: audit without blinded", "blinded" not in data["scopes"])
         expect_that("data.where: none with the scope audit", "where" not in data)
-        can_act = "randomize" in data["scopes"] or "manage" in data["scopes"]
+        can_act = not {"randomize", "correct", "manage"}.isdisjoint(data["scopes"])
         may_act = not can_act or "allowPrediction" in data
-        expect_that("data.allowPrediction: with audit and randomize or manage", may_act)
+        expect_that("data.allowPrediction: with audit and randomize, correct or manage", may_act)
 
 
-def check_key(
-    history: History, record: Json, scopes: List[str], levels: Dict[str, str], at: int
-) -> None:
+class Stake(NamedTuple):
+    """Levels with which the limits of a key are compared: they must hold for all, or for one."""
+
+    need: Callable[[List[bool]], bool]  # all or any
+    of: List[Levels]
+
+
+def check_key(history: History, record: Json, scopes: List[str], stake: Stake, at: int) -> None:
     """Whether the actor's key could do this at that time, as far as the `access` records tell."""
     actor, revision = record["actor"], record["actor"]["accessRevision"]
     expect_that(
@@ -950,9 +1032,10 @@ def check_key(
         "studies", [history.configuration["name"]]
     )
     expect_that("actor.keyId: for this study", is_for_study)
-    for limit in key.get("where", []):
-        is_within = levels.get(limit["factor"]) in limit["levels"]
-        expect_that(f"actor.keyId: for this level of {limit['factor']}", is_within)
+    if "where" in key:
+        within = [is_within(history, key["where"], levels) for levels in stake.of]
+        factors = ", ".join(limit["factor"] for limit in key["where"])
+        expect_that(f"actor.keyId: for this level of {factors}", stake.need(within))
     if "expiresAt" in key:
         is_in_time = at <= milliseconds(key["expiresAt"]) + REQUEST_MS
         expect_that(f"at: before the key expired, {key['expiresAt']}", is_in_time)
@@ -963,6 +1046,11 @@ def check_key(
             "it is older than the record of access that it names, by the clocks of those who wrote "
             "the two: was it dated back?",
         )
+
+
+def is_within(history: History, limits: List[Json], levels: Levels) -> bool:
+    level_of = dict(zip(history.counts, levels))
+    return all(level_of.get(limit["factor"]) in limit["levels"] for limit in limits)
 
 
 def check_id(history: History, record: Json) -> None:
@@ -999,8 +1087,12 @@ ACTS = {
     "StudyResumed": Act(True, ["manage"], ["paused"]),
     "StudyClosed": Act(True, ["manage"], ["open", "paused"]),
     "StudyReopened": Act(True, ["manage"], ["closed"]),
+    "LevelsCorrected": Act(True, ["correct"], EVERY_STATE),
+    "AllocationVoided": Act(True, ["correct"], EVERY_STATE),
+    "AllocationReinstated": Act(True, ["correct"], EVERY_STATE),
+    "ParticipantIdCorrected": Act(True, ["correct"], EVERY_STATE),
     "AllocationRevealed": Act(True, ["unblind"], EVERY_STATE),
-    "UnblindingReported": Act(True, ["unblind"], EVERY_STATE),
+    "UnblindingReported": Act(True, ["unblind", "correct"], EVERY_STATE),
     "StudyRecovered": Act(True, [], EVERY_STATE),
 }
 STATE_AFTER = {
@@ -1012,7 +1104,7 @@ STATE_AFTER = {
 
 
 def take_study_record(history: History, record: Json, sections: Json) -> None:
-    kind = record["type"]
+    kind, before = record["type"], None
     expect_that("type: an event of a study", kind in ACTS)
     if history.state == "unregistered":
         expect("type", "StudyRegistered", kind)
@@ -1025,15 +1117,22 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         take_participant(history, record, sections)
     elif kind == "StudyRecovered":
         take_study_recovery(history, record, sections)
+    elif kind == "StudyClosed":
+        warn_of_approvals(history, record)
     elif kind == "StudyReopened":
         is_approved = history.configuration["mode"] == "test" or record["data"]["approvals"] != []
         expect_that("data.approvals: at least one, since the study is live", is_approved)
-    elif kind == "AllocationRevealed":
-        take_code_break(history, record)
-    elif kind == "UnblindingReported":
-        take_report(history, record)
+        warn_of_approvals(history, record)
+    elif "participantId" in record["data"]:
+        before = check_enrolled(history, record)
+        if kind == "AllocationRevealed":
+            take_code_break(history, record, before)
+        elif kind == "UnblindingReported":
+            take_report(history, record)
+        else:
+            take_correction(history, record, before)
     check_request(history, record, sections)
-    check_actor(history, record)
+    check_actor(history, record, before)
     if kind == "StudyRegistered":
         history.state = history.configuration.get("start", "open")
     else:
@@ -1049,7 +1148,17 @@ def check_request(history: History, record: Json, sections: Json) -> None:
         history.idempotency_keys.add(request)
 
 
-def check_actor(history: History, record: Json) -> None:
+def warn_of_approvals(history: History, record: Json) -> None:
+    if record["data"].get("approvals"):
+        history.warn(
+            record,
+            "approval asserted",
+            "the approval is only asserted by the writer; ask for the document",
+        )
+
+
+def check_actor(history: History, record: Json, before: Optional[Enrolled]) -> None:
+    """`before` is the participant whom an event is about, as they were before it."""
     data, actor, act = record["data"], record["actor"], ACTS[record["type"]]
     if "cli" in actor:
         expect_that("actor: an API key", act.cli)
@@ -1057,11 +1166,27 @@ def check_actor(history: History, record: Json) -> None:
     expect_that("actor: a person at the command line", act.scopes != [])
     if history.api_keys is None:
         return
-    levels = {}
-    if "participantId" in data:
-        levels = dict(zip(history.counts, history.enrolled[data["participantId"]].levels))
     shown_at = data.get("shownAt", record["at"])
-    check_key(history, record, act.scopes, levels, milliseconds(shown_at))
+    stake = stake_of(history, record, before)
+    check_key(history, record, act.scopes, stake, milliseconds(shown_at))
+
+
+def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stake:
+    """No key with limits may do what is not about a participant."""
+    kind, data = record["type"], record["data"]
+    if kind == "ParticipantRandomized":
+        return Stake(all, [history.enrolled[data["participantId"]].levels])
+    if before is None:
+        return Stake(all, [()])
+    if kind in ("AllocationRevealed", "UnblindingReported"):
+        # A correction must not lock out an emergency.
+        return Stake(any, [before.levels, before.now().levels])
+    if kind == "LevelsCorrected":
+        # Either site may record a transfer. Nobody else moves participants across their limits.
+        after = history.enrolled[before.id]
+        need = any if data["cause"] == "transfer" else all
+        return Stake(need, [before.now().levels, after.now().levels])
+    return Stake(all, [before.now().levels])
 
 
 def take_study_recovery(history: History, record: Json, sections: Json) -> None:
@@ -1127,13 +1252,19 @@ def check_room(history: History, levels: Dict[str, str]) -> None:
     limits = history.configuration.get("limits", {})
     if "stopAtLimit" not in history.configuration.get("policies", {}):
         return
-    is_full = len(history.enrolled) >= limits.get("total", math.inf)
+    is_full = history.filled[None] >= limits.get("total", math.inf)
     expect_that("data.participantId: within the limit of the study", not is_full)
     for each in limits.get("levels", []):
         if levels[each["factor"]] == each["level"]:
-            has_room = history.enrolled_by_level[each["factor"], each["level"]] < each["max"]
+            has_room = history.filled[each["factor"], each["level"]] < each["max"]
             expect_that(f"data.levels: within the limit of {each['level']}", has_room)
-    history.enrolled_by_level.update(levels.items())
+
+
+def fill_place(history: History, participant: Enrolled, by: int) -> None:
+    """Limits count by the levels of now."""
+    if participant.fills_place():
+        for place in [None, *zip(history.counts, participant.now().levels)]:
+            history.filled[place] += by
 
 
 def check_distinct(what: str, names: List[str]) -> None:
@@ -1147,33 +1278,92 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     expect("data.levels, factors", list(history.counts), factors)
     for factor, level in levels.items():
         expect_that("data.levels: configured", level in history.counts[factor])
-    check_participant_id(participant_id)
-    expect_that("data.participantId: new", participant_id not in history.enrolled)
+    check_participant_id("data.participantId", participant_id)
+    holder = holder_of(history, participant_id)
+    expect_that("data.participantId: nobody has, or had, this id", holder is None)
     check_room(history, levels)
-    combination = tuple(levels.values())
-    combination = history.combinations.setdefault(combination, combination)
-    history.enrolled[participant_id] = Enrolled(record["revision"], combination)
     if history.content == "full":
         check_draw(history, levels, sections)
+    arm = -1
     if "allocation" in sections:
-        is_configured = sections["allocation"]["treatment"] in history.configuration["treatments"]
-        expect_that("allocation.treatment: configured", is_configured)
+        treatments = history.configuration["treatments"]
+        treatment = sections["allocation"]["treatment"]
+        expect_that("allocation.treatment: configured", treatment in treatments)
+        arm = treatments.index(treatment)
+    combination = tuple(levels.values())
+    combination = history.combinations.setdefault(combination, combination)
+    at = milliseconds(record["at"])
+    enrolled = Enrolled(participant_id, combination, record["revision"], at, arm)
+    warn_of_look_alike(history, record, participant_id, participant_id)
+    history.enrolled[participant_id] = enrolled
+    fill_place(history, enrolled, 1)
 
 
-def check_participant_id(participant_id: str) -> None:
-    expect_that("data.participantId: at most 128 characters", len(participant_id) <= 128)
+def check_participant_id(what: str, participant_id: str) -> None:
+    expect_that(f"{what}: at most 128 characters", len(participant_id) <= 128)
     has_control = re.search(f"[{CONTROL}]", participant_id) is not None
-    expect_that("data.participantId: no control character", not has_control)
+    expect_that(f"{what}: no control character", not has_control)
     has_space = re.search(f"^[{WHITE_SPACE}]|[{WHITE_SPACE}]\\Z", participant_id) is not None
-    expect_that("data.participantId: no white space at either end", not has_space)
+    expect_that(f"{what}: no white space at either end", not has_space)
 
 
-def check_enrolled(history: History, record: Json) -> None:
+def holder_of(history: History, participant_id: str) -> Optional[Enrolled]:
+    """The participant who has, or had, this id."""
+    return history.enrolled.get(history.renamed.get(participant_id, participant_id))
+
+
+# What nobody sees, besides the characters of category Cf: Unicode's Default_Ignorable_Code_Point.
+IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
+# Invisible, private, without a meaning, or half a character.
+UNFIT_CATEGORIES = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+
+
+def is_unfit(character: str) -> bool:
+    category = unicodedata.category(character)
+    is_space = category == "Zs" and character != " "
+    is_ignorable = IGNORABLE.match(character) is not None
+    return category in UNFIT_CATEGORIES or is_space or is_ignorable or character in "\u2800\ufffd"
+
+
+def look_alike_form(text: str) -> str:
+    """Ids of the same form look alike."""
+    if text.isascii():
+        return text
+    normal = unicodedata.normalize("NFKC", text)
+    # Once the characters between them are gone, a letter and its accent can combine.
+    seen = "".join(character for character in normal if not is_unfit(character))
+    return unicodedata.normalize("NFKC", seen)
+
+
+def warn_of_look_alike(history: History, record: Json, new_id: str, of: str) -> None:
+    """`of` is the id, as randomized, of the participant who is given the new id."""
+    form = look_alike_form(new_id)
+    known = [history.look_alikes.get(form)] + ([form] if form != new_id else [])
+    for earlier in known:
+        holder = holder_of(history, earlier) if earlier is not None else None
+        if holder is not None and holder.id != of:
+            history.warn(
+                record,
+                "look-alike ids",
+                f"participant {printable(json.dumps(new_id, ensure_ascii=False))} looks like "
+                f"participant {printable(json.dumps(earlier, ensure_ascii=False))}: it may be one "
+                "person who was randomized twice",
+            )
+            break
+    if form != new_id:
+        history.look_alikes[form] = new_id
+
+
+def check_enrolled(history: History, record: Json) -> Enrolled:
     """An event about a participant gives the id, and the revision that enrolled whoever has it."""
     data = record["data"]
     enrolled = history.enrolled.get(data["participantId"])
     expect_that("data.participantId: randomized before", enrolled is not None)
     expect("data.randomizedAt", enrolled.revision, data["randomizedAt"])
+    return enrolled
 
 
 def check_not_later(record: Json, name: str) -> None:
@@ -1182,27 +1372,174 @@ def check_not_later(record: Json, name: str) -> None:
     expect_that(f"data.{name}: not later than the record itself", is_past)
 
 
-def take_code_break(history: History, record: Json) -> None:
+def take_code_break(history: History, record: Json, participant: Enrolled) -> None:
     data = record["data"]
-    check_enrolled(history, record)
     check_not_later(record, "shownAt")
+    if "shownAt" in data:
+        is_drawn = milliseconds(data["shownAt"]) >= participant.at - CLOCKS_DIFFER_MS
+        expect_that("data.shownAt: not before the randomization", is_drawn)
     expect_that("data.reveal: new", data["reveal"] not in history.reveals)
     history.reveals.add(data["reveal"])
     history.revealed[record["revision"]] = data["participantId"]
     count = history.codes_broken.get(data["category"], 0)
     history.codes_broken[data["category"]] = count + 1
-    history.recorded_late += "shownAt" in data
+    history.unblinded.add(data["participantId"])
+    if data["category"] == "emergency":
+        how = "a participant's code was broken in an emergency"
+        history.warn(record, "revealed in emergency", how)
+    else:
+        how = "a participant's code was broken, not in an emergency"
+        history.warn(record, "revealed", how)
+    if "shownAt" in data:
+        history.recorded_late += 1
+        history.warn(
+            record,
+            "recorded late",
+            f"the arm was shown at {data['shownAt']} and recorded later, because the log could not "
+            "be written then",
+        )
 
 
 def take_report(history: History, record: Json) -> None:
     """Somebody was unblinded without the service, or a code-break was a mistake."""
     data = record["data"]
-    check_enrolled(history, record)
     check_not_later(record, "occurredAt")
     if "revealedAt" in data:
         is_theirs = history.revealed.get(data["revealedAt"]) == data["participantId"]
         expect_that("data.revealedAt: a code-break of this participant", is_theirs)
     history.unblindings_reported += 1
+    history.unblinded.add(data["participantId"])
+    history.warn(
+        record,
+        "unblinding reported",
+        "an unblinding outside the service was reported afterwards",
+    )
+
+
+# ---- Corrections (docs/event-log.md) ------------------------------------------------------------
+#
+# Nothing is drawn again: a correction changes what is known of a participant, and may move them in
+# the urns for the draws behind it.
+
+
+def take_correction(history: History, record: Json, before: Enrolled) -> None:
+    kind, data, now = record["type"], record["data"], before.now()
+    if kind == "LevelsCorrected":
+        now = corrected_levels(history, data, now)
+        history.levels_corrected += 1
+    elif kind == "AllocationVoided":
+        check_void(history, data, before)
+        is_removed = data["counts"] == "removed"
+        voided = Voided(record["revision"], data["cause"], is_removed, data.get("duplicateOf"))
+        now = now._replace(voided=voided)
+        history.voided[data["cause"]] += 1
+    elif kind == "AllocationReinstated":
+        expect_that("type: possible while the participant is voided", now.voided is not None)
+        expect("data.voidedAt", now.voided.revision, data["voidedAt"])
+        history.voided[now.voided.cause] -= 1
+        now = now._replace(voided=None)
+    else:
+        check_new_id(history, data, before)
+        warn_of_look_alike(history, record, data["to"], before.id)
+        history.renamed[data["to"]] = before.id
+        now = now._replace(id=data["to"])
+        history.ids_corrected += 1
+    after = before._replace(corrected=now)
+    history.enrolled[before.id] = after
+    fill_place(history, before, -1)
+    fill_place(history, after, 1)
+    count_in_urns(history, before, -1)
+    count_in_urns(history, after, 1)
+    warn_of_correction(history, record)
+
+
+def corrected_levels(history: History, data: Json, now: Corrected) -> Corrected:
+    policies = history.configuration.get("policies", {})
+    default = "as-corrected" if "blinding" in history.configuration else "as-randomized"
+    # Who is transferred was randomized where they were.
+    is_transfer = data["cause"] == "transfer"
+    counts = "as-randomized" if is_transfer else policies.get("levelCounts", default)
+    expect("data.counts", counts, data["counts"])
+    factors = list(history.counts)
+    changed = [change["factor"] for change in data["changes"]]
+    in_order = [factor for factor in factors if factor in changed]
+    expect("data.changes, factors: each once, in the order of the study", in_order, changed)
+    levels, counted_levels = list(now.levels), list(now.counted_levels)
+    for change in data["changes"]:
+        place = factors.index(change["factor"])
+        expect(f"data.changes, from: of {change['factor']}", levels[place], change["from"])
+        is_level = change["to"] in history.counts[change["factor"]]
+        is_another = is_level and change["to"] != change["from"]
+        expect_that(f"data.changes, to: another level of {change['factor']}", is_another)
+        levels[place] = change["to"]
+        if counts == "as-corrected":
+            counted_levels[place] = change["to"]
+    return now._replace(levels=tuple(levels), counted_levels=tuple(counted_levels))
+
+
+def check_void(history: History, data: Json, before: Enrolled) -> None:
+    cause, duplicate_of = data["cause"], data.get("duplicateOf")
+    expect_that("data.cause: not entry, since the service made the allocation", cause != "entry")
+    expect_that("type: possible while the participant is not voided", before.now().voided is None)
+    # The ineligible were there, and are analysed.
+    is_nobody = cause in ("duplicate", "never-enrolled")
+    policy = history.configuration.get("policies", {}).get("voidCounts", "kept")
+    expect("data.counts", policy if is_nobody else "kept", data["counts"])
+    if duplicate_of is None:
+        return
+    expect_that("data.duplicateOf: only of a duplicate", cause == "duplicate")
+    expect_that("data.duplicateOf: randomized before", duplicate_of in history.enrolled)
+    # Whom the other one is a duplicate of, and so on: it must not lead back.
+    other: Optional[str] = duplicate_of
+    while other is not None:
+        what = "data.duplicateOf: not this participant, nor a duplicate of theirs"
+        expect_that(what, other != before.id)
+        voided = history.enrolled[other].now().voided
+        other = voided.duplicate_of if voided else None
+
+
+def check_new_id(history: History, data: Json, before: Enrolled) -> None:
+    """Nobody else has, or had, the new id. One's own former id is free."""
+    expect("data.from", before.now().id, data["from"])
+    check_participant_id("data.to", data["to"])
+    expect_that("data.to: not the id in use", data["to"] != data["from"])
+    holder = holder_of(history, data["to"])
+    is_free = holder is None or holder.id == before.id
+    expect_that("data.to: nobody else has, or had, this id", is_free)
+
+
+def count_in_urns(history: History, participant: Enrolled, by: int) -> None:
+    """Urns count the arm as allocated. Without the draws there is nothing to count for."""
+    levels = participant.counted_levels()
+    if history.content == "full" and levels is not None:
+        for by_level, level in zip(history.counts.values(), levels):
+            by_level[level][participant.arm] += by
+
+
+def warn_of_correction(history: History, record: Json) -> None:
+    kind, data = record["type"], record["data"]
+    if kind == "AllocationVoided":
+        history.warn(record, "voided", f"an allocation was voided: {data['cause']}")
+        if data["counts"] == "removed":
+            history.warn(
+                record,
+                "counts removed",
+                "the urns no longer count a participant who was voided, so a voiding steers the "
+                "allocations after it",
+            )
+    if data["participantId"] in history.unblinded:
+        history.warn(
+            record,
+            "corrected after reveal",
+            "a participant was corrected or voided after somebody had learned the arm",
+        )
+    if history.state == "closed":
+        history.changed_after_closing[kind] += 1
+        history.warn(
+            record,
+            "changed after closing",
+            "a participant was corrected or voided while the study was closed",
+        )
 
 
 # ---- The method (docs/method.md) ----------------------------------------------------------------
@@ -1476,13 +1813,23 @@ def describe_stream(stream: Stream, history: History, is_trusting: bool) -> None
             print(f"    revisions {since} to {until - 1}: {what}")
 
 
+def list_counts(counts: Dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if count > 0)
+
+
 def describe_life(history: History) -> str:
     """What happened in the study besides its allocations."""
-    broken = [f"{count} {category}" for category, count in sorted(history.codes_broken.items())]
-    parts = [
-        f"The study is {history.state}",
-        f"codes broken: {', '.join(broken)}" if broken else "no code was broken",
-    ]
+    broken, voided = list_counts(history.codes_broken), list_counts(history.voided)
+    parts = [f"The study is {history.state}"]
+    if history.levels_corrected:
+        parts.append(f"levels corrected: {history.levels_corrected}")
+    if history.ids_corrected:
+        parts.append(f"ids corrected: {history.ids_corrected}")
+    if voided:
+        parts.append(f"voided: {voided}")
+    if history.changed_after_closing:
+        parts.append(f"changed after a closing: {list_counts(history.changed_after_closing)}")
+    parts.append(f"codes broken: {broken}" if broken else "no code was broken")
     if history.recorded_late:
         parts.append(f"{history.recorded_late} of them recorded after the arm was shown")
     if history.unblindings_reported:

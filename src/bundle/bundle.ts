@@ -1,7 +1,7 @@
 /**
  * Writes a bundle: one file with a study's records and everything needed to verify them, a report, and a verifier that
  * does not need this software. docs/bundle.md describes the format. Every record is read once and goes straight into the
- * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data.
+ * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data (some 200 bytes per participant).
  */
 import { writeFileSync } from 'node:fs';
 import type { Content } from '../../events/content.ts';

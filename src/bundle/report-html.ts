@@ -5,18 +5,16 @@
 
 import type { Content } from '../../events/content.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { describeBroken } from '../../projections/code-breaks.ts';
+import { describeNumbers } from '../../projections/code-breaks.ts';
+import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
+import { shownInstant } from './event-texts.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
-import { barsPicture, colourOf, enrolmentPicture } from './report-pictures.ts';
+import { balance, flow, levelCounts } from './report-balance.ts';
+import type { Reported, ReportParticipants } from './report-participants.ts';
+import { enrolmentPicture } from './report-pictures.ts';
 import { STYLE } from './report-style.ts';
-import {
-  type Listed,
-  MAX_LISTED,
-  type StreamSummary,
-  type StudySummary,
-  shownInstant,
-} from './study-summary.ts';
+import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';
 
 export interface ReportParts {
   readonly summary: StudySummary;
@@ -39,8 +37,8 @@ proves participants, levels, times and completeness; its draws cannot be replaye
 /** Yields the document in pieces. */
 export function* reportHtml(parts: ReportParts): Generator<string> {
   const { summary, content } = parts;
-  const { configuration } = summary;
-  if (!configuration) throw new Error('a study without a registration has no report');
+  const { configuration, people } = summary;
+  if (!configuration || !people) throw new Error('a study without a registration has no report');
   const isOpen = content !== 'blinded';
   yield `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -52,10 +50,11 @@ export function* reportHtml(parts: ReportParts): Generator<string> {
 ${CONTENT[content]}
 ${study(parts, configuration)}
 ${configured(configuration, isOpen)}
+${flow(people, configuration, isOpen)}
 ${enrolment(summary, configuration)}
-${isOpen ? balance(summary, configuration) : levelCounts(summary, configuration)}
+${isOpen ? balance(people, configuration) : levelCounts(people)}
 `;
-  yield* events(summary, configuration, isOpen);
+  yield* events(summary, people, configuration, isOpen);
   yield `${verification(parts)}
 </body></html>
 `;
@@ -74,6 +73,7 @@ ${htmlTable(
     ...takesNone(summary),
     ...unblinded(summary),
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
+    ...imported(summary),
     ...summary.recoveries.map((what) => ['Recovered', e(what)]),
     ['Study id', `<code>${e(summary.studyId)}</code>`],
     ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
@@ -88,7 +88,7 @@ function takesNone({ halt }: StudySummary): string[][] {
 
 function unblinded({ revealed, unblindingReported }: StudySummary): string[][] {
   return [
-    ...(Object.keys(revealed).length > 0 ? [['Codes broken', e(describeBroken(revealed))]] : []),
+    ...(Object.keys(revealed).length > 0 ? [['Codes broken', e(describeNumbers(revealed))]] : []),
     ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
   ];
 }
@@ -127,96 +127,99 @@ function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfig
   ];
 }
 
+function imported({ imported: history }: StudySummary): string[][] {
+  if (!history) return [];
+  const { redrawn, unproven, isContinued } = history;
+  const rows = [
+    'Imported',
+    `${redrawn + unproven} participants of another system: ${redrawn} drawn again, ${unproven} not`,
+  ];
+  const known =
+    'goes on where the other system stopped: whoever has a copy of that system can compute every later arm';
+  return isContinued ? [rows, ['Generator', known]] : [rows];
+}
+
 function enrolment(summary: StudySummary, { targetEnrollment }: StudyConfiguration): string {
-  const since = Date.parse(summary.registeredAt);
+  const [first] = summary.enrolment;
+  // Imported participants came before the study was registered here.
+  const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
   const last = summary.enrolment.at(-1);
   const end = Date.parse(summary.lastAt);
   const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
   return `<h2>Enrolment over time</h2>
 <figure>${enrolmentPicture(points, since, Math.max(end, since), targetEnrollment)}</figure>
-<p class="lead">Times are the service's clock, in UTC.</p>`;
-}
-
-function balance({ totals, counts }: StudySummary, { treatments, factors }: StudyConfiguration): string {
-  const head = ['', ...treatments.map(e), 'all'];
-  const row = (label: string, numbers: readonly number[]) => [label, ...numbers, sum(numbers)];
-  const key = treatments
-    .map((name, k) => `<span><i style="background:${colourOf(k)}"></i>${e(name)}</span>`)
-    .join(' ');
-  const sections = factors.map(({ name, levels }, f) => {
-    const rows = levels.map((level, l) => ({ level, numbers: counts[f]?.[l] ?? [] }));
-    return `<h3>${e(name)}</h3>
-<figure>${barsPicture(
-      rows.map(({ level, numbers }) => ({ label: level, parts: numbers })),
-      `participants by level of ${name} and treatment`,
-    )}</figure>
-${htmlTable(
-  head,
-  rows.map(({ level, numbers }) => row(e(level), numbers)),
-  'counts',
-)}`;
-  });
-  return `<h2>Balance</h2>
-<p class="key">${key}</p>
-${htmlTable(head, [row('All participants', totals)], 'counts')}
-${sections.join('\n')}`;
-}
-
-function levelCounts({ levels: counts }: StudySummary, { factors }: StudyConfiguration): string {
-  const sections = factors.map(
-    ({ name, levels }, f) => `<h3>${e(name)}</h3>
-<figure>${barsPicture(
-      levels.map((level, l) => ({ label: level, parts: [counts[f]?.[l] ?? 0] })),
-      `participants by level of ${name}`,
-    )}</figure>`,
-  );
-  return `<h2>Participants by level</h2>
-${sections.join('\n')}`;
+<p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
 }
 
 function* events(
-  { listed, unlisted, unlistedBreaks }: StudySummary,
+  { listed, unlisted, unlistedBreaks, unlistedCorrections }: StudySummary,
+  people: ReportParticipants,
   { factors }: StudyConfiguration,
   isOpen: boolean,
 ): Generator<string> {
-  const showsRevealed = listed.some(({ participant }) => participant && participant.revealed.size > 0);
+  const shown = listed.flatMap(({ enrolled = '' }) => people.get(enrolled) ?? []);
+  const columns = remarkColumns(people, factors).filter(({ cell }) => shown.some((one) => cell(one) !== ''));
   const head = [
     'Revision',
     'Time (UTC)',
     'Participant',
     ...factors.map(({ name }) => e(name)),
     ...(isOpen ? ['Treatment'] : []),
-    ...(showsRevealed ? ['Revealed'] : []),
+    ...columns.map((column) => column.head),
     'By',
   ];
-  const columns = head.length - 4;
+  const cellsOf = (participant: Reported) => [
+    currentId(participant),
+    ...currentLevels(participant),
+    ...(isOpen ? [participant.treatment ?? ''] : []),
+    ...columns.map(({ cell }) => cell(participant)),
+  ];
   yield `<h2>Events</h2>
-<table class="events"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
+<p class="lead">Participants are shown as they are now. Each correction has its own line.</p>
+<table class="events" style="--columns:${head.length}"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
 <tbody>
 `;
-  for (const event of listed) yield eventRow(event, columns, { isOpen, showsRevealed });
+  for (const event of listed) {
+    const participant = people.get(event.enrolled ?? '');
+    yield eventRow(event, head.length - 3, participant && cellsOf(participant));
+  }
   yield '</tbody></table>\n';
-  if (unlisted > 0)
-    yield `<p>The first ${MAX_LISTED} participants are listed. ${unlisted} more are in the bundle's records.</p>\n`;
-  if (unlistedBreaks > 0)
-    yield `<p>The first ${MAX_LISTED} code-breaks are listed. ${unlistedBreaks} more are in the bundle's records.</p>\n`;
+  for (const [what, left] of [
+    ['participants', unlisted],
+    ['code-breaks', unlistedBreaks],
+    ['corrections', unlistedCorrections],
+  ] as const)
+    if (left > 0)
+      yield `<p>The first ${MAX_LISTED} ${what} are listed. ${left} more are in the bundle's records.</p>\n`;
 }
 
+/** What there may be to say of a participant. A column without an entry is left out. */
+function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['factors']) {
+  const voided = ({ corrected }: Reported) => (corrected?.voided ? people.whyVoided(corrected.voided) : '');
+  const corrected = (participant: Reported) => {
+    const { participantId, levels } = participant;
+    const now = currentLevels(participant);
+    return [
+      ...(currentId(participant) === participantId ? [] : [`id was ${participantId}`]),
+      ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
+    ].join(', ');
+  };
+  return [
+    { head: 'Voided', cell: voided },
+    { head: 'Corrected', cell: corrected },
+    { head: 'Revealed', cell: ({ revealed }: Reported) => revealed.join(', ') },
+  ];
+}
+
+/** @param width the number of columns between time and actor, which one text fills without cells */
 function eventRow(
-  { revision, at, what, by, participant }: Listed,
-  columns: number,
-  { isOpen, showsRevealed }: { readonly isOpen: boolean; readonly showsRevealed: boolean },
+  { revision, at, what, by }: Listed,
+  width: number,
+  cells: readonly string[] | undefined,
 ): string {
   const start = `<tr><td class="number">${revision}</td><td>${e(at.replace('T', ' ').slice(0, 19))}</td>`;
   const end = `<td>${e(by)}</td></tr>\n`;
-  if (!participant) return `${start}<td colspan="${columns + 1}">${e(what)}</td>${end}`;
-  const { id, levels, treatment, revealed } = participant;
-  const cells = [
-    id,
-    ...levels,
-    ...(isOpen ? [treatment ?? ''] : []),
-    ...(showsRevealed ? [[...revealed].join(', ')] : []),
-  ];
+  if (!cells) return `${start}<td colspan="${width}">${e(what)}</td>${end}`;
   return `${start}${cells.map((text) => `<td>${e(text)}</td>`).join('')}${end}`;
 }
 
@@ -243,8 +246,4 @@ ${htmlTable(
   ],
   'facts',
 )}`;
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

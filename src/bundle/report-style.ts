@@ -19,7 +19,13 @@ td.number { text-align: right; }
 table.counts { width: auto; min-width: 60%; }
 table.counts th:not(:first-child) { text-align: right; }
 table.facts td:first-child { width: 46mm; color: #555; }
-table.events { font-size: 8.5pt; }
+table.events, table.events th { font-size: 8pt; }
+table.events th, table.events td { padding: 0.9mm 1.2mm; }
+/* Words are not broken while there is room. */
+table.events td { min-width: min(18mm, calc(180mm / var(--columns) - 2.5mm)); }
+table.events td:nth-child(2) { min-width: 19mm; }
+table.events td:last-child { min-width: 21mm; }
+table.events td.number { min-width: 0; }
 thead { display: table-header-group; }
 tr, svg, figure { break-inside: avoid; }
 figure { margin: 2mm 0 4mm; }

@@ -1,14 +1,16 @@
 /**
  * The data for a bundle's report, collected record by record. Records come without the sections that the bundle leaves out,
- * so what is sealed cannot get into the report. Its size does not grow with the number of participants,
- * apart from a list of limited length.
+ * so what is sealed cannot get into the report. The lists have a limited length.
  */
-import type { Actor, PartialEvent } from '../../events/record.ts';
+import type { PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { Approval } from '../../events/text.ts';
+import { type CorrectionEvent, countsMoved, currentId, isCorrection } from '../../projections/enrolled.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
+import { microsecondsOf } from '../base/instant.ts';
+import { approvalText, by, correctionText, groundsTexts, sentence, shownInstant } from './event-texts.ts';
+import { ReportParticipants } from './report-participants.ts';
 
-/** The most participants, and the most code-breaks, that are listed one by one. The bundle's records have all of them. */
+/** The most participants, code-breaks and corrections that are listed one by one. The bundle's records have all of them. */
 export const MAX_LISTED = 2000;
 /** The most points in the figure of the enrolment. More could not be distinguished on paper. */
 const MAX_POINTS = 400;
@@ -19,14 +21,8 @@ export interface Listed {
   readonly what: string;
   /** Who did it, and on whose behalf. */
   readonly by: string;
-  readonly participant?: {
-    readonly id: string;
-    readonly levels: readonly string[];
-    /** Undefined if it is sealed. */
-    readonly treatment: string | undefined;
-    /** How somebody learned the treatment: each way once. */
-    readonly revealed: Set<string>;
-  };
+  /** The id, as randomized, of the participant who was enrolled. */
+  readonly enrolled?: string;
 }
 
 export interface StreamSummary {
@@ -38,6 +34,11 @@ export interface StreamSummary {
   readonly root: string;
 }
 
+type ImportEvent = Extract<
+  PartialEvent,
+  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+
 export class StudySummary {
   configuration: StudyConfiguration | undefined;
   studyId = '';
@@ -45,11 +46,13 @@ export class StudySummary {
   seedWeak = false;
   registeredAt = '';
   lastAt = '';
-  participants = 0;
+  /** Undefined before the registration. */
+  people: ReportParticipants | undefined;
   /** Participants that the list leaves out. */
   unlisted = 0;
   /** Code-breaks and reported unblindings that the list leaves out. */
   unlistedBreaks = 0;
+  unlistedCorrections = 0;
   /** Why the study takes no participants after the last event; undefined if it is open. */
   halt: Halt | undefined;
   /** How many codes were broken, by category. */
@@ -59,18 +62,20 @@ export class StudySummary {
   readonly listed: Listed[] = [];
   /** A short description of each. */
   readonly recoveries: string[] = [];
-  /** Participants on each treatment, in the order of the treatments. Zeros if the treatments are sealed. */
-  totals: number[] = [];
-  /** For each factor and level: participants on each treatment. Zeros if the treatments are sealed. */
-  counts: number[][][] = [];
-  /** For each factor and level: participants. */
-  levels: number[][] = [];
   /** Enrolment over time: the number of participants at each instant. */
   readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
+  /** A history of another system. */
+  imported:
+    | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
+    | undefined;
+  #haltBefore: Halt | undefined;
   #stride = 1;
   #breaks = 0;
-  /** Those that are listed, by id. */
-  readonly #listed = new Map<string, NonNullable<Listed['participant']>>();
+  #corrections = 0;
+
+  get participants(): number {
+    return this.people?.count ?? 0;
+  }
 
   take(event: PartialEvent): void {
     const { at } = event;
@@ -78,18 +83,20 @@ export class StudySummary {
     switch (event.type) {
       case 'StudyRegistered': {
         const { configuration, studyId, seedSource, seedWeak } = event.data;
-        const zeros = () => configuration.treatments.map(() => 0);
         Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
-        this.totals = zeros();
-        this.counts = configuration.factors.map(({ levels }) => levels.map(zeros));
-        this.levels = configuration.factors.map(({ levels }) => levels.map(() => 0));
+        this.people = new ReportParticipants(configuration);
         const isPaused = configuration.start === 'paused';
         if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
         this.#note(event, isPaused ? 'registered as paused' : 'registered');
         break;
       }
       case 'ParticipantRandomized':
-        this.#enrol(event);
+        this.#enrol(event, at, 'randomized');
+        break;
+      case 'HistoryImported':
+      case 'ParticipantImported':
+      case 'HistoryImportEnded':
+        this.#import(event);
         break;
       case 'StudyRecovered': {
         const { recovery, kept, signed } = event.data;
@@ -134,7 +141,71 @@ export class StudySummary {
         break;
       case 'UnblindingReported':
         this.#reportUnblinding(event);
+        break;
+      default:
+        if (isCorrection(event)) this.#correct(event);
     }
+  }
+
+  #import(event: ImportEvent): void {
+    const { at } = event;
+    switch (event.type) {
+      case 'HistoryImported': {
+        const { approvals, generator, proof, source } = event.data;
+        const { redrawn, unproven } = proof;
+        const reason = `a history of ${source.rows} participants is being imported`;
+        this.#haltBefore = this.halt;
+        this.halt = { state: 'importing', reason, at };
+        this.imported = { redrawn, unproven, isContinued: generator === 'continued' };
+        const proven = `${redrawn} of its ${source.rows} rows were drawn again`;
+        this.#note(event, sentence(`a history is imported: ${proven}`, ...approvals.map(approvalText)));
+        break;
+      }
+      case 'ParticipantImported': {
+        const { original, redrawn, cause, row } = event.data;
+        const instant = microsecondsOf(original.datetime);
+        const shownAt = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
+        const proof = redrawn ? 'drawn again' : `not drawn again: ${cause}`;
+        this.#enrol(event, shownAt, `imported from row ${row} of ${shownInstant(shownAt)} (${proof})`);
+        break;
+      }
+      case 'HistoryImportEnded':
+        this.halt = this.#haltBefore;
+        if ('aborted' in event.data) {
+          this.people?.clear();
+          this.imported = undefined;
+          this.enrolment.length = 0;
+          this.unlisted = 0;
+          this.#note(event, `the import was given up: ${event.data.reason}`);
+        } else this.#note(event, 'the import is complete');
+    }
+  }
+
+  #correct(event: CorrectionEvent): void {
+    const { people } = this;
+    const { before, after } = people?.correct(event) ?? {};
+    if (!people || !before || !after) return;
+    this.#corrections++;
+    if (this.#corrections > MAX_LISTED) {
+      this.unlistedCorrections++;
+      return;
+    }
+    const counts = countsMoved(before, after) ? 'moved' : 'stayed';
+    const text = 'note' in event.sections ? event.sections.note?.text : undefined;
+    this.#note(
+      event,
+      sentence(
+        correctionText(event, currentId(before), people),
+        event.type !== 'ParticipantIdCorrected' && `the counts of the urns ${counts}`,
+        text !== undefined && `note: ${text}`,
+      ),
+    );
+  }
+
+  /** The id in use, of a participant with this id as randomized. */
+  #idOf(participantId: string): string {
+    const participant = this.people?.get(participantId);
+    return participant ? currentId(participant) : participantId;
   }
 
   #breakCode(event: Extract<PartialEvent, { type: 'AllocationRevealed' }>): void {
@@ -144,14 +215,14 @@ export class StudySummary {
       shownAt === undefined
         ? undefined
         : `recorded late: the treatment was shown at ${shownInstant(shownAt)}`;
-    const what = `code of ${participantId} broken: ${category}`;
+    const what = `code of ${this.#idOf(participantId)} broken: ${category}`;
     this.#noteBreak(event, category, sentence(what, late, ...groundsTexts(event.sections)));
   }
 
   #reportUnblinding(event: Extract<PartialEvent, { type: 'UnblindingReported' }>): void {
     const { how, inadvertent, occurredAt, participantId, revealedAt } = event.data;
     this.unblindingReported++;
-    const what = `reported: ${participantId} was unblinded outside the service at ${shownInstant(occurredAt)} (${how})`;
+    const what = `reported: ${this.#idOf(participantId)} was unblinded outside the service at ${shownInstant(occurredAt)} (${how})`;
     const mistake =
       revealedAt === undefined ? undefined : `the code-break at revision ${revealedAt} was a mistake`;
     const texts = [inadvertent && 'inadvertent', mistake, ...groundsTexts(event.sections)];
@@ -163,30 +234,22 @@ export class StudySummary {
     way: string,
     what: string,
   ): void {
-    this.#listed.get(event.data.participantId)?.revealed.add(way);
+    this.people?.reveal(event.data.participantId, way);
     this.#breaks++;
     if (this.#breaks > MAX_LISTED) this.unlistedBreaks++;
     else this.#note(event, what);
   }
 
-  #enrol(event: Extract<PartialEvent, { type: 'ParticipantRandomized' }>): void {
-    const { at, data, sections } = event;
-    const treatment = sections.allocation?.treatment;
-    const levels = data.levels.map(({ level }) => level);
-    const arm = this.configuration?.treatments.indexOf(treatment ?? '') ?? -1;
-    this.participants++;
-    increment(this.totals, arm);
-    levels.forEach((level, i) => {
-      const index = this.configuration?.factors[i]?.levels.indexOf(level) ?? -1;
-      increment(this.levels[i] ?? [], index);
-      increment(this.counts[i]?.[index] ?? [], arm);
-    });
-    const participant = { id: data.participantId, levels, treatment, revealed: new Set<string>() };
+  /** @param at when it was, by whoever made the allocation */
+  #enrol(
+    event: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>,
+    at: string,
+    what: string,
+  ): void {
+    const { data } = event;
+    this.people?.enrol(event);
     if (this.participants > MAX_LISTED) this.unlisted++;
-    else {
-      this.#listed.set(participant.id, participant);
-      this.#note(event, 'randomized', participant);
-    }
+    else this.#note(event, what, data.participantId);
     if (this.participants % this.#stride === 0)
       this.enrolment.push({ at: Date.parse(at), participants: this.participants });
     if (this.enrolment.length >= MAX_POINTS) {
@@ -196,42 +259,7 @@ export class StudySummary {
     }
   }
 
-  #note({ revision, at, actor }: PartialEvent, what: string, participant?: Listed['participant']): void {
-    this.listed.push({ revision, at, what, by: by(actor), ...(participant && { participant }) });
+  #note({ revision, at, actor }: PartialEvent, what: string, enrolled?: string): void {
+    this.listed.push({ revision, at, what, by: by(actor), ...(enrolled !== undefined && { enrolled }) });
   }
-}
-
-function sentence(...parts: readonly (string | false | undefined)[]): string {
-  return parts.filter((part) => typeof part === 'string').join('; ');
-}
-
-function approvalText({ name, role, on, reference }: Approval): string {
-  const more = [role, on, ...(reference === undefined ? [] : [reference])];
-  return `approved by ${name} (${more.join(', ')})`;
-}
-
-/** Nothing if the grounds are sealed. */
-function groundsTexts({
-  grounds,
-}: {
-  readonly grounds?: { readonly reason: string; readonly requestedBy?: string | undefined } | undefined;
-}): (string | undefined)[] {
-  if (!grounds) return [];
-  const { reason, requestedBy } = grounds;
-  return [`reason: ${reason}`, requestedBy === undefined ? undefined : `asked for by ${requestedBy}`];
-}
-
-/** To the second, in UTC. */
-export function shownInstant(at: string): string {
-  return `${at.replace('T', ' ').slice(0, 19)} UTC`;
-}
-
-function by(actor: Actor): string {
-  if ('cli' in actor) return `${actor.user} (command line)`;
-  const { user, onBehalfOf } = actor;
-  return onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
-}
-
-function increment(counts: number[], index: number): void {
-  if (index >= 0) counts[index] = (counts[index] ?? 0) + 1;
 }

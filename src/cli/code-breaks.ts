@@ -2,8 +2,9 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type CodeBreak, codeBreaksIn } from '../../projections/code-breaks.ts';
+import { currentId } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
-import { participants } from '../../projections/participants.ts';
+import { type Participant, participants } from '../../projections/participants.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
 import {
@@ -51,15 +52,20 @@ async function list({ study: name, json, ...options }: ListOptions): Promise<voi
   await withStudies(options, async ({ studies, runner }) => {
     const study = studies.find(name);
     if (!study) throw unknownStudy(name);
-    const all = codeBreaksIn(runner.state(participantEvents, study.stream));
+    const everybody = runner.state(participants, study.stream);
+    const all = codeBreaksIn(runner.state(participantEvents, study.stream)).map((one) => {
+      const participant = everybody.find(one.participantId);
+      return { ...one, id: participant ? currentId(participant) : one.participantId };
+    });
     if (json) result(JSON.stringify(all, null, 2));
     else if (all.length === 0) note(`nobody in ${name} was unblinded, as far as the log says`);
     else result(table(all.map(row)));
   });
 }
 
-function row(one: CodeBreak): string[] {
-  const { knownAt, participantId, how, user, keyId, onBehalfOf, reason, requestedBy, isLate } = one;
+/** `id`: the one in use. */
+function row(one: CodeBreak & { readonly id: string }): string[] {
+  const { knownAt, id, participantId, how, user, keyId, onBehalfOf, reason, requestedBy, isLate } = one;
   const what = how.type === 'revealed' ? how.category : `reported: ${how.way}`;
   const by = [
     `${user}${keyId === undefined ? ' (command line)' : ` (${keyId})`}`,
@@ -70,7 +76,14 @@ function row(one: CodeBreak): string[] {
     ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
     ...(isLate ? [`recorded late, at ${one.at}`] : []),
   ].join(', ');
-  return [knownAt, participantId, what, by, reason, remarks];
+  return [
+    knownAt,
+    id === participantId ? id : `${id} (randomized as ${participantId})`,
+    what,
+    by,
+    reason,
+    remarks,
+  ];
 }
 
 async function printEnvelope({ study: name, id, out, ...options }: PrintOptions): Promise<void> {
@@ -84,7 +97,8 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       `CODE-BREAK${mode === 'test' ? ' (TEST STUDY)' : ''}`,
       '',
       `Study        ${name}`,
-      `Participant  ${id}`,
+      `Participant  ${currentId(participant)}`,
+      ...formerId(participant),
       `Randomized   ${participant.at} (revision ${participant.revision})`,
       `Arm          ${participant.treatment}`,
       '',
@@ -102,6 +116,12 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       note(`written: ${out} (it names the arm: seal it)`);
     }
   });
+}
+
+/** The label may still show the id under which the participant was randomized. */
+function formerId(participant: Participant): string[] {
+  const { participantId } = participant;
+  return currentId(participant) === participantId ? [] : [`Formerly     ${participantId}`];
 }
 
 /** @throws UsageError when there is such a file */

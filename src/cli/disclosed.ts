@@ -7,20 +7,24 @@ import { StoreError } from '../store/event-store.ts';
 import { cliActor } from './options.ts';
 import { note } from './output.ts';
 
-type DisclosureData = Extract<OperationsFact, { type: 'EvidenceDisclosed' }>['data'];
+type DisclosureFact = Extract<OperationsFact, { type: 'EvidenceDisclosed' }>;
 /** What was shown. When and how often is added. */
-type Disclosure = Omit<DisclosureData, 'count' | 'firstAt' | 'lastAt'>;
+type Disclosure = Omit<DisclosureFact['data'], 'count' | 'firstAt' | 'lastAt'>;
 
 /**
  * Call it before showing anything. Anyone at this command line could read the file without a trace anyway, so a
  * disclosure that cannot be recorded only causes a warning.
  */
-export async function recordDisclosure(log: OpenLog, disclosure: Disclosure): Promise<void> {
+export async function recordDisclosure(
+  log: OpenLog,
+  disclosure: Disclosure,
+  sections: DisclosureFact['sections'] = {},
+): Promise<void> {
   const at = new Date().toISOString();
   const data = { ...disclosure, count: 1, firstAt: at, lastAt: at };
   try {
     if (!log.gate.isCompared) await log.read(OPERATIONS);
-    await log.operations.record({ type: 'EvidenceDisclosed', data, sections: {} }, cliActor());
+    await log.operations.record({ type: 'EvidenceDisclosed', data, sections }, cliActor());
   } catch (error) {
     if (!(error instanceof DomainError || error instanceof StoreError)) throw error;
     note(`warning: this disclosure could not be recorded: ${error.message}`);

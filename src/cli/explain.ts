@@ -39,7 +39,7 @@ export function explainCommand(): Command {
       'show why a participant got this arm: every step, worked out again and compared with the record',
     )
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(option('--id <id>', 'id of the participant').makeOptionMandatory())
+    .addOption(option('--id <id>', 'an id that the participant has or had').makeOptionMandatory())
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);

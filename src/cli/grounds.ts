@@ -25,7 +25,7 @@ export function caseOption(flags: string, description: string): Option {
 export function withParticipant(command: Command): Command {
   return command
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(caseOption('--id <id>', 'id of the participant').makeOptionMandatory());
+    .addOption(caseOption('--id <id>', 'an id that the participant has or had').makeOptionMandatory());
 }
 
 export function withGrounds(command: Command): Command {
@@ -58,6 +58,17 @@ export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
 /** The error for a command that was refused; undefined if it was not. */
 export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptions): UsageError | undefined {
   if (outcome.type === 'no-such-participant') return unknownParticipant(study, id);
-  if (outcome.type === 'impossible') return new UsageError(`${outcome.field}: ${outcome.why}`);
+  if (outcome.type === 'impossible') return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}`);
+  if (outcome.type === 'stale')
+    return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
+  if (outcome.type === 'refused')
+    return new UsageError(
+      `a history is being imported into ${study}, and nobody is corrected until it is in`,
+    );
   return undefined;
+}
+
+/** The options are called like the members of the facts. */
+function optionOf(field: string): string {
+  return `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -1,13 +1,16 @@
-/** urn participants: who is in a study, and what happened to one of them. Never an arm. */
+/** urn participants list and history: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
+import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import {
   isUnblinding,
   type ParticipantEvent,
   participantEvents,
 } from '../../projections/participant-events.ts';
-import { type Participant, participants } from '../../projections/participants.ts';
+import { type Participant, type Participants, participants } from '../../projections/participants.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
+import { correctionCommands, whyVoided } from './corrections.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
 import {
   jsonOption,
@@ -20,94 +23,184 @@ import {
 import { note, result, table } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
+const VIEWS = ['current', 'as_randomized'] as const;
+
 interface ListOptions extends LogOptions {
   readonly study: string;
+  readonly view: (typeof VIEWS)[number];
   readonly json?: boolean;
 }
+
+const LIST_HELP = `
+The id is the one in use. Where another one was randomized, that one is shown too.
+
+--json is a list of objects with these members:
+  sequence         1, 2, … in the order of randomization
+  revision         of the event that randomized the participant
+  id               in use
+  idAsRandomized   only if it is another one
+  levels           one for each factor, in the order of the study
+  randomizedAt     in ISO 8601 (UTC)
+  user             who randomized the participant
+  voided           only of a participant who was randomized in error: the cause
+  revealed         whether the participant was unblinded`;
+
+const HISTORY_HELP = `
+--json is a list of objects with these members, the last four only where there is something to say:
+  revision, at, user, type
+  data             what the record holds in the clear (docs/event-log.md)
+  keyId            of the API key; absent for somebody at the command line
+  onBehalfOf
+  note             free text about the participant: do not pass it on to blinded staff
+  requestedBy      who asked for a code-break; likewise`;
 
 export function participantsCommand(): Command[] {
   return [
     logCommand('list')
       .description('list the participants of a study, without their arms')
       .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+      .addOption(
+        option('--view <levels>', 'the current levels, or those as randomized')
+          .choices([...VIEWS])
+          .default('current'),
+      )
       .addOption(jsonOption())
+      .addHelpText('after', LIST_HELP)
       .action(list),
     withParticipant(logCommand('history'))
       .description('show what happened to one participant, without the arm')
       .addOption(jsonOption())
+      .addHelpText('after', HISTORY_HELP)
       .action(history),
+    ...correctionCommands(),
   ];
 }
 
-async function list({ study: name, json, ...options }: ListOptions): Promise<void> {
+async function list({ study: name, view, json, ...options }: ListOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const { stream, registered } = studyNamed(log, name);
-    const { inOrder } = log.runner.state(participants, stream);
-    const events = log.runner.state(participantEvents, stream).byId;
-    const rows = inOrder.map((participant, i) => rowOf(participant, i + 1, events));
+    const everybody = log.runner.state(participants, stream);
+    const events = log.runner.state(participantEvents, stream).byEnrolment;
+    const rows = everybody.inOrder.map((participant) => {
+      const revealed = events.get(participant.revision)?.some(isUnblinding) ?? false;
+      return rowOf(participant, view, revealed);
+    });
     if (json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) note(`nobody has been randomized in ${name}`);
     else {
       const factors = registered.configuration.factors.map((factor) => factor.name);
-      const head = ['sequence', 'revision', 'id', ...factors, 'randomized at', 'user', ''];
-      const lines = rows.map(({ sequence, revision, id, levels, randomizedAt, user, revealed }) => [
-        ...[String(sequence), String(revision), id, ...levels, randomizedAt, user],
-        revealed ? 'unblinded' : '',
-      ]);
-      result(table([head, ...lines]));
+      result(listed(rows, factors));
     }
   });
 }
 
-function rowOf(
-  { participantId: id, revision, levels, at, user }: Participant,
-  sequence: number,
-  events: ReadonlyMap<string, readonly ParticipantEvent[]>,
-) {
-  const revealed = events.get(id)?.some(isUnblinding) ?? false;
-  return { sequence, revision, id, levels, randomizedAt: at, user, revealed };
+type Row = ReturnType<typeof rowOf>;
+
+function rowOf(participant: Participant, view: ListOptions['view'], revealed: boolean) {
+  const { participantId, sequence, revision, at, user, corrected } = participant;
+  const id = currentId(participant);
+  return {
+    ...{ sequence, revision, id },
+    ...(id !== participantId && { idAsRandomized: participantId }),
+    levels: view === 'current' ? currentLevels(participant) : participant.levels,
+    ...{ randomizedAt: at, user },
+    ...(corrected?.voided && { voided: corrected.voided.cause }),
+    revealed,
+  };
+}
+
+/** A column that would be empty is left out. */
+function listed(rows: readonly Row[], factors: readonly string[]): string {
+  const column = (head: string, cell: (row: Row) => string | undefined) =>
+    rows.some((row) => cell(row) !== undefined) ? [{ head, cell }] : [];
+  const columns = [
+    ...column('sequence', ({ sequence }) => String(sequence)),
+    ...column('revision', ({ revision }) => String(revision)),
+    ...column('id', ({ id }) => id),
+    ...column('randomized as', ({ idAsRandomized }) => idAsRandomized),
+    ...factors.flatMap((factor, i) => column(factor, ({ levels }) => levels[i])),
+    ...column('randomized at', ({ randomizedAt }) => randomizedAt),
+    ...column('user', ({ user }) => user),
+    ...column('voided', ({ voided }) => voided),
+    ...column('unblinded', ({ revealed }) => (revealed ? 'unblinded' : undefined)),
+  ];
+  return table([
+    columns.map(({ head }) => head),
+    ...rows.map((row) => columns.map(({ cell }) => cell(row) ?? '')),
+  ]);
 }
 
 async function history({ study: name, id, json, ...options }: ParticipantOptions & { json?: boolean }) {
   await withStudies(options, async (log) => {
     const { stream } = studyNamed(log, name);
-    const participant = log.runner.state(participants, stream).find(id);
+    const everybody = log.runner.state(participants, stream);
+    const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
-    const events = log.runner.state(participantEvents, stream).byId.get(participant.participantId) ?? [];
-    const { revision, at, user, levels, original } = participant;
-    if (json) {
-      const shown = events.map(({ revision, at, actor, type, data, sections }) => {
-        return { revision, at, user: actor.user, type, data, note: noteOf({ sections }) };
-      });
-      const type = original ? 'ParticipantImported' : 'ParticipantRandomized';
-      result(JSON.stringify([{ revision, at, user, type, levels, original }, ...shown], null, 2));
-      return;
-    }
-    result(
-      table([
-        [
-          ...[String(revision), at, user],
-          original ? `randomized elsewhere, imported (row ${original.row})` : 'randomized',
-          levels.join(', '),
-        ],
-        ...events.map((event) => [
-          ...[String(event.revision), event.at, event.actor.user, described(event)],
-          noteOf(event),
-        ]),
-      ]),
-    );
+    const later = log.runner.state(participantEvents, stream).byEnrolment.get(participant.revision) ?? [];
+    const events = [await enrolling(log, stream, participant), ...later];
+    if (json) result(JSON.stringify(events.map(asJson), null, 2));
+    else
+      result(
+        table(
+          events.map((event) => {
+            const { note: text = '', requestedBy } = notesOf(event);
+            const words = [
+              described(event, everybody),
+              ...(requestedBy ? [`(asked for by ${requestedBy})`] : []),
+            ];
+            return [String(event.revision), event.at, whoIn(event), words.join(' '), text];
+          }),
+        ),
+      );
   });
 }
 
-function described(event: ParticipantEvent): string {
+type HistoryEvent =
+  | ParticipantEvent
+  | Extract<LogEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>;
+
+async function enrolling({ store }: OpenLog, stream: string, { revision }: Participant) {
+  for await (const [first] of store.readStream(stream, revision)) {
+    const event = first && decodeRecord(first);
+    if (event?.type === 'ParticipantRandomized' || event?.type === 'ParticipantImported') return event;
+  }
+  throw new Error('a participant without a record');
+}
+
+function asJson(event: HistoryEvent) {
+  const { revision, at, actor, type, data } = event;
+  return {
+    ...{ revision, at, user: actor.user, type, data },
+    ...('keyId' in actor && { keyId: actor.keyId, onBehalfOf: actor.onBehalfOf }),
+    ...notesOf(event),
+  };
+}
+
+function whoIn({ actor }: HistoryEvent): string {
+  if (!('keyId' in actor)) return `${actor.user} (command line)`;
+  const { user, keyId, onBehalfOf } = actor;
+  return `${user} (${keyId})${onBehalfOf === undefined ? '' : ` on behalf of ${onBehalfOf}`}`;
+}
+
+function described(event: HistoryEvent, everybody: Participants): string {
   switch (event.type) {
+    case 'ParticipantImported': {
+      const { cause, levels, original, participantId, row } = event.data;
+      const proof = cause === undefined ? 'redrawn' : `not redrawn: ${cause}`;
+      const from = `row ${row}, ${original.datetime} by ${original.user}, ${proof}`;
+      return `imported as ${participantId} (${from}): ${levels.map(({ level }) => level).join(', ')}`;
+    }
+    case 'ParticipantRandomized': {
+      const { participantId, levels } = event.data;
+      return `randomized as ${participantId}: ${levels.map(({ level }) => level).join(', ')}`;
+    }
     case 'LevelsCorrected': {
       const changes = event.data.changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`);
       return `levels corrected (${event.data.cause}): ${changes.join(', ')}`;
     }
     case 'AllocationVoided': {
-      const { cause, duplicateOf } = event.data;
-      return `voided: ${cause}${duplicateOf === undefined ? '' : ` of ${duplicateOf}`}`;
+      const { cause, duplicateOf, analysis } = event.data;
+      return `voided: ${whyVoided({ cause, duplicateOf }, everybody)}; analysis: ${analysis}`;
     }
     case 'AllocationReinstated':
       return 'no longer voided';
@@ -116,13 +209,17 @@ function described(event: ParticipantEvent): string {
     case 'AllocationRevealed':
       return `code broken: ${event.data.category}`;
     case 'UnblindingReported':
-      return `unblinding reported: ${event.data.how}`;
+      return `unblinding reported: ${event.data.how}${event.data.inadvertent ? ' (inadvertent)' : ''}`;
   }
 }
 
-function noteOf({ sections }: Pick<ParticipantEvent, 'sections'>): string {
-  if ('grounds' in sections) return sections.grounds.reason;
-  return 'note' in sections ? sections.note.text : '';
+function notesOf({ sections }: HistoryEvent): {
+  readonly note?: string;
+  readonly requestedBy?: string | undefined;
+} {
+  if ('grounds' in sections)
+    return { note: sections.grounds.reason, requestedBy: sections.grounds.requestedBy };
+  return 'note' in sections ? { note: sections.note.text } : {};
 }
 
 function studyNamed({ studies }: OpenLog, name: string): Study {

@@ -27,6 +27,12 @@ export function enrolled(count: number, target: number | undefined): string {
   return target === undefined ? `${count} participants` : `${count} of ${target} participants`;
 }
 
+/** A study in a few words, to be sure that it is the right one. */
+export function described(log: OpenLog, study: Study): string {
+  const { name, mode, participants: count, target } = summary(log, study);
+  return `${name} (${mode}, ${enrolled(count, target)})`;
+}
+
 /** For list and show, which say whether `urn serve` with the same file takes participants for a study. */
 export function studiesOption() {
   return option(

@@ -1,7 +1,8 @@
 /** urn studies show: a study as it is, or as it was at a revision or instant. */
 import type { Command } from 'commander';
-import type { BalanceView } from '../../projections/balance.ts';
-import { type CodeBreak, codeBreaksIn, describeBroken } from '../../projections/code-breaks.ts';
+import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
+import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
+import { voidedByCause } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
@@ -82,7 +83,8 @@ interface View extends Shown {
 }
 
 function asJson(view: View) {
-  const { study, counts, breaks, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } = view;
+  const { study, counts, breaks, voided, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } =
+    view;
   const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported } =
     study.registered;
   return {
@@ -90,22 +92,38 @@ function asJson(view: View) {
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
     ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported },
     ...brokenCodes(breaks),
+    ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
   };
 }
 
 function asText(view: View): string {
   const { counts, firstCheckpoint } = view;
-  const rows = counts.factors.flatMap(({ factor, levels }) =>
-    levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
-  );
-  const balanceTable = table([['', ...counts.treatments], ['all', ...counts.totals.map(String)], ...rows]);
-  const parts = [table(facts(view)), `participants by treatment\n${balanceTable}`];
+  const { treatments, counted, voided } = counts;
+  const parts = [
+    table(facts(view)),
+    `participants by treatment\n${balanceTable(treatments, counts, voided)}`,
+  ];
+  if (urnsDiffer(counts))
+    parts.push(`as the urns count them, after corrections\n${balanceTable(treatments, counted)}`);
   if (firstCheckpoint !== undefined)
     parts.push(
       `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
     );
   return parts.join('\n\n');
+}
+
+/** @param voided of the participants in the tally */
+function balanceTable(treatments: readonly string[], tally: Tally, voided: readonly number[] = []): string {
+  const rows = tally.factors.flatMap(({ factor, levels }) =>
+    levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
+  );
+  return table([
+    ['', ...treatments],
+    ['all', ...tally.totals.map(String)],
+    ...(voided.some((n) => n > 0) ? [['of these voided', ...voided.map(String)]] : []),
+    ...rows,
+  ]);
 }
 
 /** How many codes were broken, by category, and how often an unblinding without the service was reported. No arms. */
@@ -124,12 +142,12 @@ function brokenCodes(breaks: readonly CodeBreak[]) {
 function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
   const { revealed, unblindingReported } = brokenCodes(breaks);
   return [
-    ...(revealed ? [['codes broken', describeBroken(revealed)]] : []),
+    ...(revealed ? [['codes broken', describeNumbers(revealed)]] : []),
     ...(unblindingReported === undefined ? [] : [['unblinded outside', `${unblindingReported} reported`]]),
   ];
 }
 
-function facts({ study, breaks, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
+function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
   const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId, imported } =
     study.registered;
   const { name, D, w, alpha, beta, urnSelection, idPattern } = configuration;
@@ -147,6 +165,7 @@ function facts({ study, breaks, at, nextAt, overview, lastRevision, verifierKey 
     ['state', whyClosed(overview) ?? overview.state],
     ['participants', enrolled(overview.participants, overview.target)],
     ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
+    ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
     ...brokenCodeFacts(breaks),
     ['registered', registeredAt],
     ['study id', studyId],
@@ -177,6 +196,8 @@ interface Shown {
   readonly counts: BalanceView | undefined;
   readonly breaks: readonly CodeBreak[];
   readonly enrolled: number;
+  /** How many of them are voided, by cause. */
+  readonly voided: Readonly<Record<string, number>>;
   /** Of the last event that is shown. */
   readonly at: string | undefined;
   /** Of the first event that is not. */
@@ -191,6 +212,7 @@ function present({ runner }: OpenLog, study: Study): Shown {
     counts: balance?.view(),
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     enrolled: inOrder.length,
+    voided: voidedByCause(inOrder),
     at: runner.lastAt(stream),
     nextAt: undefined,
   };
@@ -217,6 +239,7 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
     counts: balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
     enrolled: inOrder.length,
+    voided: voidedByCause(inOrder),
     at,
     nextAt: next?.at,
   };

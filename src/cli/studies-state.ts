@@ -12,7 +12,7 @@ import { isConfirmed } from './confirm.ts';
 import { choice } from './grounds.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, result, table } from './output.ts';
-import { enrolled, summary, withStudies } from './studies-log.ts';
+import { described, withStudies } from './studies-log.ts';
 
 type Verb = 'pause' | 'resume' | 'close' | 'reopen';
 type StateCommand = Extract<LifeCommand, { type: Verb }>;
@@ -177,6 +177,8 @@ function sentenceOf(name: string, verb: Verb, outcome: StudyOutcome): string {
     case 'not-closed':
       return `${name} was not closed`;
     case 'refused':
+      if (outcome.because === 'importing')
+        throw refused(`cannot be ${DONE[verb]} while a history is being imported`);
       throw refused(
         outcome.because === 'paused'
           ? 'is paused, not closed (hint: urn studies resume lets it take participants again)'
@@ -191,11 +193,6 @@ function sentenceOf(name: string, verb: Verb, outcome: StudyOutcome): string {
     default:
       throw new Error(`${verb} gave ${outcome.type}`);
   }
-}
-
-function described(log: OpenLog, study: Study): string {
-  const { name, mode, participants, target } = summary(log, study);
-  return `${name} (${mode}, ${enrolled(participants, target)})`;
 }
 
 function asRecorded(log: OpenLog, study: Study, command: StateCommand): string {

@@ -80,7 +80,7 @@ function isTest(registration: StoredRecord): boolean {
 }
 
 /** The name of a study as part of a file's name. */
-function fileNameOf(study: string): string {
+export function fileNameOf(study: string): string {
   return (
     study
       .replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')

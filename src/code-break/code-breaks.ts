@@ -191,9 +191,10 @@ export class CodeBreaks {
     if (!study) return { why: 'this log has no such study', isWaiting: false };
     if (!this.#isKnown(actor)) return { why: 'this log has no such key', isWaiting: false };
     // The clock was ahead then. A record that is dated before what it tells would never verify.
-    if (Date.parse(asked.shownAt) > this.#now().getTime())
-      return { why: `by this clock it is not yet ${asked.shownAt}`, isWaiting: true };
-    const request = { ...asked, grounds: { reason, requestedBy } };
+    const shownAt = this.#shownAt(study.stream, reveal);
+    if (Date.parse(shownAt) > this.#now().getTime())
+      return { why: `by this clock it is not yet ${shownAt}`, isWaiting: true };
+    const request = { ...asked, shownAt, grounds: { reason, requestedBy } };
     try {
       const first = await this.#record(study.stream, { ...request, idempotencyKey }, actor);
       const isTaken = first.type === 'not-revealed' && first.outcome.type === 'idempotency-key-reused';
@@ -203,6 +204,12 @@ export class CodeBreaks {
       if (!(error instanceof DomainError)) throw error;
       return { why: error.message, isWaiting: true };
     }
+  }
+
+  /** If the clock was behind then: no arm is shown before it is drawn, or the record would never verify. */
+  #shownAt(stream: string, { participantId, shownAt }: PendingReveal): string {
+    const { at: drawnAt = shownAt } = this.#find(stream, participantId) ?? {};
+    return drawnAt > shownAt ? drawnAt : shownAt;
   }
 
   /** Whether the log knows the key, at the revision that the actor names: records may have been lost since. */

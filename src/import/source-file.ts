@@ -41,7 +41,8 @@ function refuseUnfinished(path: string): void {
       ]);
 }
 
-function csvTable(bytes: Buffer): SourceTable {
+/** @throws ImportError when the file is not CSV in UTF-8 */
+export function csvTable(bytes: Buffer): SourceTable {
   const [columns = [], ...rows] = csvRows(bytes);
   const problems = columns
     .filter((name, i) => columns.indexOf(name) < i)

@@ -78,6 +78,8 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
       return `a bundle (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
     case 'envelopes':
       return `the printed code-break${of}`;
+    case 'export':
+      return `an export${at} (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
     case 'explanation':
       return `the explanation${of}`;
     case 'generator-states':

@@ -2,7 +2,7 @@
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { LevelChange, VoidCause } from '../../events/corrections.ts';
 import { defaultLevelCounts } from '../../projections/design.ts';
-import { correctedBy, countedLevels, currentId, currentLevels } from '../../projections/enrolled.ts';
+import { correctedBy, countsMoved, currentId, currentLevels } from '../../projections/enrolled.ts';
 import { type Correction, impossible, type StudyOutcome } from './commands.ts';
 import { type Allocated, holderOf, type Life, requestSection } from './life.ts';
 
@@ -67,8 +67,7 @@ function originalId(life: Life, id: string | undefined): string | undefined {
 
 /** Whether the urns count otherwise once the fact is recorded. */
 export function movesCounts({ configuration }: Life, fact: CorrectionFact, before: Allocated): boolean {
-  const after = correctedBy(before, { ...fact, revision: -1 }, configuration.factors);
-  return JSON.stringify(countedLevels(before)) !== JSON.stringify(countedLevels(after));
+  return countsMoved(before, correctedBy(before, { ...fact, revision: -1 }, configuration.factors));
 }
 
 /** Why the fact is not possible; undefined if it is. */

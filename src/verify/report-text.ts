@@ -106,7 +106,8 @@ function streamLines(
 }
 
 /** How the study stands after its last sound record, and what happened in it besides its allocations. */
-function lifeLine({ state, revealed = {}, unblindingReported = 0 }: LifeReport): string {
+function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
+  const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
   const { emergency = 0, ...others } = revealed;
   const other = Object.values(others).reduce((sum, times) => sum + times, 0);
   const broken = [
@@ -115,11 +116,21 @@ function lifeLine({ state, revealed = {}, unblindingReported = 0 }: LifeReport):
   ];
   return [
     state,
+    ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
+    ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
+    ...named('voided', voided),
+    ...named('changed after a closing', changedAfterClosing),
     ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
     ...(unblindingReported > 0
       ? [`${count(unblindingReported, 'unblinding')} without the service reported`]
       : []),
   ].join('; ');
+}
+
+/** Numbers by what they are of; nothing if there are none. */
+function named(what: string, counts: Readonly<Record<string, number>>): string[] {
+  const each = Object.entries(counts).map(([of, times]) => `${times} ${of}`);
+  return each.length > 0 ? [`${what}: ${each.sort().join(', ')}`] : [];
 }
 
 function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {

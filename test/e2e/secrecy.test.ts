@@ -22,6 +22,7 @@ const GRANTS = {
   leaver: ['leaver'],
   breaker: ['breaker', '--scope', 'blinded,unblind'],
   manager: ['manager', '--scope', 'manage'],
+  corrector: ['corrector', '--scope', 'blinded,randomize,correct'],
 } as const;
 type Name = keyof typeof GRANTS;
 let keys: Record<Name, string>;
@@ -33,6 +34,7 @@ const answers: { readonly name: Name; readonly path: string; readonly answer: An
 
 /** Free text about a participant, and who asked: sealed. */
 const GROUNDS = { reason: 'ZZGROUNDS of the code-break', requested_by: 'ZZGROUNDS Dr. K.' };
+const NOTE = 'ZZGROUNDS of the correction';
 const IDEMPOTENCY_KEYS = ['ZZIDEMPOTENCY-first', 'ZZIDEMPOTENCY-second', 'ZZIDEMPOTENCY-third'];
 const as = async (service: Service, name: Name, path: string, options: Ask = {}) => {
   const answer = await ask(service.url, path, { key: keys[name], ...options });
@@ -86,7 +88,53 @@ async function everyRequest(service: Service, id: string): Promise<void> {
         await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
     await as(service, name, '/study_config', { method: 'DELETE' });
     await everyCodeBreak(service, name, own);
+    await everyCorrection(service, name, own);
+    await listedAsCsv(service, name);
   }
+}
+
+/** Every correction, as one that is possible, as one that is not, as a retry and as a dry run; then what shows it. */
+async function everyCorrection(service: Service, name: Name, own: string): Promise<void> {
+  const post = async (path: string, body: object) => {
+    const about = { study: 'Sleep', id: own, ...body };
+    const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-${path}-${own}` };
+    const tries: [object, Readonly<Record<string, string>>][] = [
+      [{ dry_run: true }, {}],
+      [{}, retry],
+      [{}, retry],
+      [{}, {}],
+      [{ id: 'nobody' }, {}],
+    ];
+    for (const [more, headers] of tries) {
+      const answer = await postJson(service.url, path, keys[name], { ...about, ...more }, headers);
+      answers.push({ name, path, answer });
+    }
+  };
+  const change = { factor: 'sex', from: COOK.sex, to: COOK.sex === 'Male' ? 'Female' : 'Male' };
+  const duplicate = { cause: 'duplicate', duplicate_of: 'first-reader', analysis: 'exclude' };
+  await post('/level_corrections', { changes: [change], cause: 'entry', note: NOTE });
+  await post('/level_corrections', { changes: [{ ...change, to: 'nothing' }], cause: 'entry', note: NOTE });
+  await post('/voids', { ...duplicate, note: NOTE });
+  await post('/reinstatements', { note: NOTE });
+  await post('/voids', { ...duplicate, cause: 'never-enrolled', note: NOTE });
+  await post('/voids', { cause: 'never-enrolled', analysis: 'exclude', note: NOTE });
+  await post('/id_corrections', { to: `${own}-renamed`, cause: 'entry' });
+  for (const parameters of [{}, { id: own }, { sex: change.to }])
+    for (const view of ['current', 'as_randomized'])
+      await as(service, name, '/study_participants', {
+        parameters: { study: 'Sleep', 'urn.view': view, ...parameters },
+      });
+  for (const path of ['/participant_history', '/balance', '/explanation'])
+    await as(service, name, path, { parameters: { study: 'Sleep', id: `${own}-renamed` } });
+  await as(service, name, '/balance', { parameters: { study: 'Sleep' } });
+}
+
+async function listedAsCsv({ url }: Service, name: Name): Promise<void> {
+  const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
+  const response = await fetch(`${url}/study_participants?study=Sleep`, { headers });
+  const text = await response.text();
+  const answer = { status: response.status, headers: response.headers, text, message: '', results: [] };
+  answers.push({ name, path: '/study_participants', answer });
 }
 
 /** Every request with a JSON body about a participant; the state of the study stays as it is. */
@@ -164,6 +212,8 @@ beforeAll(async () => {
     await everyRequest(service, 'paused');
   });
   await urnOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
+  for (const format of ['csv', 'reference-csv'])
+    await urnOk(['export', '--study', 'Sleep', '--format', format, '--data', data]);
   const changed = TRIALS.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
     'starting_seed: 3',
     'starting_seed: 9',
@@ -264,7 +314,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     ).toEqual([]);
   });
 
-  it.each(['reader', 'writer', 'blinded', 'leaver', 'breaker', 'manager'] as const)(
+  it.each(['reader', 'writer', 'blinded', 'leaver', 'breaker', 'manager', 'corrector'] as const)(
     'what the key %s can read, except for the arms that its scopes show',
     (name) => {
       const told = textsOf(answers.filter((shown) => shown.name === name));
@@ -277,7 +327,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     },
   );
 
-  it.each(['writer', 'blinded', 'breaker'] as const)(
+  it.each(['writer', 'blinded', 'breaker', 'corrector'] as const)(
     'no participant shown to the key %s has an arm',
     (name) => {
       const told = answers.filter((shown) => shown.name === name && shown.path === '/study_participants');
@@ -292,17 +342,34 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     );
     expect(new Set(broken.map(({ name }) => name))).toEqual(new Set(['breaker']));
     expect(found(textsOf(broken), ['ZZTREAT'])).toEqual(['ZZTREAT']);
-    const blind: Name[] = ['writer', 'blinded', 'breaker', 'manager'];
+    const blind: Name[] = ['writer', 'blinded', 'breaker', 'manager', 'corrector'];
     const others = answers.filter(
       (shown) => blind.includes(shown.name) && shown.path !== '/study_config' && !broken.includes(shown),
     );
     expect(found(textsOf(others), secrets())).toEqual([]);
   });
 
-  it('no key without read or audit is shown why a code was broken', () => {
+  it('no answer to a correction tells an arm, and a key that is blinded is shown no balance', () => {
+    const corrections = ['/level_corrections', '/voids', '/reinstatements', '/id_corrections'];
+    const told = answers.filter(({ name, path }) => name === 'corrector' && corrections.includes(path));
+    for (const path of corrections) {
+      const answered = told.filter((one) => one.path === path && one.answer.status === 200);
+      const recorded = answered.filter(({ answer }) => answer.headers.has('urn-receipt'));
+      expect(recorded.length, path).toBeGreaterThan(0);
+      expect(recorded.every(({ answer }) => answer.results.length === 1)).toBe(true);
+      expect(answered.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
+    }
+    expect(found(textsOf(told), secrets())).toEqual([]);
+    const balances = answers.filter(({ name, path }) => name === 'corrector' && path === '/balance');
+    const statuses = balances.map(({ answer }) => answer.status);
+    expect(statuses).toContain(403);
+    expect(statuses).not.toContain(200);
+  });
+
+  it('no key without read or audit is shown why a code was broken, or what was wrong', () => {
     const grounds = (names: readonly Name[]) =>
       found(textsOf(answers.filter(({ name }) => names.includes(name))), ['ZZGROUNDS']);
-    expect(grounds(['writer', 'blinded', 'breaker', 'manager', 'leaver'])).toEqual([]);
+    expect(grounds(['writer', 'blinded', 'breaker', 'manager', 'leaver', 'corrector'])).toEqual([]);
     expect(grounds(['reader'])).toEqual(['ZZGROUNDS']);
     expect(found([...logs, ...inTheOpen], ['ZZGROUNDS'])).toEqual([]);
   });
@@ -327,7 +394,13 @@ describe('in the log of events', () => {
     const registered = clear.filter(({ record }) => record.type === 'StudyRegistered');
     const others = clear.filter(({ record }) => record.type !== 'StudyRegistered');
     expect(found(texts(others), [...secrets(), 'ZZGROUNDS'])).toEqual([]);
-    expect(others.map(({ record }) => record.type)).toContain('AllocationRevealed');
+    expect(others.map(({ record }) => record.type)).toEqual(
+      expect.arrayContaining([
+        ...['AllocationRevealed', 'LevelsCorrected', 'AllocationVoided', 'AllocationReinstated'],
+        'ParticipantIdCorrected',
+      ]),
+    );
+    expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(2);
     expect(found(texts(registered), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
   });
 });

@@ -3,15 +3,31 @@
  * and find in all contents, at the same place, what somebody altered who put seals, leaves and manifest right.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { catalogue } from '../../events/catalogue.ts';
-import { CONTENTS, type Content, includedSections } from '../../events/content.ts';
+import { CONTENTS } from '../../events/content.ts';
 import { ACTS, STATUSES } from '../../src/study/acts.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered, type Row } from '../e2e/audit/database.ts';
-import { bothVerifiers } from '../support/both-verifiers.ts';
+import {
+  alteredBundles,
+  both,
+  by,
+  type Change,
+  changed,
+  configured,
+  data,
+  type Findings,
+  inEach,
+  inFull,
+  movedOn,
+  removed,
+  twice,
+  unrequested,
+  version,
+  without,
+} from '../support/altered-bundles.ts';
 import { CONFIGURATION } from '../support/facts.ts';
 import { AT, type LifeLog, makeLifeLog } from '../support/life-log.ts';
 import { requiredPython } from '../support/numpy.ts';
@@ -23,62 +39,6 @@ const found = requiredPython('numpy, cryptography');
 const python = found ?? '';
 const newFolder = temporaryFolders();
 
-// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
-type Json = any;
-type Change = (rows: readonly Row[]) => readonly Row[];
-/** The revision at which it is found, in all contents or by content. `ok`: nothing but a checkpoint can tell. */
-type Finding = number | 'ok';
-type Findings = Finding | Readonly<Record<Content, Finding>>;
-
-/** Only the bundle that includes all sections shows it. */
-const inFull = (revision: number): Findings => ({ full: revision, open: 'ok', blinded: 'ok' });
-
-const changed =
-  (revision: number, change: (record: Json, sealed: Json) => void): Change =>
-  (rows) =>
-    rows.map((row) => (row.revision === revision ? altered(row, change) : row));
-const data = (revision: number, members: object) =>
-  changed(revision, (record) => Object.assign(record.data, members));
-const without = (revision: number, member: string) =>
-  changed(revision, (record) => delete record.data[member]);
-const version = (revision: number, to: number) =>
-  changed(revision, (record) => Object.assign(record, { version: to }));
-const removed =
-  (revision: number): Change =>
-  (rows) =>
-    rows.filter((row) => row.revision !== revision);
-/** In the other order with the next one. */
-const movedOn =
-  (revision: number): Change =>
-  (rows) =>
-    rows.map((row, i) => rows[i === revision ? i + 1 : i === revision + 1 ? i - 1 : i] ?? row);
-/** Again behind itself, with an id and salts of its own and without its Idempotency-Key. */
-const twice =
-  (revision: number, change: (record: Json, sealed: Json) => void = () => undefined): Change =>
-  (rows) =>
-    rows.flatMap((row) =>
-      row.revision === revision
-        ? [
-            row,
-            altered(row, (record, sealed) => {
-              record.id = record.id.replace(/.{12}$/, randomBytes(6).toString('hex'));
-              for (const section of Object.values<Json>(sealed))
-                section.salt = randomBytes(16).toString('hex');
-              delete record.seals.request;
-              delete sealed.request;
-              change(record, sealed);
-            }),
-          ]
-        : [row],
-    );
-const unrequested = (record: Json, sealed: Json) => {
-  delete record.seals.request;
-  delete sealed.request;
-};
-const both =
-  (...changes: readonly Change[]): Change =>
-  (rows) =>
-    changes.reduce((changedRows, change) => change(changedRows), rows);
 const STOPPING = { stopAtLimit: true };
 /** Of a level, by the places of factor and level in the configuration. */
 const limit = (factor: number, level: number, max: number) => {
@@ -86,51 +46,19 @@ const limit = (factor: number, level: number, max: number) => {
   return { factor: name, level: levels[level], max };
 };
 const later = (at: string, ms: number) => new Date(Date.parse(at) + ms).toISOString();
+const atOf = (rows: readonly Row[], revision: number) => JSON.parse(`${rows[revision]?.record}`).at;
 const PERSON = { cli: true, user: 'somebody' };
 const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
 
 describe.skipIf(found === undefined)('both verifiers of a study that lived on', () => {
-  const verifyBoth = bothVerifiers(python);
+  const { verifyBoth, ...bundles } = alteredBundles(python, newFolder);
+  const findings = (change: Change, prepare?: (bundle: BundleFiles) => void) =>
+    bundles.findings(log, change, prepare);
   let log: LifeLog;
 
   beforeAll(async () => {
     log = await makeLifeLog(newFolder());
   });
-
-  /** @param prepare changes the bundle besides the study's records */
-  async function verified(
-    content: Content,
-    change: Change,
-    prepare: (bundle: BundleFiles) => void = () => undefined,
-  ) {
-    const whole = BundleFiles.unpack(python, log.files.full);
-    const bundle = BundleFiles.unpack(python, log.files[content]);
-    bundle.set('checkpoints.txt', '');
-    const rows = change(whole.rows(log.stream)).map((row, revision) =>
-      altered({ ...row, revision }, (record) => Object.assign(record, { revision })),
-    );
-    bundle.setRows(
-      log.stream,
-      rows.map((row) => ({ ...row, sealed: Buffer.from(includedSections(row.sealed, content)) })),
-    );
-    prepare(bundle);
-    return verifyBoth(await bundle.pack(join(newFolder(), 'changed.zip')));
-  }
-
-  /** What each content shows, in the order of `CONTENTS`. */
-  async function findings(change: Change, prepare?: (bundle: BundleFiles) => void): Promise<Finding[]> {
-    const all: Finding[] = [];
-    for (const content of CONTENTS) {
-      const { code, own } = await verified(content, change, prepare);
-      const divergence = firstDivergence(own);
-      expect(divergence?.stream ?? log.stream).toBe(log.stream);
-      all.push(code === 0 ? 'ok' : (divergence?.revision ?? Number.NaN));
-    }
-    return all;
-  }
-
-  const inEach = (expected: Findings) =>
-    CONTENTS.map((content) => (typeof expected === 'object' ? expected[content] : expected));
 
   it.each(CONTENTS)('accept it, content %s, and count what happened', async (content) => {
     const { code, stdout, own } = await verifyBoth(log.files[content]);
@@ -156,7 +84,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
 
   it('show the state in which it ends', async () => {
     const ending = async (last: number) => {
-      const { stdout, own } = await verified('blinded', (rows) => rows.slice(0, last + 1));
+      const { stdout, own } = await bundles.verified(log, 'blinded', (rows) => rows.slice(0, last + 1));
       return [/The study is (\w+)/.exec(stdout)?.[1], own.report?.streams.at(-1)?.life?.state];
     };
     expect(await ending(AT.registered)).toEqual(['open', 'open']);
@@ -273,15 +201,8 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
   });
 
   it('accept a reopening without approval in a test study', async () => {
-    const test = both(
-      changed(AT.registered, (record) => Object.assign(record.data.configuration, { mode: 'test' })),
-      data(AT.reopened, { approvals: [] }),
-    );
-    const shown = (bundle: BundleFiles) => {
-      const configuration = JSON.parse(bundle.text('configuration.json'));
-      bundle.set('configuration.json', JSON.stringify({ ...configuration, mode: 'test' }));
-    };
-    expect(await findings(test, shown)).toEqual(inEach('ok'));
+    const [test, shown] = configured({ mode: 'test' });
+    expect(await findings(both(test, data(AT.reopened, { approvals: [] })), shown)).toEqual(inEach('ok'));
   });
 
   it.each<[string, object, number, Findings]>([
@@ -324,15 +245,8 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     ['a limit of no level', { limits: { levels: [{ ...limit(1, 1, 9), level: 'x' }] } }, 2, AT.registered],
     ['a limit of no factor', { limits: { levels: [{ ...limit(1, 1, 9), factor: 'x' }] } }, 2, AT.registered],
   ])('judge a registration with %s', async (_, members, to, expected) => {
-    const registered = both(
-      changed(AT.registered, (record) => Object.assign(record.data.configuration, members)),
-      version(AT.registered, to),
-    );
-    const shown = (bundle: BundleFiles) => {
-      const configuration = JSON.parse(bundle.text('configuration.json'));
-      bundle.set('configuration.json', JSON.stringify({ ...configuration, ...members }));
-    };
-    expect(await findings(registered, shown)).toEqual(inEach(expected));
+    const [registered, shown] = configured(members);
+    expect(await findings(both(registered, version(AT.registered, to)), shown)).toEqual(inEach(expected));
   });
 
   it.each<[string, Change, Findings]>([
@@ -414,6 +328,16 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
       AT.planned,
     ],
     [
+      'shown just before the randomization, as clocks differ',
+      (rows) => data(AT.planned, { shownAt: later(atOf(rows, AT['003']), -1000) })(rows),
+      'ok',
+    ],
+    [
+      'shown before the randomization',
+      (rows) => data(AT.planned, { shownAt: later(atOf(rows, AT['003']), -1001) })(rows),
+      AT.planned,
+    ],
+    [
       'the UUID of an earlier one',
       (rows) => data(AT.planned, { reveal: JSON.parse(`${rows[AT.emergency]?.record}`).data.reveal })(rows),
       AT.planned,
@@ -452,14 +376,11 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
   it.each(['paused', 'closed', 'reopened', 'emergency', 'mistake', 'envelope'] as const)(
     'find a key without the scope: %s',
     async (name) => {
-      const by = changed(AT[name], (record) => Object.assign(record, { actor: log.actors.nurse }));
-      expect(await findings(by)).toEqual(inEach(AT[name]));
+      expect(await findings(by(AT[name], log.actors.nurse))).toEqual(inEach(AT[name]));
     },
   );
 
   it('find a registration by a key, and a participant by a person', async () => {
-    const by = (revision: number, actor: object) =>
-      changed(revision, (record) => Object.assign(record, { actor }));
     expect(await findings(by(AT.registered, log.actors.manager))).toEqual(inEach(AT.registered));
     expect(await findings(by(AT['003'], PERSON))).toEqual(inEach(AT['003']));
   });
@@ -502,7 +423,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
           ),
       );
     const verdict = async (prepare: (bundle: BundleFiles) => void) => {
-      const { own } = await verified('blinded', (rows) => rows, prepare);
+      const { own } = await bundles.verified(log, 'blinded', (rows) => rows, prepare);
       const divergence = firstDivergence(own);
       return divergence && `${divergence.stream}/${divergence.revision}`;
     };
@@ -510,6 +431,8 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     expect(await verdict(scopes(1, ['read']))).toBe('access/1');
     expect(await verdict(scopes(0, ['randomize', 'manage']))).toBe('access/0');
     expect(await verdict(scopes(1, ['audit', 'manage']))).toBe('access/1');
+    expect(await verdict(scopes(1, ['manage', 'correct']))).toBeUndefined();
+    expect(await verdict(scopes(1, ['audit', 'correct']))).toBe('access/1');
     // It is limited to levels.
     expect(await verdict(scopes(2, ['unblind', 'manage']))).toBe('access/2');
   });

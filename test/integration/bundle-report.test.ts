@@ -1,8 +1,14 @@
-/** The report of a study with a life: closed and reopened, with broken codes. Each content shows only what it includes. */
+/**
+ * The report of a study with a life: closed and reopened, with broken codes, and with corrections. Each content shows only
+ * what it includes.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Content } from '../../events/content.ts';
+import type { StudyFact } from '../../events/catalogue.ts';
+import { CONTENTS, type Content } from '../../events/content.ts';
+import type { Actor } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import { writeReport } from '../../src/bundle/bundle.ts';
 import { MAX_LISTED, StudySummary } from '../../src/bundle/study-summary.ts';
 import { openLog } from '../../src/open/open-log.ts';
@@ -11,29 +17,53 @@ import { CONFIGURATION, event, LEVELS, OPERATOR, randomized, registered, SEED } 
 import { fixedId } from '../support/fixed-tools.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
-const folder = temporaryFolders()();
-const reports: Partial<Record<Content, string>> = {};
+const newFolder = temporaryFolders();
 const SHOWN_AT = '2026-03-04T02:11:09.120Z';
 const APPROVAL = { name: 'Dr. <A.> Ruiz', role: 'sponsor', on: '2027-09-20', reference: 'Amendment 3' };
 const GROUNDS = { reason: 'anaphylaxis & shock', requestedBy: 'Dr. Krämer' };
 
-beforeAll(async () => {
-  const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
+type Step = readonly [StudyCommand, Actor];
+type Reports = Record<Content, string>;
+
+/** The reports of a study in which the steps were taken. */
+async function reportsOf(
+  configuration: StudyConfiguration,
+  stepsOf: (site: Actor) => readonly Step[],
+): Promise<Reports> {
+  const log = await openLog({ data: newFolder(), store: 'memory:' }, OPERATOR);
   await log.rebuild();
   const { studies, store, identity, gate } = log;
-  const issued = await log.keys.issue({ user: 'site', scopes: ['randomize', 'unblind'] }, OPERATOR);
+  const issued = await log.keys.issue(
+    { user: 'site', scopes: ['randomize', 'unblind', 'correct'] },
+    OPERATOR,
+  );
   if ('refused' in issued) throw new Error(issued.refused);
-  await studies.register(CONFIGURATION, SEED, OPERATOR);
-  const stream = studies.streamOf(CONFIGURATION.name);
-  const site = { keyId: issued.keyId, user: 'site', accessRevision: 0 };
-  const nurse = { ...site, onBehalfOf: 'nurse Ada' };
+  await studies.register(configuration, SEED, OPERATOR);
+  const stream = studies.streamOf(configuration.name);
+  for (const [command, actor] of stepsOf({ keyId: issued.keyId, user: 'site', accessRevision: 0 }))
+    await studies.submit(stream, command, actor);
+  const made = {} as Reports;
+  const folder = newFolder();
+  for (const content of CONTENTS) {
+    const out = join(folder, `${content}.html`);
+    await writeReport({ store, identity, gate, stream, content, version: 'test', out });
+    made[content] = readFileSync(out, 'utf8');
+  }
+  await log.close();
+  return made;
+}
+
+let reports: Reports;
+beforeAll(async () => {
   const about = { user: 'site', grounds: GROUNDS };
-  const steps: [StudyCommand, typeof site | typeof OPERATOR][] = [
-    ...['001', '002', '003'].map((participantId): [StudyCommand, typeof site] => [
-      { type: 'randomize', participantId, levels: LEVELS, user: 'site' },
-      site,
-    ]),
-    [{ ...about, type: 'reveal', participantId: '001', category: 'emergency', reveal: fixedId(1) }, nurse],
+  reports = await reportsOf(CONFIGURATION, (site) => [
+    ...['001', '002', '003'].map(
+      (participantId): Step => [{ type: 'randomize', participantId, levels: LEVELS, user: 'site' }, site],
+    ),
+    [
+      { ...about, type: 'reveal', participantId: '001', category: 'emergency', reveal: fixedId(1) },
+      { ...site, onBehalfOf: 'nurse Ada' },
+    ],
     [
       {
         ...{ ...about, type: 'reveal', participantId: '002', category: 'monitoring' },
@@ -57,21 +87,19 @@ beforeAll(async () => {
       OPERATOR,
     ],
     [{ type: 'close', cause: 'end', reason: 'the end', approvals: [APPROVAL], user: 'operator' }, OPERATOR],
-  ];
-  for (const [command, actor] of steps) await studies.submit(stream, command, actor);
-  for (const content of ['full', 'open', 'blinded'] as const) {
-    const out = join(folder, `${content}.html`);
-    await writeReport({ store, identity, gate, stream, content, version: 'test', out });
-    reports[content] = readFileSync(out, 'utf8');
-  }
-  await log.close();
+  ]);
 });
 
-const report = (content: Content) => reports[content] ?? '';
+const report = (content: Content) => reports[content];
 /** The cells of an event's row behind revision and time. */
 function row(content: Content, revision: number): string[] {
-  const found = report(content).match(new RegExp(`^<tr><td class="number">${revision}</td>.*$`, 'm'))?.[0];
-  return [...(found ?? '').matchAll(/<td[^>]*>([^<]*)<\/td>/g)].map(([, cell = '']) => cell).slice(2);
+  return cells(report(content), String(revision)).slice(1);
+}
+
+/** The texts of the cells behind the first one, of the first row that begins with it. */
+function cells(text: string, first: string): string[] {
+  const found = text.match(new RegExp(`^<tr><td(?: class="number")?>${first}</td>.*$`, 'm'))?.[0] ?? '';
+  return [...found.matchAll(/<td[^>]*>([^<]*)<\/td>/g)].map(([, cell = '']) => cell).slice(1);
 }
 
 describe.each(['full', 'open', 'blinded'] as const)('the report with content %s', (content) => {
@@ -127,6 +155,116 @@ describe.each(['full', 'open', 'blinded'] as const)('the report with content %s'
   });
 });
 
+describe('the report of a study with corrections', () => {
+  const SITE = CONFIGURATION.factors[1]?.levels ?? [];
+  const [COOK = '', DUPAGE = ''] = SITE;
+  const NOTE = 'ZZNOTE <of> the correction';
+  let corrected: Reports;
+
+  beforeAll(async () => {
+    const policies = { levelCounts: 'as-corrected', voidCounts: 'removed' } as const;
+    corrected = await reportsOf({ ...CONFIGURATION, policies }, (site) => {
+      const note = { user: 'site', note: NOTE };
+      const [sex, place] = [CONFIGURATION.factors[0]?.name ?? '', CONFIGURATION.factors[1]?.name ?? ''];
+      const correct = (
+        factor: string,
+        from: string,
+        to: string,
+        cause: 'entry' | 'transfer',
+      ): StudyCommand => ({
+        ...{ ...note, type: 'correct-levels', participantId: '001', cause },
+        changes: [{ factor, from, to }],
+      });
+      const commands: StudyCommand[] = [
+        ...['001', '002', '003', '004'].map(
+          (participantId): StudyCommand => ({
+            ...{ type: 'randomize', participantId, levels: LEVELS, user: 'site' },
+          }),
+        ),
+        correct(sex, 'Female', 'Male', 'entry'),
+        correct(place, DUPAGE, COOK, 'transfer'),
+        { type: 'correct-id', participantId: '002', to: '020', cause: 'entry', user: 'site' },
+        {
+          ...{ ...note, type: 'void', participantId: '003', cause: 'duplicate', duplicateOf: '002' },
+          analysis: 'exclude',
+        },
+        { ...note, type: 'void', participantId: '004', cause: 'ineligible', analysis: 'keep' },
+        {
+          ...{ type: 'reveal', participantId: '002', category: 'emergency', reveal: fixedId(1) },
+          ...{ user: 'site', grounds: GROUNDS },
+        },
+        { ...note, type: 'void', participantId: '001', cause: 'other', analysis: 'keep' },
+        { ...note, type: 'reinstate', participantId: '001' },
+      ];
+      return commands.map((command): Step => [command, site]);
+    });
+  });
+
+  describe.each(CONTENTS)('with content %s', (content) => {
+    const noted = content === 'full' ? '; note: ZZNOTE &lt;of&gt; the correction' : '';
+    const event = (revision: number) => cells(corrected[content], String(revision)).slice(1);
+    const [sex, place] = CONFIGURATION.factors.map(({ name }) => name);
+
+    it('has a line for each correction, with the id in use', () => {
+      expect([5, 6, 7, 8, 9, 10, 11, 12].map((revision) => event(revision)[0])).toEqual([
+        `001 corrected (entry): ${sex} from Female to Male; the counts of the urns moved${noted}`,
+        `001 corrected (transfer): ${place} from ${DUPAGE} to ${COOK}; the counts of the urns stayed${noted}`,
+        '002 renamed to 020 (entry)',
+        `003 voided: duplicate of 020; analysis: exclude; the counts of the urns moved${noted}`,
+        `004 voided: ineligible; analysis: keep; the counts of the urns stayed${noted}`,
+        expect.stringMatching(/^code of 020 broken: emergency/),
+        `001 voided: other; analysis: keep; the counts of the urns stayed${noted}`,
+        `001 no longer voided; the counts of the urns stayed${noted}`,
+      ]);
+    });
+
+    it('shows participants as they are now, and what was corrected', () => {
+      const rows = [1, 2, 3, 4].map((revision) => {
+        const shown = event(revision);
+        return content === 'blinded' ? shown : shown.toSpliced(3, 1);
+      });
+      expect(rows).toEqual([
+        ['001', 'Male', COOK, '', `${sex} was Female, ${place} was ${DUPAGE}`, '', 'site'],
+        ['020', 'Female', DUPAGE, '', 'id was 002', 'emergency', 'site'],
+        ['003', 'Female', DUPAGE, 'duplicate of 020', '', '', 'site'],
+        ['004', 'Female', DUPAGE, 'ineligible', '', '', 'site'],
+      ]);
+    });
+
+    it('has the numbers of a flow diagram: by arm, or blinded in all', () => {
+      const number = (label: string) => cells(corrected[content], label).map(Number);
+      const rows = ['Randomized', 'Of these voided', '– duplicate', '– ineligible', 'Of these unblinded'];
+      expect(rows.map((label) => number(label).at(-1))).toEqual([4, 2, 1, 1, 1]);
+      for (const label of rows) {
+        const arms = number(label).slice(0, -1);
+        expect(arms).toHaveLength(content === 'blinded' ? 0 : CONFIGURATION.treatments.length);
+        if (content !== 'blinded') expect(arms.reduce((sum, n) => sum + n)).toBe(number(label).at(-1));
+      }
+    });
+
+    it('shows what the urns count beside everybody', () => {
+      const [everybody = '', urns = ''] = corrected[content].split('As the urns count');
+      const number = (label: string) => cells(urns, label).map(Number).at(-1);
+      expect(number('All that are counted')).toBe(3);
+      // 001 is counted as Male, and still where they were randomized.
+      expect(number(`${sex}: Male`)).toBe(1);
+      expect(number(`${place}: ${COOK}`)).toBe(0);
+      expect(everybody.slice(everybody.indexOf(`<h3>${place}</h3>`))).toMatch(/Cook County.*?>1</s);
+    });
+
+    it('tells neither notes nor arms that it does not include', () => {
+      expect(corrected[content].includes('ZZNOTE')).toBe(content === 'full');
+      expect(CONFIGURATION.treatments.some((name) => corrected[content].includes(name))).toBe(
+        content !== 'blinded',
+      );
+    });
+  });
+
+  it('without any has neither the columns nor the table of the urns', () => {
+    expect(reports.full).not.toMatch(/<th>(Voided|Corrected)<|As the urns count/);
+  });
+});
+
 describe('the report of a study that was registered as paused', () => {
   it('says so until it is resumed', () => {
     const summary = new StudySummary();
@@ -159,6 +297,27 @@ describe('the list of a study in which every code is broken', () => {
     expect(summary.listed).toHaveLength(MAX_LISTED + 2);
     expect(summary.unlistedBreaks).toBe(5);
     expect(summary.revealed).toEqual({ end: MAX_LISTED + 5 });
-    expect([...(summary.listed[1]?.participant?.revealed ?? [])]).toEqual(['end']);
+    expect(summary.people?.get('001')?.revealed).toEqual(['end']);
+  });
+});
+
+describe('the list of a study with more corrections than anybody reads', () => {
+  it('has a limited length, says how many it leaves out, and counts all of them', () => {
+    const summary = new StudySummary();
+    summary.take(event(registered(), 0));
+    summary.take(event(randomized('001'), 1));
+    const [sex] = CONFIGURATION.factors;
+    for (let n = 0; n < MAX_LISTED + 5; n++) {
+      const [from = '', to = ''] = n % 2 === 0 ? ['Female', 'Male'] : ['Male', 'Female'];
+      const changes = [{ factor: sex?.name ?? '', from, to }];
+      const data = { cause: 'entry', changes, counts: 'as-corrected', participantId: '001', randomizedAt: 1 };
+      summary.take(
+        event({ type: 'LevelsCorrected', data, sections: { note: { text: 'x' } } } as StudyFact, n + 2),
+      );
+    }
+    expect(summary.listed).toHaveLength(MAX_LISTED + 2);
+    expect(summary.unlistedCorrections).toBe(5);
+    expect(summary.people?.get('001')?.corrected?.levels[0]).toBe('Male');
+    expect(summary.people?.everybody.factors[0]?.levels.map(({ counts }) => counts[0])).toEqual([1, 0]);
   });
 });

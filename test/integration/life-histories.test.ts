@@ -8,11 +8,16 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CONTENTS } from '../../events/content.ts';
+import { VoidCause } from '../../events/corrections.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../events/record.ts';
 import { BgState } from '../../events/study.ts';
 import { access } from '../../projections/access.ts';
+import type { Tally } from '../../projections/balance.ts';
+import { currentId, currentLevels, type Enrolled, type Voided } from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
+import { type Participant, participants } from '../../projections/participants.ts';
+import type { Projection } from '../../projections/projection.ts';
 import { Runner } from '../../projections/runner.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { openIdentity } from '../../src/ledger/identity.ts';
@@ -20,8 +25,10 @@ import { MerkleTree } from '../../src/ledger/merkle-tree.ts';
 import { parseSigningKey } from '../../src/ledger/signing-key.ts';
 import { NO_STREAM } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
-import { evolve, type StudyState } from '../../src/study/state.ts';
-import type { LifeReport, StreamReport } from '../../src/verify/report.ts';
+import { decide } from '../../src/study/decide.ts';
+import { holderOf } from '../../src/study/life.ts';
+import { type RegisteredState, studyState } from '../../src/study/state.ts';
+import type { StreamReport } from '../../src/verify/report.ts';
 import { storeSource } from '../../src/verify/verifications.ts';
 import { verifyLog } from '../../src/verify/verify.ts';
 import { systemTools } from '../../src/write/tools.ts';
@@ -32,32 +39,75 @@ import { openGate } from '../support/open-gate.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const RecordText = z.strictObject({ record: z.string(), sealed: z.string(), leaf: z.string() });
+/** By factor, level and arm. */
+const Table = z.array(z.array(z.array(z.int())));
+/** A participant of whom something was corrected. */
+const Person = z.strictObject({
+  id: z.string(),
+  formerIds: z.array(z.string()),
+  levels: z.array(z.string()),
+  countedLevels: z.array(z.string()),
+  voided: z
+    .strictObject({
+      cause: VoidCause,
+      counts: z.enum(['kept', 'removed']),
+      voidedAt: z.int(),
+      duplicateOf: z.string().optional(),
+    })
+    .nullable(),
+});
+type Person = z.infer<typeof Person>;
+const Imported = z.strictObject({
+  id: z.string(),
+  levels: z.array(z.string()),
+  treatment: z.string(),
+  row: z.int(),
+  user: z.string(),
+  datetime: z.string(),
+  at: z.string(),
+});
+const State = z.strictObject({
+  status: z.string(),
+  enrolled: z.int(),
+  /** What the urns hold. */
+  counts: Table,
+  bgState: BgState,
+  /** Of the stream's tree. */
+  root: z.string(),
+  /** The rest is there from the first correction on. By the id as randomized. */
+  corrected: z.record(z.string(), Person).optional(),
+  /** Everybody, at their current levels. */
+  randomized: Table.optional(),
+  voidedByArm: z.array(z.int()).optional(),
+  /** How many participants each limit counts, of those that stop them. */
+  filled: z.array(z.int()).optional(),
+  /** Who was imported last, as the other system has them; there while a study imports or has imported somebody. */
+  newest: Imported.nullable().optional(),
+});
+type State = z.infer<typeof State>;
 const Vector = z.strictObject({
   about: z.string(),
   log: z.strictObject({ id: z.string(), name: z.string() }),
   study: z.string(),
   stream: z.string(),
+  /** How many participants would have another arm if corrections did the opposite to the counts. */
+  decidedByCounts: z.int(),
   findings: z.strictObject({
     life: z.strictObject({
       state: z.string(),
+      corrected: z.int(),
+      idsCorrected: z.int(),
+      voided: z.record(z.string(), z.int()),
+      changedAfterClosing: z.record(z.string(), z.int()),
       revealed: z.record(z.string(), z.int()),
       unblindingReported: z.int(),
+      imported: z.strictObject({ redrawn: z.int(), unproven: z.int() }).optional(),
     }),
     warnings: z.record(z.string(), z.strictObject({ count: z.int(), revision: z.int() })),
   }),
   streams: z.record(z.string(), z.array(RecordText)),
   /** After each record of the study. */
-  expected: z.array(
-    z.strictObject({
-      status: z.string(),
-      enrolled: z.int(),
-      /** By factor, level and arm. */
-      counts: z.array(z.array(z.array(z.int()))),
-      bgState: BgState,
-      /** Of the stream's tree. */
-      root: z.string(),
-    }),
-  ),
+  expected: z.array(State),
 });
 type Vector = z.infer<typeof Vector>;
 
@@ -132,26 +182,120 @@ async function bundles(vector: Vector): Promise<string[]> {
   return files;
 }
 
+/** Reads the state of a fold after each record of the study. */
+function folded<S, R>(
+  { initial, apply }: Projection<S>,
+  { vector, read }: { vector: Vector; read: (state: S, expected: State) => R },
+): R[] {
+  let state = initial();
+  const events = eventsOf(vector, vector.stream);
+  return vector.expected.map((expected, revision) => {
+    const event = events[revision] as LogEvent;
+    // As in every fold: a move of the log does not concern what is decided.
+    if (!isMoveEvent(event)) state = apply(state, event);
+    return read(state, expected);
+  });
+}
+
+/** What the service decides by after each record of the study. */
+function decidedBy<R>(vector: Vector, read: (state: RegisteredState, expected: State) => R): R[] {
+  return folded(studyState, {
+    vector,
+    read(state, expected) {
+      if (state.status === 'unregistered') throw new Error('nothing was registered');
+      return read(state, expected);
+    },
+  });
+}
+
+/** The ids of all who are randomized in the study or imported into it, as they were then. */
+function idsIn(vector: Vector): string[] {
+  const ids = eventsOf(vector, vector.stream).flatMap((event) =>
+    event.type === 'ParticipantRandomized' || event.type === 'ParticipantImported'
+      ? [event.data.participantId]
+      : [],
+  );
+  return [...new Set(ids)];
+}
+
+type Known = Omit<Person, 'formerIds'>;
+
+/** Those of whom something was corrected, as the vectors say it. */
+function correctedOf(people: readonly (Enrolled | undefined)[]): Record<string, Known> {
+  const known: Record<string, Known> = {};
+  for (const person of people) {
+    if (!person?.corrected) continue;
+    const { countedLevels, voided } = person.corrected;
+    known[person.participantId] = {
+      id: currentId(person),
+      levels: [...currentLevels(person)],
+      countedLevels: [...countedLevels],
+      voided: voided ? voidedOf(voided) : null,
+    };
+  }
+  return known;
+}
+
+function voidedOf({ cause, isRemoved, revision, duplicateOf }: Voided): Person['voided'] {
+  const counts = isRemoved ? 'removed' : 'kept';
+  return { cause, counts, voidedAt: revision, ...(duplicateOf !== undefined && { duplicateOf }) };
+}
+
+function withoutFormerIds({ corrected = {} }: State): Record<string, Known> {
+  return Object.fromEntries(
+    Object.entries(corrected).map(([participantId, { formerIds: _, ...known }]) => [participantId, known]),
+  );
+}
+
+/** Whom each id belongs to that a corrected participant has or had. */
+function owners({ corrected = {} }: State): [id: string, participantId: string][] {
+  return Object.entries(corrected).flatMap(([participantId, { id, formerIds }]) =>
+    [id, ...formerIds].map((each): [string, string] => [each, participantId]),
+  );
+}
+
+/** Who was imported last, as randomized. */
+function newestImported(people: readonly Participant[]): z.infer<typeof Imported> | null {
+  const newest = people.findLast(({ original }) => original);
+  if (!newest?.original) return null;
+  const { participantId: id, levels, treatment, user, at, original } = newest;
+  return { id, levels: [...levels], treatment, user, at, ...original };
+}
+
+const tableOf = ({ factors }: Pick<Tally, 'factors'>) =>
+  factors.map(({ levels }) => levels.map(({ counts }) => [...counts]));
+
+const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+
 /** What a report says of the study, as the vectors say it: only the warnings that its life gives. */
 function findingsOf({ life, warnings }: StreamReport) {
-  const { state, revealed = {}, unblindingReported = 0 } = life as LifeReport;
+  const nothing = {
+    ...{ corrected: 0, idsCorrected: 0, voided: {}, changedAfterClosing: {}, revealed: {} },
+    unblindingReported: 0,
+  };
   const known = [
     'approval-asserted',
+    'changed-after-closing',
+    'corrected-after-reveal',
+    'counts-removed',
+    'generator-known-elsewhere',
+    'imported-unproven',
     'recorded-late',
     'revealed',
     'revealed-in-emergency',
     'unblinding-reported',
+    'voided',
   ];
   const ofLife = warnings.filter(({ code }) => known.includes(code));
   return {
-    life: { state, revealed, unblindingReported },
+    life: { ...nothing, ...life },
     warnings: Object.fromEntries(ofLife.map(({ code, count, revision }) => [code, { count, revision }])),
   };
 }
 
 describe('the life histories', () => {
-  it('are twenty studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(20);
+  it('are twenty-six studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(26);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -159,10 +303,17 @@ describe('the life histories', () => {
       }),
     );
     expect([...new Set(kinds)].sort()).toEqual([
+      'AllocationReinstated@1',
       'AllocationRevealed@1',
+      'AllocationVoided@1',
+      'HistoryImportEnded@1',
+      'HistoryImported@1',
+      'LevelsCorrected@1',
       'LogArrived@1',
       'LogMoved@1',
       'LogReopened@1',
+      'ParticipantIdCorrected@1',
+      'ParticipantImported@1',
       'ParticipantRandomized@1',
       'StudyClosed@1',
       'StudyPaused@1',
@@ -174,6 +325,40 @@ describe('the life histories', () => {
       'StudyResumed@1',
       'StudyResumed@2',
       'UnblindingReported@1',
+    ]);
+  });
+
+  it('hold arms that would be others if corrections did not move the counts as they do', () => {
+    expect(studies.filter(({ decidedByCounts }) => decidedByCounts > 0).length).toBeGreaterThan(10);
+  });
+
+  it('hold corrections for every cause, and under both values of each policy', () => {
+    const corrections = studies
+      .flatMap((vector) => eventsOf(vector, vector.stream))
+      .flatMap(({ type, data }) =>
+        'cause' in data && type !== 'StudyClosed' && type !== 'ParticipantImported'
+          ? [[type, data.cause, ...('counts' in data ? [data.counts] : [])].join(' ')]
+          : [],
+      );
+    expect([...new Set(corrections)].sort()).toEqual([
+      'AllocationVoided duplicate kept',
+      'AllocationVoided duplicate removed',
+      'AllocationVoided ineligible kept',
+      'AllocationVoided never-enrolled kept',
+      'AllocationVoided never-enrolled removed',
+      'AllocationVoided other kept',
+      'LevelsCorrected definition as-corrected',
+      'LevelsCorrected definition as-randomized',
+      'LevelsCorrected entry as-corrected',
+      'LevelsCorrected entry as-randomized',
+      'LevelsCorrected other as-corrected',
+      'LevelsCorrected other as-randomized',
+      'LevelsCorrected source as-corrected',
+      'LevelsCorrected source as-randomized',
+      'LevelsCorrected transfer as-randomized',
+      'ParticipantIdCorrected entry',
+      'ParticipantIdCorrected other',
+      'ParticipantIdCorrected pattern',
     ]);
   });
 });
@@ -197,23 +382,86 @@ describe.each(studies)('$study: $about', (vector) => {
   });
 
   it('is folded to the same status, counts and generator after every record', () => {
-    let state: StudyState = { status: 'unregistered' };
-    const events = eventsOf(vector, vector.stream);
-    const ids = events.flatMap((event) =>
-      event.type === 'ParticipantRandomized' ? [event.data.participantId] : [],
-    );
-    const states = events.map((event) => {
-      // As in every fold: a move of the log does not concern what is decided.
-      if (!isMoveEvent(event)) state = evolve(state, event);
-      if (state.status === 'unregistered') throw new Error('nothing was registered');
-      const { status, configuration, enrolled, counts, bgState } = state;
+    const ids = idsIn(vector);
+    const states = decidedBy(vector, ({ status, configuration, enrolled, counts, bgState }) => {
       const table = configuration.factors.map(({ levels }, factor) =>
         levels.map((_, level) => [...counts.of(factor, level)]),
       );
       const known = ids.filter((id) => enrolled.get(id) !== undefined).length;
       return { status, enrolled: known, counts: table, bgState };
     });
-    expect(states).toEqual(vector.expected.map(({ root: _, ...expected }) => expected));
+    const expected = vector.expected.map(({ status, enrolled, counts, bgState }) => {
+      return { status, enrolled, counts, bgState };
+    });
+    expect(states).toEqual(expected);
+  });
+
+  it('decides by the same corrections after every record', () => {
+    const ids = idsIn(vector);
+    const states = decidedBy(vector, (state, expected) => ({
+      corrected: correctedOf(ids.map((id) => state.enrolled.get(id))),
+      // An id that somebody had is nobody else's.
+      owners: owners(expected).map(([id]) => [id, holderOf(state, id)?.participantId]),
+      filled: expected.filled && state.filled,
+    }));
+    const expected = vector.expected.map((state) => ({
+      ...{ corrected: withoutFormerIds(state), owners: owners(state), filled: state.filled },
+    }));
+    expect(states).toEqual(expected);
+  });
+
+  it('gives an id that somebody has or had to nobody else', () => {
+    const ids = idsIn(vector);
+    const outcomes = decidedBy(vector, (state, expected) =>
+      owners(expected).map(([id, owner]) => {
+        const { levels = [] } = state.enrolled.get(owner) ?? {};
+        const other = ids.find((each) => each !== owner && state.enrolled.get(each)) ?? '';
+        const user = 'nobody';
+        const enrolled = decide(state, { type: 'randomize', user, participantId: id, levels });
+        const renamed = decide(state, {
+          type: 'correct-id',
+          user,
+          participantId: other,
+          to: id,
+          cause: 'entry',
+        });
+        return [id, enrolled.outcome.type, renamed.outcome.type];
+      }),
+    );
+    const expected = vector.expected.map((state) =>
+      owners(state).map(([id]) => [id, 'duplicate', 'impossible']),
+    );
+    expect(outcomes).toEqual(expected);
+  });
+
+  it('shows the same participants and the same balance after every record', () => {
+    const shown = folded(participants, {
+      vector,
+      read(list, expected) {
+        const view = list.balance?.view();
+        return {
+          corrected: correctedOf(list.inOrder),
+          owners: owners(expected).map(([id]) => [id, list.find(id)?.participantId]),
+          counted: tableOf(view?.counted ?? { factors: [] }),
+          randomized: tableOf(view ?? { factors: [] }),
+          totals: [...(view?.totals ?? [])],
+          voided: [...(view?.voided ?? [])],
+          newest: expected.newest && newestImported(list.inOrder),
+        };
+      },
+    });
+    const expected = vector.expected.map((state) => {
+      const { counts, randomized = counts } = state;
+      const [levels = []] = randomized;
+      const arms = levels[0] ?? [];
+      return {
+        ...{ corrected: withoutFormerIds(state), owners: owners(state), counted: counts, randomized },
+        totals: arms.map((_, arm) => sum(levels.map((row) => row[arm] ?? 0))),
+        voided: state.voidedByArm ?? arms.map(() => 0),
+        newest: state.newest,
+      };
+    });
+    expect(shown).toEqual(expected);
   });
 
   it('has the same root after every record', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Scope } from '../../events/access.ts';
 import { CONTENTS, type Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { openLog } from '../../src/open/open-log.ts';
 import type { StudyCommand } from '../../src/study/commands.ts';
@@ -15,13 +16,14 @@ const DUPAGE = SITE?.levels[1] ?? '';
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-28', reference: 'Minutes 3' }];
 const REASON = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
 
-export interface LifeLog {
+export interface BundledStudy<User extends string> {
   readonly stream: string;
   /** Bundles, by content. */
   readonly files: Readonly<Record<Content, string>>;
   /** By user. In `access`, the keys stand in this order. */
-  readonly actors: Readonly<Record<'nurse' | 'manager' | 'desk', Actor>>;
+  readonly actors: Readonly<Record<User, Actor>>;
 }
+export type LifeLog = BundledStudy<'nurse' | 'manager' | 'desk'>;
 
 /** Where each event of the log is. */
 export const AT = {
@@ -48,78 +50,37 @@ export const AT = {
   monitoring: 13,
 } as const;
 
-/** Every event of a study's life, in a log that is in memory. */
-export async function makeLifeLog(folder: string): Promise<LifeLog> {
+type Issue = (user: string, scopes: Scope[], levels?: string[]) => Promise<Actor>;
+/** Throws if the command wrote no event. */
+type Submit = (actor: Actor, command: StudyCommand) => Promise<void>;
+
+/**
+ * A study in a log in memory.
+ * @param live gives keys, which stand in `access` in that order, and writes events behind the registration
+ */
+export async function bundledStudy<User extends string>(
+  folder: string,
+  { configuration, seed }: { configuration: StudyConfiguration; seed?: bigint },
+  live: (issue: Issue, submit: Submit) => Promise<Readonly<Record<User, Actor>>>,
+): Promise<BundledStudy<User>> {
   const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
   try {
     await log.rebuild();
     const { studies, store, identity, gate, keys } = log;
-    const key = async (user: string, scopes: Scope[], levels?: string[]): Promise<Actor> => {
+    await studies.register(configuration, seed, OPERATOR);
+    const stream = studies.streamOf(configuration.name);
+    const issue: Issue = async (user, scopes, levels) => {
       const where = levels && [{ factor: SITE?.name ?? '', levels }];
       const issued = await keys.issue({ user, scopes, where }, OPERATOR);
       if ('refused' in issued) throw new Error(issued.refused);
       return { keyId: issued.keyId, user, accessRevision: log.runner.revision('access') };
     };
-    const actors = {
-      nurse: await key('nurse', ['blinded', 'randomize']),
-      manager: await key('manager', ['manage']),
-      desk: await key('desk', ['unblind', 'blinded'], [COOK]),
-    };
-    await studies.register(CONFIGURATION, undefined, OPERATOR);
-    const stream = studies.streamOf(CONFIGURATION.name);
-    const submit = async (actor: Actor, command: StudyCommand) => {
+    const submit: Submit = async (actor, command) => {
+      const before = log.runner.revision(stream);
       const { outcome } = await studies.submit(stream, command, actor);
-      return outcome;
+      if (log.runner.revision(stream) === before) throw new Error(`${command.type}: ${outcome.type}`);
     };
-    const [manager, desk, operator] = [{ user: 'manager' }, { user: 'desk' }, { user: 'operator' }] as const;
-    const enrol = (participantId: string, site: string, idempotencyKey?: string) =>
-      submit(actors.nurse, {
-        ...{ type: 'randomize', participantId, user: 'nurse', idempotencyKey },
-        levels: [SEX?.levels[0] ?? '', site],
-      });
-    const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
-    const outcomes = [
-      await enrol('001', COOK, 'visit-1'),
-      await enrol('002', DUPAGE),
-      await submit(actors.manager, {
-        ...{ type: 'pause', reason: 'data review', ...manager, idempotencyKey: 'pause-1' },
-      }),
-      await submit(actors.desk, {
-        ...{ type: 'reveal', participantId: '001', category: 'emergency', grounds: REASON },
-        ...{ reveal: randomUUID(), ...desk, idempotencyKey: 'er-1' },
-      }),
-      await submit(OPERATOR, { type: 'resume', reason: 'review done', ...operator }),
-      await enrol('003', COOK),
-      await submit(actors.manager, {
-        ...{ type: 'close', cause: 'target', reason: '3 randomized', approvals: APPROVALS },
-        ...{ ...manager, idempotencyKey: 'close-1' },
-      }),
-      await submit(actors.desk, {
-        ...{ type: 'reveal', participantId: '003', category: 'planned', grounds: REASON },
-        ...{ reveal: randomUUID(), shownAt: ago(500), ...desk },
-      }),
-      await submit(OPERATOR, {
-        ...{ type: 'report-unblinding', participantId: '001', how: 'disclosure', inadvertent: true },
-        ...{ occurredAt: ago(1000), revealedAt: AT.emergency, grounds: { reason: 'wrong id' }, ...operator },
-      }),
-      await submit(actors.desk, {
-        ...{ type: 'report-unblinding', participantId: '003', how: 'envelope', inadvertent: false },
-        ...{ occurredAt: ago(60_000), grounds: REASON, ...desk },
-      }),
-      await submit(OPERATOR, {
-        ...{ type: 'reopen', reason: 'target raised', approvals: APPROVALS },
-        ...{ protocol: { version: '3.0', date: '2026-02-27' }, ...operator },
-      }),
-      await enrol('004', DUPAGE),
-      await submit(OPERATOR, {
-        ...{ type: 'reveal', participantId: '002', category: 'monitoring', grounds: REASON },
-        ...{ reveal: randomUUID(), ...operator },
-      }),
-    ];
-    const expected = 'randomized randomized paused revealed resumed randomized closed revealed';
-    const more = 'unblinding-reported unblinding-reported reopened randomized revealed';
-    const found = outcomes.map(({ type }) => type).join(' ');
-    if (found !== `${expected} ${more}`) throw new Error(found);
+    const actors = await live(issue, submit);
     const files = {} as Record<Content, string>;
     for (const content of CONTENTS) {
       files[content] = join(folder, `${content}.zip`);
@@ -132,4 +93,59 @@ export async function makeLifeLog(folder: string): Promise<LifeLog> {
   } finally {
     await log.close();
   }
+}
+
+/** Every event of a study's life but corrections (corrected-log.ts). */
+export function makeLifeLog(folder: string): Promise<LifeLog> {
+  return bundledStudy(folder, { configuration: CONFIGURATION }, async (issue, submit) => {
+    const actors = {
+      nurse: await issue('nurse', ['blinded', 'randomize']),
+      manager: await issue('manager', ['manage']),
+      desk: await issue('desk', ['unblind', 'blinded'], [COOK]),
+    };
+    const [manager, desk, operator] = [{ user: 'manager' }, { user: 'desk' }, { user: 'operator' }] as const;
+    const enrol = (participantId: string, site: string, idempotencyKey?: string) =>
+      submit(actors.nurse, {
+        ...{ type: 'randomize', participantId, user: 'nurse', idempotencyKey },
+        levels: [SEX?.levels[0] ?? '', site],
+      });
+    const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+    await enrol('001', COOK, 'visit-1');
+    await enrol('002', DUPAGE);
+    await submit(actors.manager, {
+      ...{ type: 'pause', reason: 'data review', ...manager, idempotencyKey: 'pause-1' },
+    });
+    await submit(actors.desk, {
+      ...{ type: 'reveal', participantId: '001', category: 'emergency', grounds: REASON },
+      ...{ reveal: randomUUID(), ...desk, idempotencyKey: 'er-1' },
+    });
+    await submit(OPERATOR, { type: 'resume', reason: 'review done', ...operator });
+    await enrol('003', COOK);
+    await submit(actors.manager, {
+      ...{ type: 'close', cause: 'target', reason: '3 randomized', approvals: APPROVALS },
+      ...{ ...manager, idempotencyKey: 'close-1' },
+    });
+    await submit(actors.desk, {
+      ...{ type: 'reveal', participantId: '003', category: 'planned', grounds: REASON },
+      ...{ reveal: randomUUID(), shownAt: ago(500), ...desk },
+    });
+    await submit(OPERATOR, {
+      ...{ type: 'report-unblinding', participantId: '001', how: 'disclosure', inadvertent: true },
+      ...{ occurredAt: ago(1000), revealedAt: AT.emergency, grounds: { reason: 'wrong id' }, ...operator },
+    });
+    await submit(actors.desk, {
+      ...{ type: 'report-unblinding', participantId: '003', how: 'envelope', inadvertent: false },
+      ...{ occurredAt: ago(60_000), grounds: REASON, ...desk },
+    });
+    await submit(OPERATOR, {
+      ...{ type: 'reopen', reason: 'target raised', approvals: APPROVALS },
+      ...{ protocol: { version: '3.0', date: '2026-02-27' }, ...operator },
+    });
+    await enrol('004', DUPAGE);
+    await submit(OPERATOR, {
+      ...{ type: 'reveal', participantId: '002', category: 'monitoring', grounds: REASON },
+      ...{ reveal: randomUUID(), ...operator },
+    });
+    return actors;
+  });
 }

@@ -69,7 +69,7 @@ export function requiredPython(modules = 'numpy'): string | undefined {
   if (inCi) return 'python3';
   // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
   console.warn(
-    `LEFT OUT: no Python with ${modules} (Debian: apt install python3-numpy python3-cryptography)`,
+    `LEFT OUT: no Python with ${modules} (Debian: apt install python3-numpy python3-pandas python3-cryptography)`,
   );
   return undefined;
 }

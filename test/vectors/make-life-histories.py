@@ -9,10 +9,11 @@ same bytes. README.md describes the file.
 """
 import base64
 import hashlib
+import itertools
 import json
 import sys
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import numpy
 
@@ -20,7 +21,9 @@ import numpy
 PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
 PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-NEW_SCOPES = {'unblind', 'manage'}
+NEW_SCOPES = {'unblind', 'manage', 'correct'}
+# How many rows back a state is looked for that an imported row was drawn from.
+ROWS_BACK = 32
 NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
 
 
@@ -139,6 +142,140 @@ def allocate(configuration, rows, state):
     }
 
 
+# The history of another system
+
+def table_of(configuration, people):
+    """How many there are by factor, level and arm.
+
+    @param people their levels and arms
+    """
+    numbers = [[[0 for _ in configuration['treatments']] for _ in f['levels']] for f in configuration['factors']]
+    for levels, arm in people:
+        for factor, rows, level in zip(configuration['factors'], numbers, levels):
+            rows[factor['levels'].index(level)][arm] += 1
+    return numbers
+
+
+def draw_for(configuration, levels, counts, state):
+    places = [f['levels'].index(level) for f, level in zip(configuration['factors'], levels)]
+    rows = {f['name']: table[place] for f, table, place in zip(configuration['factors'], counts, places)}
+    return allocate(configuration, rows, state)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class OtherSystem:
+    """Makes rows as the reference does, in the order of their instants, and with all that may have gone wrong there.
+
+    A row is `id`, `levels`, `arm`, `state` (or nothing), `instant` in microseconds, `datetime`, `user` and, at the end,
+    `row`, its number in the file.
+    """
+
+    def __init__(self, history, seed, began='2025-11-03T07:59:59.999999', form='%Y-%m-%d %H:%M:%S.%f'):
+        self.history = history
+        self.configuration = history.configuration
+        self.began = saved(numpy.random.PCG64(seed))
+        self.form = form
+        self.now = datetime.fromisoformat(began).replace(tzinfo=timezone.utc)
+        self.rows = []
+        # Behind each row, whether the row shows it or not.
+        self.states = []
+
+    def draw(self, *participants, back=1, missed=0, outcome=None, state=None, is_shown=True, levels=None,
+             at=None, form=None, offset=0, user='dummy'):
+        """
+        @param back the row whose state was read: the last one, or one before it; all rows and one more is the seed
+        @param missed how many of the last rows were not counted yet
+        @param outcome 'override': an arm that was not drawn
+        @param state another one to draw from
+        @param at the instant of the row, if it does not follow the one before
+        @param form of the instant, and the offset in minutes that it is written with
+        """
+        for participant in participants:
+            behind = len(self.rows) - back
+            before = state or (self.states[behind] if behind >= 0 else self.began)
+            counted = len(self.rows) - missed
+            chosen = levels or self.levels_for(participant, before, behind + 1, counted)
+            arm, draw = draw_for(self.configuration, chosen, self.counts(counted), before)
+            if outcome == 'override':
+                arm = (arm + 1) % len(self.configuration['treatments'])
+            self.states.append(draw['bgStateAfter'])
+            self.add(participant, chosen, arm, draw['bgStateAfter'] if is_shown else None, at, form, offset, user)
+
+    def enter(self, participant, arm, levels, at=None, form=None, offset=0, user='monitor'):
+        """Without a draw, and without a state."""
+        self.states.append(self.states[-1] if self.states else self.began)
+        self.add(participant, levels, arm, None, at, form, offset, user)
+
+    def add(self, participant, levels, arm, state, at, form, offset, user):
+        if at:
+            self.now = datetime.fromisoformat(at).replace(tzinfo=timezone.utc)
+        local = self.now.astimezone(timezone(timedelta(minutes=offset)))
+        self.rows.append({
+            'id': participant, 'levels': levels, 'arm': arm, 'state': state, 'user': user,
+            'instant': (self.now - EPOCH) // timedelta(microseconds=1), 'datetime': local.strftime(form or self.form)})
+        self.now += timedelta(microseconds=1 + self.history.number(f'row {participant}', 10**11))
+
+    def at_once(self):
+        """The next row has the instant of the last one."""
+        self.now = EPOCH + timedelta(microseconds=self.rows[-1]['instant'])
+
+    def counts(self, size):
+        return table_of(self.configuration, [(row['levels'], row['arm']) for row in self.rows[:size]])
+
+    def levels_for(self, participant, state, first, counted):
+        """If others were counted than went with the state: levels at which that gives another arm, if there are any."""
+        for attempt in range(50):
+            levels = [
+                f['levels'][self.history.number(f'row {participant} {attempt} {f["name"]}', len(f['levels']))]
+                for f in self.configuration['factors']]
+            arms = [draw_for(self.configuration, levels, self.counts(size), state)[0] for size in (first, counted)]
+            if first == counted or arms[0] != arms[1]:
+                break
+        return levels
+
+    def file(self, is_shuffled=False):
+        """The rows in order, with their numbers. Rows of one instant stand in the file in the order they are in."""
+        numbers = list(range(len(self.rows)))
+        if is_shuffled:
+            numbers.sort(key=lambda n: self.history.digest(f'place {n}'))
+        for _, same in itertools.groupby(range(len(self.rows)), key=lambda n: self.rows[n]['instant']):
+            places = list(same)
+            for place, number in zip(places, sorted(numbers[place] for place in places)):
+                numbers[place] = number
+        return [{**row, 'row': number + 1} for row, number in zip(self.rows, numbers)]
+
+
+def earlier_states(rows, place, seed_state):
+    """The states that the row may have been drawn from, each with the number of rows that went with it."""
+    for behind in range(place - 1, max(place - ROWS_BACK, 0) - 1, -1):
+        if rows[behind]['state']:
+            yield rows[behind]['state'], behind + 1
+    if seed_state:
+        yield seed_state, 0
+
+
+def proof_of(configuration, rows, place, seed_state):
+    """@returns the draw that gives the arm and the state of the row, or nothing, and why there is none"""
+    row = rows[place]
+    known = list(earlier_states(rows, place, seed_state))
+    if not known:
+        return None, 'first'
+    if not row['state']:
+        return None, 'no-state'
+    people = [(each['levels'], each['arm']) for each in rows]
+    fits = False
+    for state, size in known:
+        for counted in range(size, place + 1):
+            arm, draw = draw_for(configuration, row['levels'], table_of(configuration, people[:counted]), state)
+            if draw['bgStateAfter'] == row['state']:
+                if arm == row['arm']:
+                    return draw, None
+                fits = True
+    return None, 'override' if fits else 'differs'
+
+
 # A log with one study
 
 class History:
@@ -164,10 +301,18 @@ class History:
         self.by_operator = {'cli': True, 'user': 'trial-ops'}
         self.status = None
         self.enrolled = {}
-        self.counts = [[[0 for _ in self.arms] for _ in f['levels']] for f in self.factors]
+        self.touched = []
+        self.unblinded = set()
+        # How many participants would have got another arm if corrections moved the counts where they must not, and
+        # did not where they must.
+        self.decided_by_counts = 0
         self.bg_state = None
         self.expected = []
-        self.life = {'revealed': {}, 'unblindingReported': 0}
+        self.importing = None
+        self.imported = []
+        self.newest = None
+        self.life = {'corrected': 0, 'idsCorrected': 0, 'changedAfterClosing': {}, 'revealed': {},
+                     'unblindingReported': 0}
         self.warnings = {}
         self.made = 0
         self.append('log', 'LogCreated', {
@@ -235,11 +380,41 @@ class History:
             self.expect()
         self.wait(s=1 + self.number(f'pause {where}', 7200))
 
+    def table(self, place):
+        """How many participants there are by factor, level and arm.
+
+        @param place the levels of a participant, or nothing
+        """
+        placed = ((place(person), person['arm']) for person in self.enrolled.values())
+        return table_of(self.configuration, [(levels, arm) for levels, arm in placed if levels])
+
+    def counts(self):
+        """Those that the urns hold."""
+        return self.table(lambda person: None if removed(person['voided']) else person['countedLevels'])
+
+    def counts_otherwise(self):
+        """The same if each correction did to the urns the opposite of what it does."""
+        return self.table(lambda person: None if person['voided'] and not removed(person['voided'])
+                          else person['otherwise'])
+
     def expect(self):
-        self.expected.append({
-            'status': self.status, 'enrolled': len(self.enrolled), 'counts': json.loads(json.dumps(self.counts)),
-            'bgState': self.bg_state, 'root': in_base64(self.root(self.stream)),
-        })
+        corrected = {
+            participant: {name: self.enrolled[participant][name]
+                          for name in ('id', 'formerIds', 'levels', 'countedLevels', 'voided')}
+            for participant in self.touched
+        }
+        state = {
+            'status': self.status, 'enrolled': len(self.enrolled), 'counts': self.counts(), 'bgState': self.bg_state,
+            'root': in_base64(self.root(self.stream)),
+        }
+        if corrected:
+            everybody = self.table(lambda person: person['levels'])
+            voided = [person['arm'] for person in self.enrolled.values() if person['voided']]
+            state |= {'corrected': corrected, 'randomized': everybody,
+                      'voidedByArm': [voided.count(arm) for arm in range(len(self.arms))], 'filled': self.filled()}
+        if self.importing or self.imported:
+            state |= {'newest': self.newest}
+        self.expected.append(json.loads(json.dumps(state)))
 
     def root(self, stream, size=None):
         return root_hash([leaf for _, _, leaf in self.streams[stream][:size]])
@@ -252,7 +427,7 @@ class History:
     # Keys
 
     def key(self, user, *scopes, studies=None, where=None, expires_at=None):
-        may_predict = 'audit' in scopes and {'randomize', 'manage'} & set(scopes)
+        may_predict = 'audit' in scopes and {'randomize', 'manage', 'correct'} & set(scopes)
         data = present(
             keyId='k' + self.digest(f'key {user}').hex()[:12], user=user, scopes=list(scopes), studies=studies,
             where=where, expiresAt=expires_at, allowPrediction=True if may_predict else None)
@@ -278,6 +453,7 @@ class History:
         source = 'drawn' if seed is None else 'configured'
         if seed is None:
             seed = int.from_bytes(self.digest('seed')[:16], 'big')
+        self.seed = seed
         self.bg_state = saved(numpy.random.PCG64(seed))
         self.status = self.configuration.get('start', 'open')
         self.append(
@@ -291,20 +467,38 @@ class History:
         sealed = present(**(sections or {}), request={'idempotencyKey': request} if request else None)
         self.append(self.stream, kind, data, self.actor(by, behalf), sealed, version)
 
+    def by_factor(self, levels):
+        return {factor['name']: level for factor, level in zip(self.factors, levels)}
+
+    def within(self, key, levels):
+        named = self.by_factor(levels)
+        return all(named[limit['factor']] in limit['levels'] for limit in key.get('where', []))
+
+    def ids_in_use(self):
+        """An id that somebody has or had is nobody else's, ever."""
+        return {i for person in self.enrolled.values() for i in [person['id'], *person['formerIds']]}
+
+    def limits(self):
+        """Of each limit that stops participants, the largest number and whom it concerns: that of the study first."""
+        limits = self.configuration.get('limits', {})
+        if not self.configuration.get('policies', {}).get('stopAtLimit'):
+            return []
+        total = [(limits['total'], lambda named: True)] if 'total' in limits else []
+        return total + [
+            (limit['max'], lambda named, limit=limit: named[limit['factor']] == limit['level'])
+            for limit in limits.get('levels', [])]
+
+    def filled(self):
+        """How many participants each of these limits counts: whoever was there, once, at their present levels."""
+        there = [self.by_factor(person['levels']) for person in self.enrolled.values()
+                 if not person['voided'] or person['voided']['cause'] not in ('duplicate', 'never-enrolled')]
+        return [sum(map(concerns, there)) for _, concerns in self.limits()]
+
     def may_have(self, levels, key):
         """Whether the key is for participants of these levels, and the limits let one more in."""
-        named = {factor['name']: level for factor, level in zip(self.factors, levels)}
-        if any(named[limit['factor']] not in limit['levels'] for limit in key.get('where', [])):
-            return False
-        limits, policies = self.configuration.get('limits', {}), self.configuration.get('policies', {})
-        if not policies.get('stopAtLimit'):
-            return True
-        others = [dict(zip((f['name'] for f in self.factors), p['levels'])) for p in self.enrolled.values()]
-        within = len(others) < limits.get('total', len(others) + 1)
-        return within and all(
-            named[limit['factor']] != limit['level']
-            or sum(other[limit['factor']] == limit['level'] for other in others) < limit['max']
-            for limit in limits.get('levels', []))
+        return self.within(key, levels) and all(
+            filled < most or not concerns(self.by_factor(levels))
+            for (most, concerns), filled in zip(self.limits(), self.filled()))
 
     def levels_for(self, participant, key):
         for attempt in range(1000):
@@ -314,17 +508,34 @@ class History:
                 return levels
         raise ValueError(f'{participant} has no level that is left')
 
+    def telling_levels(self, key):
+        """Levels at which a participant gets another arm if a correction was not counted as it is, if there are any."""
+        for levels in itertools.product(*(f['levels'] for f in self.factors)):
+            if self.may_have(levels, key) and self.decides(levels):
+                return list(levels)
+        return None
+
+    def drawn(self, levels, counts):
+        return draw_for(self.configuration, levels, counts, self.bg_state)
+
+    def decides(self, levels):
+        """Whether the arm depends on what the corrections did to the counts."""
+        if not self.touched:
+            return False
+        return self.drawn(levels, self.counts())[0] != self.drawn(levels, self.counts_otherwise())[0]
+
     def enrol(self, by, *participants, levels=None, behalf=None, request=None):
         for participant in participants:
-            chosen = levels or self.levels_for(participant, self.keys[by])
-            assert self.status == 'open' and self.may_have(chosen, self.keys[by]) and participant not in self.enrolled
-            places = [f['levels'].index(level) for f, level in zip(self.factors, chosen)]
-            rows = {f['name']: table[place] for f, table, place in zip(self.factors, self.counts, places)}
-            arm, draw = allocate(self.configuration, rows, self.bg_state)
-            for row in rows.values():
-                row[arm] += 1
+            key = self.keys[by]
+            chosen = levels or self.telling_levels(key) or self.levels_for(participant, key)
+            assert self.status == 'open' and self.may_have(chosen, self.keys[by])
+            assert participant not in self.ids_in_use()
+            arm, draw = self.drawn(chosen, self.counts())
+            self.decided_by_counts += self.decides(chosen)
             self.bg_state = draw['bgStateAfter']
-            self.enrolled[participant] = {'revision': self.revision(), 'levels': chosen}
+            self.enrolled[participant] = {
+                'revision': self.revision(), 'arm': arm, 'asRandomized': chosen, 'levels': chosen,
+                'countedLevels': chosen, 'otherwise': chosen, 'id': participant, 'formerIds': [], 'voided': None}
             named = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, chosen)]
             self.said('ParticipantRandomized', {'participantId': participant, 'levels': named}, by, behalf, request,
                       {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
@@ -366,6 +577,10 @@ class History:
         if shown_ago is not None:
             shown_at = instant(self.clock - shown_ago)
             self.warn('recorded-late')
+        if by:
+            levels = (self.enrolled[participant][name] for name in ('asRandomized', 'levels'))
+            assert any(self.within(self.keys[by], each) for each in levels)
+        self.unblinded.add(participant)
         data = present(category=category, **self.about_one(participant), reveal=self.uuid4(f'reveal {revision}'),
                        shownAt=shown_at)
         self.life['revealed'][category] = self.life['revealed'].get(category, 0) + 1
@@ -378,9 +593,185 @@ class History:
         data = present(how=how, **self.about_one(participant), occurredAt=instant(self.clock - ago),
                        inadvertent=True if inadvertent else None, revealedAt=revealed_at)
         self.warn('unblinding-reported')
+        self.unblinded.add(participant)
         self.life['unblindingReported'] += 1
         grounds = present(reason=reason, requestedBy=requested_by)
         self.said('UnblindingReported', data, by, None, request, {'grounds': grounds})
+
+    # Corrections. A participant is named as they were randomized, whatever their id is now.
+
+    def policy(self, name):
+        blinded = self.configuration.get('blinding') == 'blinded'
+        default = {'levelCounts': 'as-corrected' if blinded else 'as-randomized', 'voidCounts': 'kept'}
+        return self.configuration.get('policies', {}).get(name, default[name])
+
+    def said_of(self, kind, participant, data, note, by, behalf, request):
+        assert self.status in ('open', 'paused', 'closed') and (by is None or 'correct' in self.keys[by]['scopes'])
+        if participant not in self.touched:
+            self.touched.append(participant)
+        if participant in self.unblinded:
+            self.warn('corrected-after-reveal')
+        if self.status == 'closed':
+            self.warn('changed-after-closing')
+            changed = self.life['changedAfterClosing']
+            changed[kind] = changed.get(kind, 0) + 1
+        sections = {'note': {'text': note}} if note else None
+        self.said(kind, present(**self.about_one(participant), **data), by, behalf, request, sections)
+
+    def correct(self, participant, to, cause='entry', note='as in the source', by=None, behalf=None, request=None):
+        """@param to the new levels, by factor"""
+        person = self.enrolled[participant]
+        before = person['levels']
+        after = [to.get(f['name'], level) for f, level in zip(self.factors, before)]
+        changes = [{'factor': f['name'], 'from': old, 'to': new} for f, old, new in zip(self.factors, before, after)
+                   if f['name'] in to]
+        assert len(changes) == len(to) and all(change['from'] != change['to'] for change in changes)
+        if by:
+            enough = any if cause == 'transfer' else all
+            assert enough(self.within(self.keys[by], levels) for levels in (before, after))
+        counts = 'as-randomized' if cause == 'transfer' else self.policy('levelCounts')
+
+        def moved(levels):
+            return [to.get(f['name'], level) for f, level in zip(self.factors, levels)]
+        person['levels'] = after
+        person.update({'countedLevels': moved(person['countedLevels'])} if counts == 'as-corrected'
+                      else {'otherwise': moved(person['otherwise'])})
+        self.life['corrected'] += 1
+        self.said_of('LevelsCorrected', participant, {'cause': cause, 'changes': changes, 'counts': counts}, note,
+                     by, behalf, request)
+
+    def next_levels(self, participant, *names):
+        """Of each of these factors the level behind that of the participant."""
+        now = self.by_factor(self.enrolled[participant]['levels'])
+        levels = {f['name']: f['levels'] for f in self.factors}
+        return {name: levels[name][(levels[name].index(now[name]) + 1) % len(levels[name])] for name in names}
+
+    def void(self, participant, cause, analysis='exclude', duplicate_of=None, note='randomized in error', by=None,
+             behalf=None, request=None):
+        person = self.enrolled[participant]
+        assert not person['voided'] and (by is None or self.within(self.keys[by], person['levels']))
+        assert cause in ('ineligible', 'duplicate', 'never-enrolled', 'other')
+        other = duplicate_of
+        while other:
+            assert other != participant and cause == 'duplicate'
+            other = (self.enrolled[other]['voided'] or {}).get('duplicateOf')
+        counts = self.policy('voidCounts') if cause in ('duplicate', 'never-enrolled') else 'kept'
+        person['voided'] = present(cause=cause, counts=counts, voidedAt=self.revision(), duplicateOf=duplicate_of)
+        self.warn('voided')
+        if counts == 'removed':
+            self.warn('counts-removed')
+        data = {'analysis': analysis, 'cause': cause, 'counts': counts, 'duplicateOf': duplicate_of}
+        self.said_of('AllocationVoided', participant, data, note, by, behalf, request)
+
+    def reinstate(self, participant, note='voided in error', by=None, behalf=None, request=None):
+        person = self.enrolled[participant]
+        assert person['voided'] and (by is None or self.within(self.keys[by], person['levels']))
+        data = {'voidedAt': person['voided']['voidedAt']}
+        person['voided'] = None
+        self.said_of('AllocationReinstated', participant, data, note, by, behalf, request)
+
+    def rename(self, participant, to, cause='entry', by=None, behalf=None, request=None):
+        person = self.enrolled[participant]
+        assert by is None or self.within(self.keys[by], person['levels'])
+        assert to != person['id'] and (to in person['formerIds'] or to not in self.ids_in_use())
+        data = {'cause': cause, 'from': person['id'], 'to': to}
+        former = [i for i in [*person['formerIds'], person['id']] if i != to]
+        person.update({'id': to, 'formerIds': former})
+        self.life['idsCorrected'] += 1
+        self.said_of('ParticipantIdCorrected', participant, data, None, by, behalf, request)
+
+    # Imports
+
+    def begin_import(self, rows, generator='fresh', seed_known=False, source_format='reference', names=None,
+                     approvals=None):
+        """@param names of the arms in the file, if they are others there"""
+        assert self.status in ('open', 'paused') and not self.enrolled
+        assert approvals or self.configuration['mode'] == 'test'
+        revision = self.revision()
+        seed = None
+        if generator == 'continued':
+            last = max(row['instant'] for row in rows)
+            state = next(row['state'] for row in sorted(rows, key=lambda row: row['row']) if row['instant'] == last)
+            assert state
+        else:
+            seed = int.from_bytes(self.digest(f'seed of the import at {revision}')[:16], 'big')
+            state = saved(numpy.random.PCG64(seed))
+        seed_state = saved(numpy.random.PCG64(self.seed)) if seed_known else None
+        proofs = [(None, 'other-system') if source_format == 'csv'
+                  else proof_of(self.configuration, rows, place, seed_state) for place in range(len(rows))]
+        redrawn = sum(draw is not None for draw, _ in proofs)
+        self.importing = {
+            'import': self.uuid4(f'import {revision}'), 'rows': list(zip(rows, proofs)), 'taken': 0,
+            'before': self.status, 'generator': state}
+        self.status = 'importing'
+        if approvals:
+            self.warn('approval-asserted')
+        if generator == 'continued':
+            self.warn('generator-known-elsewhere')
+        names_map = [{'from': there, 'to': here} for there, here in names.items()] if names else None
+        self.append(
+            self.stream, 'HistoryImported',
+            present(**{'import': self.importing['import']}, generator=generator, approvals=approvals or [],
+                    source={'format': source_format, 'rows': len(rows)},
+                    proof={'redrawn': redrawn, 'unproven': len(rows) - redrawn},
+                    seedKnown=True if seed_known else None),
+            sections={
+                'source': present(sha256=self.digest(f'file {revision}').hex(), treatmentMap=names_map),
+                'generator': present(bgState=state, seed=None if seed is None else str(seed))})
+
+    def import_rows(self, many=None):
+        """That many more, or all that are missing."""
+        first = self.importing['taken']
+        rows = self.importing['rows'][first:None if many is None else first + many]
+        for row, (draw, cause) in rows:
+            self.importing['taken'] += 1
+            self.import_row(row, draw, cause)
+
+    def import_row(self, row, draw, cause):
+        participant = row['id']
+        assert self.status == 'importing' and participant not in self.ids_in_use()
+        self.enrolled[participant] = {
+            'revision': self.revision(), 'arm': row['arm'], 'asRandomized': row['levels'], 'levels': row['levels'],
+            'countedLevels': row['levels'], 'otherwise': row['levels'], 'id': participant, 'formerIds': [],
+            'voided': None}
+        self.imported.append('redrawn' if draw else 'unproven')
+        original = {'user': row['user'], 'datetime': row['datetime']}
+        treatment = self.arms[row['arm']]
+        self.newest = {'id': participant, 'levels': row['levels'], 'treatment': treatment, 'row': row['row'],
+                       **original, 'at': instant(row['instant'] // 1000)}
+        if not draw:
+            self.warn('imported-unproven')
+        levels = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, row['levels'])]
+        how = {'draw': draw} if draw else {'state': {'bgState': row['state']}} if row['state'] else {}
+        self.append(
+            self.stream, 'ParticipantImported',
+            present(**{'import': self.importing['import']}, row=row['row'], participantId=participant, levels=levels,
+                    redrawn=draw is not None, cause=cause, original=original),
+            sections={'allocation': {'treatment': treatment}, **how})
+
+    def end_import(self):
+        assert self.importing['taken'] == len(self.importing['rows'])
+        if 'recovered' not in self.importing:
+            self.bg_state = self.importing['generator']
+        self.leave_import({'rows': len(self.importing['rows'])})
+
+    def abort_import(self, reason):
+        """Its participants are gone; the generator is that before it, or of a recovery since."""
+        self.enrolled = {}
+        self.imported = []
+        self.newest = None
+        self.unblinded = set()
+        self.leave_import({'aborted': True, 'reason': reason})
+
+    def leave_import(self, said):
+        which, self.status = self.importing['import'], self.importing['before']
+        self.importing = None
+        self.append(self.stream, 'HistoryImportEnded', {'import': which, **said})
+
+    def import_history(self, rows, **how):
+        self.begin_import(rows, **how)
+        self.import_rows()
+        self.end_import()
 
     # Recoveries and moves of the log
 
@@ -410,6 +801,8 @@ class History:
         if seed is None:
             seed = int.from_bytes(self.digest(f'seed after recovery {declared["recovery"]}')[:16], 'big')
         self.bg_state = saved(numpy.random.PCG64(seed))
+        if self.importing:
+            self.importing['recovered'] = True
         self.append(self.stream, 'StudyRecovered', declared,
                     sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}})
 
@@ -425,11 +818,19 @@ class History:
                 self.append(stream, 'LogReopened', {'move': move})
 
     def vector(self):
+        imported = {how: self.imported.count(how) for how in ('redrawn', 'unproven')} if self.imported else None
+        causes = [person['voided']['cause'] for person in self.enrolled.values() if person['voided']]
+        life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes},
+                **present(imported=imported)}
         return {
             'about': self.about, 'log': {'id': self.log_id, 'name': self.log_name}, 'study': self.name,
             'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
-            'findings': {'life': {'state': self.status, **self.life}, 'warnings': self.warnings},
+            'decidedByCounts': self.decided_by_counts, 'findings': {'life': life, 'warnings': self.warnings},
         }
+
+
+def removed(voided):
+    return voided is not None and voided['counts'] == 'removed'
 
 
 def factors(**levels):
@@ -460,6 +861,13 @@ def unstratified():
     h.key('site', 'randomize', 'read')
     h.register()
     h.enrol('site', *ids(1, 10))
+    h.key('data', 'correct', 'blinded')
+    h.void('001-0002', 'never-enrolled', by='data')
+    h.enrol('site', '001-0011')
+    h.void('001-0004', 'ineligible', 'keep', note='17 years old', by='data', request='void-4')
+    h.reinstate('001-0002', by='data', request='reinstate-2')
+    h.rename('001-0005', '001-0050')
+    h.enrol('site', *ids(12, 16))
     return h
 
 
@@ -471,6 +879,18 @@ def numeric_names():
     h.key('edc', 'randomize', 'blinded')
     h.register()
     h.enrol('edc', *ids(1, 12))
+    h.key('editor', 'correct')
+    h.correct('001-0001', h.next_levels('001-0001', '9', '10'), by='editor')
+    h.enrol('edc', *ids(13, 14))
+    h.correct('001-0001', h.next_levels('001-0001', '10'), 'source', by='editor', request='0')
+    h.correct('001-0007', h.next_levels('001-0007', '10', '9', '1e3'), 'definition')
+    h.enrol('edc', *ids(15, 16))
+    h.rename('001-0001', '010-0001', by='editor', request='1')
+    h.rename('001-0001', '100-0001', 'pattern', by='editor')
+    h.rename('001-0002', '001-0020')
+    h.rename('001-0001', '010-0001', 'other')
+    h.rename('001-0001', '001-0001')
+    h.enrol('edc', *ids(21, 25))
     return h
 
 
@@ -491,6 +911,21 @@ def paused_by_people():
     h.pause('a line\nand a second one,\twith a tab')
     h.resume('"quoted" \\ and \u2028 between')
     h.enrol('site-11', *ids(5, 9))
+    cook, dupage = '11-Cook County – Chicago', '30-Dupage County'
+    h.key('data-11', 'blinded', 'correct', where=[{'factor': 'local_site', 'levels': [cook]}])
+    h.key('data-30', 'read', 'correct', studies=['CHS JCOIN'], where=[{'factor': 'local_site', 'levels': [dupage]}])
+    h.pause('cleaning of data')
+    h.correct('001-0002', {'local_site': dupage}, 'transfer', 'moved house', by='data-11', request='fix-1')
+    h.correct('001-0002', h.next_levels('001-0002', 'sex', '10'), 'source', by='data-30', request='fix-1')
+    h.correct('001-0003', {'local_site': dupage}, 'transfer', 'asked for by the new site', by='data-30')
+    h.rename('001-0002', '001-0102', by='data-30', behalf='Dr. Müller')
+    h.void('001-0003', 'other', 'keep', by='data-30')
+    h.resume('cleaned')
+    h.enrol('site-11', *ids(10, 12))
+    h.correct('001-0002', {'local_site': cook}, 'transfer', 'moved back', by='data-11')
+    h.reinstate('001-0003', by='data-30')
+    h.rename('001-0002', '001-0002', 'other', by='data-11')
+    h.enrol('site-11', *ids(13, 20))
     return h
 
 
@@ -516,6 +951,14 @@ def paused_by_keys():
     h.enrol('nurse', '001-0012')
     h.pause('paused by a person')
     h.resume('resumed by a key', by='manager')
+    h.key('data', 'correct', 'manage')
+    h.correct('001-0004', h.next_levels('001-0004', 'age', 'stage', 'prior'), 'definition', by='data')
+    h.enrol('nurse', *ids(13, 14))
+    h.pause('to correct', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex', 'age', 'site', 'stage', 'prior'), 'other', by='data')
+    h.void('001-0006', 'duplicate', duplicate_of='001-0004')
+    h.resume('corrected', by='data')
+    h.enrol('nurse', *ids(15, 20))
     return h
 
 
@@ -539,6 +982,30 @@ def stopped_at_limits():
     h.enrol('site', '001-0003', levels=['Female', '40-Lake'])
     h.enrol('site', *ids(4, 9))
     h.close('target', '9 randomized', by='manager')
+    h.key('data', 'correct', 'blinded')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002', by='data', request='duplicate')
+    h.reopen('a duplicate frees a place', [RUIZ], by='manager')
+    h.enrol('site', '001-0010', levels=['Female', '30-Dupage County'])
+    h.reinstate('001-0001', 'was another person: 10 of 9', by='data')
+    h.void('001-0004', 'ineligible', 'keep', note='frees no place', by='data')
+    h.void('001-0003', 'never-enrolled', note='9 of 9', by='data')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0010', note='8 of 9', by='data')
+    h.correct('001-0002', {'sex': 'Male', 'local_site': '40-Lake'}, note='frees both levels', by='data')
+    h.enrol('site', '001-0011', levels=['Female', '30-Dupage County'])
+    h.correct('001-0011', {'local_site': '11-Cook County – Chicago'}, 'transfer', note='frees a place all the same')
+    h.void('001-0005', 'never-enrolled', by='data')
+    h.enrol('site', '001-0012', levels=['Male', '30-Dupage County'])
+    h.correct('001-0002', {'local_site': '30-Dupage County'}, note='3 of 2: a correction is not stopped', by='data')
+    h.reinstate('001-0005', by='data')
+    h.void('001-0002', 'duplicate', duplicate_of='001-0005', by='data')
+    h.void('001-0006', 'never-enrolled', by='data')
+    h.enrol('site', '001-0013')
+    for n in (7, 8, 9):
+        h.void(f'001-{n:04}', 'duplicate', duplicate_of='001-0005', by='data')
+        h.enrol('site', f'001-{n + 7:04}')
+    h.close('target', '9 again', by='manager')
+    h.correct('001-0013', h.next_levels('001-0013', 'sex'), by='data')
+    h.rename('001-0013', '001-0001 b', by='data')
     return h
 
 
@@ -550,6 +1017,11 @@ def informative_limits():
     h.key('site', 'randomize', 'read')
     h.register()
     h.enrol('site', *ids(1, 8))
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002')
+    h.enrol('site', '001-0009')
+    h.correct('001-0003', h.next_levels('001-0003', 'b'))
+    h.void('001-0002', 'duplicate', 'keep', duplicate_of='001-0003')
+    h.enrol('site', *ids(10, 20))
     return h
 
 
@@ -574,6 +1046,20 @@ def closed_and_reopened():
         h.reopen(f'after {cause}', [approval('A', 'sponsor', '2026-12-31')], protocol={'version': cause})
         h.enrol('site', f'after {cause}')
     h.close('end', 'the last visit of the last participant', approvals=[RUIZ, BOARD])
+    h.key('data', 'correct', 'read')
+    h.correct('001-0001', h.next_levels('001-0001', 'site'), 'transfer', by='data', request='1')
+    h.correct('001-0001', h.next_levels('001-0001', 'site', 'sex'), 'source', by='data')
+    h.void('001-0002', 'other', 'keep', by='data', request='2')
+    h.void('001-0003', 'duplicate', duplicate_of='001-0002')
+    h.reinstate('001-0002', by='data', request='3')
+    h.rename('after other', '001-0007', 'pattern', by='data', request='4')
+    h.void('after sponsor', 'ineligible', by='data')
+    h.reopen('it was not the end', [BOARD], by='manager')
+    h.enrol('site', *ids(8, 12))
+    h.correct('001-0001', h.next_levels('001-0001', 'site'), by='data')
+    h.enrol('site', *ids(13, 18))
+    h.close('end', 'now it is', approvals=[RUIZ])
+    h.void('001-0012', 'never-enrolled', by='data')
     return h
 
 
@@ -589,6 +1075,12 @@ def test_study():
     h.close('end', 'enough', by='tester', request='end')
     h.reopen('not enough', [])
     h.enrol('tester', '001-0006')
+    h.key('editor', 'correct', 'audit')
+    for cause in ('entry', 'source', 'definition', 'transfer', 'other', 'transfer', 'entry'):
+        h.correct('001-0002', h.next_levels('001-0002', 'site'), cause, by='editor')
+    h.enrol('tester', *ids(7, 8))
+    h.correct('001-0003', h.next_levels('001-0003', 'site'), by='editor')
+    h.enrol('tester', *ids(9, 16))
     return h
 
 
@@ -614,6 +1106,23 @@ def code_breaks():
     h.reveal('end', '002', 'the letter to the participant')
     h.reveal('other', '002', 'again', by='desk', shown_ago=-1000)
     h.reveal('emergency', '001', 'the same participant again', by='site-11')
+    h.key('data', 'correct', 'blinded')
+    h.key('data-11', 'correct', where=[{'factor': 'site', 'levels': ['11']}])
+    h.key('site-30', 'unblind', where=[{'factor': 'site', 'levels': ['30']}])
+    h.correct('002', h.next_levels('002', 'sex'), by='data', request='c-1')
+    h.correct('001', {'site': '30'}, 'transfer', by='data-11', request='c-1')
+    h.reveal('emergency', '001', 'at the new site', by='site-30')
+    h.reveal('emergency', '001', 'at the site where they were randomized', by='site-11')
+    h.reopen('more participants', [RUIZ], by='manager')
+    h.enrol('nurse', *ids(7, 10, '{:03}'))
+    h.correct('001', {'sex': 'f', 'site': '11'}, note='was never there', by='data')
+    h.correct('008', h.next_levels('008', 'sex', 'site'), 'definition', by='data')
+    h.enrol('nurse', *ids(11, 12, '{:03}'))
+    h.void('003', 'duplicate', duplicate_of='004', by='data')
+    h.rename('004', '0004', by='data')
+    h.reveal('safety-report', '004', 'SUSAR 18', by='desk')
+    h.reinstate('003', by='data')
+    h.enrol('nurse', *ids(13, 20, '{:03}'))
     return h
 
 
@@ -635,6 +1144,18 @@ def reported_unblindings():
     h.report('other', 'P5', 'told by the pharmacy', ago=-1000)
     h.enrol('nurse', 'P6')
     h.report('envelope', 'P1', '𝔸' * 2000)
+    h.key('data', 'correct', 'blinded')
+    h.correct('P1', h.next_levels('P1', 'sex'), note='𝔸' * 2000, by='data')
+    h.correct('P6', h.next_levels('P6', 'sex', 'site'), note='line\n\ttab', by='data')
+    h.report('clinical', 'P6', 'after the correction', by='data', request='r-3')
+    h.enrol('nurse', 'P7')
+    h.rename('P6', 'Ä6', 'pattern', by='data', request='r-4')
+    h.rename('P2', 'Ω2', by='data')
+    h.rename('P6', 'P6', 'other')
+    h.void('P3', 'never-enrolled', by='data')
+    h.enrol('nurse', 'P8', 'P9', 'Q1', 'Q2', 'Q3')
+    h.correct('P1', h.next_levels('P1', 'sex'), 'other', by='data')
+    h.enrol('nurse', 'Q4', 'Q5', 'Q6')
     return h
 
 
@@ -649,6 +1170,14 @@ def recovered():
     h.enrol('site', *ids(5, 8))
     h.begin_anew(h.declare_loss(3, 'another one', signed=(6, 1)), seed=2**128 - 1)
     h.enrol('site', *ids(9, 11))
+    h.correct('001-0003', h.next_levels('001-0003', 'sex', 'age'))
+    h.void('001-0004', 'duplicate', duplicate_of='001-0003')
+    h.begin_anew(h.declare_loss(4, 'a third one', signed=(2**31, 3)))
+    h.correct('001-0003', h.next_levels('001-0003', 'site'))
+    h.enrol('site', *ids(12, 13))
+    h.reinstate('001-0004')
+    h.rename('001-0004', '001-0014')
+    h.enrol('site', *ids(15, 20))
     return h
 
 
@@ -724,6 +1253,18 @@ def unicode_names():
     h.register()
     h.enrol('Schwester Åse', 'Ünïcode 1', '💉', '01', '1', '1.0', 'a "b" \\ c', 'x\u2028y', behalf='Dr. Ōta „K.“')
     h.enrol('ワード', 'e\u0301', 'é', '𝔸' * 128)
+    h.key('Корректор', 'correct', 'read', where=[{'factor': '𝔸', 'levels': ['ß', 'SS']}])
+    h.correct('01', {'𝔸': 'SS' if h.enrolled['01']['levels'][1] == 'ß' else 'ß'}, note='ß \u2260 SS', by='Корректор')
+    h.correct('1.0', {'𝔸': 'ss', **h.next_levels('1.0', 'Ａ', 'É')}, 'transfer', by='Корректор', behalf='Dr. Ōta „K.“')
+    h.correct('💉', h.next_levels('💉', 'Ａ', '𝔸', 'z', 'É'), note='\u2028')
+    h.rename('e\u0301', 'E\u0301', 'pattern')
+    h.rename('é', 'É')
+    h.rename('e\u0301', 'e\u0301', 'other')
+    h.rename('01', '001', by='Корректор')
+    h.void('1', 'duplicate', duplicate_of='01', by='Корректор')
+    h.enrol('Schwester Åse', '1.00', '01.0')
+    h.enrol('ワード', '۱', '١')
+    h.reinstate('1', by='Корректор', behalf='д-р Ж.')
     return h
 
 
@@ -752,6 +1293,40 @@ def policies():
     h.enrol('site', '001-0002', levels=['f', '3'])
     h.enrol('site', '001-0003', levels=['f', '3'])
     h.enrol('site', *ids(4, 7))
+    h.key('data', 'correct', 'read')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002', by='data', request='1')
+    h.enrol('site', '001-0008', levels=['f', '2'])
+    h.correct('001-0001', {'sex': 'f'}, note='of somebody whom the urns do not hold', by='data')
+    h.enrol('site', '001-0009')
+    h.reinstate('001-0001', 'the urns hold her where she was corrected to: 2 of 1', by='data', request='2')
+    h.enrol('site', '001-0010')
+    h.void('001-0002', 'duplicate', duplicate_of='001-0001', note='the other way round', by='data')
+    h.correct('001-0003', {'site': '1'}, 'transfer', note='the urns hold her at 3')
+    h.enrol('site', '001-0011', levels=['m', '3'])
+    h.correct('001-0003', {'site': '2'}, 'definition', note='and now, from 3, at 2', by='data', request='3')
+    h.enrol('site', '001-0012')
+    h.void('001-0003', 'never-enrolled', by='data')
+    h.void('001-0004', 'ineligible', 'keep', by='data')
+    h.enrol('site', *ids(13, 14))
+    h.begin_anew(h.declare_loss(1, 'between a void and its end', signed=(40, 0)))
+    h.reinstate('001-0003', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex'), note='voided, and still in the urns', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex'), 'other', by='data')
+    h.correct('001-0005', h.next_levels('001-0005', 'sex', 'site'), 'source', by='data')
+    h.enrol('site', '001-0015')
+    h.reinstate('001-0004', 'the urns did not miss him')
+    h.void('001-0006', 'duplicate', duplicate_of='001-0002', note='of somebody who is voided', by='data')
+    h.reinstate('001-0002', by='data')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0006', note='the three in a circle, but for one', by='data')
+    h.rename('001-0001', '001-0100', by='data')
+    h.void('001-0007', 'other', 'exclude', by='data')
+    h.enrol('site', *ids(16, 20))
+    h.reinstate('001-0006', by='data')
+    h.enrol('site', *ids(21, 23))
+    for participant in ('001-0003', '001-0005', '001-0008'):
+        h.correct(participant, {'site': '1'}, 'transfer', note='the urn of 2 still holds them', by='data')
+    h.enrol('site', '001-0024', levels=['m', '2'])
+    h.enrol('site', *ids(25, 27))
     return h
 
 
@@ -787,6 +1362,29 @@ def keys_of_all_kinds():
     h.pause('another hand', by='chief', request='a')
     h.resume('the same hand', by='chief', request='b')
     h.enrol('site-2', '001-0007', request='b')
+    until = h.later(days=3)
+    h.key('data-1', 'correct', 'randomize', expires_at=until, where=[{'factor': 'site', 'levels': ['1']}])
+    h.key('data-23', 'correct', where=[{'factor': 'site', 'levels': ['2', '3']}, {'factor': 'sex', 'levels': ['f']}])
+    h.enrol('data-1', '001-0008', levels=['m', '1'], request='a')
+    h.correct('001-0008', {'sex': 'f'}, by='data-1', request='b')
+    h.correct('001-0008', {'site': '2'}, 'transfer', by='data-23', request='a')
+    h.correct('001-0008', {'site': '3'}, by='data-23', request='b')
+    h.void('001-0008', 'other', by='data-23', request='c')
+    h.step_back(ms=900)
+    h.reinstate('001-0008', by='data-23', request='d')
+    h.rename('001-0008', '001-0800', by='data-23', request='e')
+    h.correct('001-0008', {'site': '1'}, 'transfer', by='data-1', request='c')
+    h.rename('001-0008', '001-0080', by='data-1', request='d')
+    h.correct('001-0008', {'sex': 'm', 'site': '2'}, 'transfer', by='data-1')
+    revoked = h.clock
+    h.revoke('data-23', reason='left')
+    h.clock, h.unheard = revoked + 500, 1
+    h.correct('001-0008', {'sex': 'f', 'site': '3'}, 'transfer', note='before it was heard', by='data-23')
+    h.unheard = 0
+    h.enrol('data-1', '001-0081', levels=['f', '1'])
+    h.clock = milliseconds(until) + 14_000
+    h.correct('001-0081', {'sex': 'm'}, note='waited for 14 s', by='data-1')
+    h.enrol('site-2', *ids(9, 14))
     return h
 
 
@@ -817,6 +1415,247 @@ def everything():
     h.report('label', 'S09', 'read by the participant', by='desk', request='2')
     h.pause('wait')
     h.close('target', '14 of 15', approvals=[BOARD])
+    h.key('data', 'correct', 'blinded')
+    h.correct('S01', h.next_levels('S01', '2'), by='data', request='1')
+    h.void('S04', 'duplicate', duplicate_of='S01', by='data', request='2')
+    h.rename('S05', 'S50', by='data', request='3')
+    h.reopen('duplicates found', [BOARD], by='manager')
+    h.enrol('nurse', 'S15')
+    h.void('S06', 'never-enrolled', by='data')
+    h.correct('S03', h.next_levels('S03', '10', 'site'), 'transfer', by='data')
+    h.correct('S03', h.next_levels('S03', '2'), 'source', by='data')
+    h.begin_anew(h.declare_loss(2, 'restored again', signed=(10**9, 1)))
+    h.correct('S02', h.next_levels('S02', '2', 'site'), 'definition', by='data')
+    h.enrol('nurse', *ids(16, 17, 'S{:02}'))
+    h.move('sqlite:/newer', arrived_from='sqlite:/new')
+    h.correct('S03', h.next_levels('S03', 'site'), by='data')
+    h.reinstate('S04', by='data')
+    h.enrol('nurse', *ids(18, 20, 'S{:02}'))
+    h.pause('the last ones', by='manager')
+    h.rename('S05', 'S05', 'other', by='data')
+    h.correct('S20', h.next_levels('S20', 'site'), 'other')
+    h.close('end', '20 of 20', by='manager')
+    return h
+
+
+def imported_and_continued():
+    h = History('imported from the reference with its seed, races and all, and continued where it stopped', {
+        'name': 'IMPORTED, CONTINUED', 'treatments': ['A', 'B', 'C'],
+        'policies': {'levelCounts': 'as-corrected', 'voidCounts': 'removed'},
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])}, seed=2**127 + 2026)
+    h.key('site', 'randomize', 'read')
+    h.register()
+    there = OtherSystem(h, h.seed)
+    there.draw(*ids(1, 4))
+    # A second request read the state that the first one read, and counted the same, or more.
+    there.draw('001-0005', back=2, missed=1)
+    there.draw('001-0006')
+    there.draw('001-0007', back=2)
+    there.draw(*ids(8, 9))
+    there.draw('001-0010', back=4, missed=1)
+    there.draw('001-0011', outcome='override')
+    there.draw('001-0012')
+    there.draw('001-0013', back=2, outcome='override')
+    there.enter('001-0014', 1, ['m', '2'])
+    there.draw('001-0015', back=2)
+    there.draw('001-0016', is_shown=False)
+    there.draw('001-0017')
+    there.draw('001-0018', state=saved(numpy.random.PCG64(7)))
+    there.draw(*ids(19, 33))
+    there.draw('001-0034', back=32, missed=31)
+    there.draw(*ids(35, 52))
+    # One row too far back.
+    there.draw('001-0053', back=33)
+    there.draw('001-0054', back=32, missed=24)
+    there.draw(*ids(55, 57))
+    # The seed is looked at however far back it is.
+    there.draw('001-0058', back=58, missed=57)
+    there.draw('001-0059', back=59, missed=55)
+    there.draw(*ids(60, 62))
+    h.import_history(there.file(), generator='continued', seed_known=True, approvals=[RUIZ])
+    h.enrol('site', *ids(63, 66))
+    h.key('data', 'correct', 'read')
+    h.correct('001-0005', h.next_levels('001-0005', 'sex', 'site'), by='data')
+    h.enrol('site', *ids(67, 68))
+    h.void('001-0011', 'duplicate', duplicate_of='001-0012', by='data')
+    h.correct('001-0014', h.next_levels('001-0014', 'site'), 'transfer', by='data')
+    h.enrol('site', *ids(69, 70))
+    h.rename('001-0018', '001-0180', by='data')
+    h.reinstate('001-0011', by='data')
+    h.correct('001-0067', h.next_levels('001-0067', 'sex'), by='data')
+    h.enrol('site', *ids(71, 74))
+    return h
+
+
+def imported_while_paused():
+    h = History('imported while paused, in no order, with instants of every form; a code is broken meanwhile', {
+        'name': 'IMPORTED, FRESH', 'blinding': 'blinded', 'start': 'paused', 'D': 'variance', 'w': 2, 'alpha': 1,
+        'beta': 3, 'policies': {'stopAtLimit': True}, 'limits': {
+            'total': 34, 'levels': [{'factor': 'site', 'level': 'Nord', 'max': 21}]},
+        'treatments': ['standard', 'new'], 'factors': factors(sex=['m', 'f'], site=['Nord', 'Süd'], age=['y', 'o'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('desk', 'unblind', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.register()
+    there = OtherSystem(h, 5)
+    there.draw('P01', at='2025-12-31T23:59:59.999999')
+    there.draw('P02', at='2026-01-01T00:00:00', form='%Y-%m-%d')
+    there.draw('P03', at='2026-01-01T00:00:00.000001', levels=['f', 'Nord', 'y'])
+    there.draw('P04', at='2026-01-01T09:30:00', form='%Y-%m-%d %H:%M:%S', levels=['m', 'Nord', 'o'])
+    there.draw('P05', at='2026-01-01T10:00:00.5', form='%Y-%m-%d %H:%M:%S.5', levels=['f', 'Nord', 'o'])
+    # Later, although the clock shows less.
+    there.draw('P06', at='2026-01-01T10:00:00.500999', form='%Y-%m-%dT%H:%M:%S.%f-11:30', offset=-690)
+    there.draw('P07', at='2026-01-01T10:00:00.501', form='%Y-%m-%d %H:%M:%S.501+14:00', offset=840,
+               levels=['m', 'Nord', 'y'], user='Åse „K.“')
+    there.draw('P08', form='%Y-%m-%dT%H:%M:%S.%fZ')
+    there.draw('P09', form='%Y-%m-%d %H:%M:%S.%f+00:00')
+    there.draw('P10', form='%Y-%m-%dT%H:%M:%S.%f+0530', offset=330)
+    # Three of one instant: the one behind was drawn from the first of them.
+    there.draw('P11')
+    there.at_once()
+    there.draw('P12', form='%Y-%m-%d %H:%M:%S.%f+01:00', offset=60)
+    there.at_once()
+    there.draw('P13')
+    there.draw('P14', back=3)
+    there.draw('P15', is_shown=False)
+    there.at_once()
+    there.draw('P16', back=2, missed=1)
+    there.draw(*ids(17, 30, 'P{}'))
+    h.begin_import(there.file(is_shuffled=True), names={'ndard': 'standard', 'new (2)': 'new'},
+                   approvals=[RUIZ, BOARD])
+    h.import_rows(3)
+    h.reveal('emergency', 'P02', 'anaphylaxis, ICU', by='desk', request='1')
+    h.import_rows(20)
+    h.report('label', 'P05', 'read by the participant', by='desk', inadvertent=True)
+    h.move('sqlite:/new', arrived_from='sqlite:/old')
+    h.reveal('planned', 'P01', 'as planned', shown_ago=1000)
+    h.import_rows()
+    h.reveal('other', 'P30', 'between the last row and the end', by='desk')
+    h.end_import()
+    h.correct('P02', h.next_levels('P02', 'sex', 'age'), by='data')
+    h.resume('imported')
+    h.enrol('nurse', 'P31')
+    h.correct('P05', {'site': 'Süd'}, note='21 of 21', by='data')
+    h.correct('P07', {'site': 'Süd'}, 'definition', note='20 of 21', by='data')
+    h.enrol('nurse', 'P32', levels=['m', 'Nord', 'y'])
+    h.enrol('nurse', *ids(33, 34, 'P{}'))
+    h.void('P15', 'never-enrolled', by='data')
+    h.enrol('nurse', 'P35')
+    h.void('P12', 'duplicate', duplicate_of='P13', by='data')
+    h.correct('P14', h.next_levels('P14', 'sex'), by='data')
+    h.enrol('nurse', 'P36')
+    h.rename('P03', 'P03a', by='data')
+    h.reveal('safety-report', 'P03', 'SUSAR', by='desk')
+    h.close('target', '34 randomized')
+    h.correct('P01', h.next_levels('P01', 'age'), by='data')
+    return h
+
+
+def imported_from_another_system():
+    h = History('a rehearsal: imported without states and without an approval, over a limit that informs', {
+        'name': 'IMPORTED, CSV', 'mode': 'test', 'limits': {'total': 3}, 'D': 'range',
+        'treatments': ['Verum', 'Placebo', 'Ø'],
+        'factors': named(('sex', ['m', 'f']), ('10', ['<', '>']))}, seed=1)
+    h.key('tester', 'randomize', 'read', 'manage')
+    h.register()
+    h.pause('to import', by='tester')
+    h.resume('not now', by='tester')
+    there = OtherSystem(h, 3, form='%Y-%m-%dT%H:%MZ')
+    levels = itertools.cycle([['m', '<'], ['f', '>'], ['f', '<']])
+    for n, arm in enumerate([0, 0, 1, 0, 2, 0, 1]):
+        there.enter(f'{n}', arm, next(levels), at=f'2026-02-2{n}T06:0{n}:00', user='other EDC')
+    h.import_history(there.file(), source_format='csv', names={'1': 'Verum', '0': 'Placebo', '9': 'Ø'})
+    h.enrol('tester', *ids(7, 10, '{}'))
+    h.correct('0', h.next_levels('0', 'sex'))
+    h.enrol('tester', *ids(11, 14, '{}'))
+    h.begin_anew(h.declare_loss(1, 'after an import', signed=(90, 0)))
+    h.correct('12', h.next_levels('12', '10'), 'source')
+    h.enrol('tester', *ids(15, 18, '{}'))
+    return h
+
+
+def imports_given_up():
+    h = History('imports that were given up, one behind a recovery, and another one of the same ids', {
+        'name': 'IMPORTS GIVEN UP', 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])}, seed=3**80)
+    h.key('site', 'randomize', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    there = OtherSystem(h, 11)
+    there.draw(*ids(1, 6))
+    wrong = there.file()
+    h.begin_import(wrong, approvals=[RUIZ])
+    h.abort_import('no row yet')
+    h.pause('to look at the file', by='manager')
+    h.begin_import(wrong, seed_known=True, approvals=[RUIZ])
+    h.import_rows(4)
+    h.reveal('emergency', '001-0002', 'of somebody who is imported again')
+    h.begin_anew(h.declare_loss(1, 'while importing', signed=(40, 0)))
+    h.import_rows()
+    h.abort_import('the file of another study')
+    h.resume('we begin without the others', by='manager')
+    there = OtherSystem(h, h.seed, form='%Y-%m-%d %H:%M:%S.%f+02:00')
+    there.draw('001-0003', '001-0001', '001-0002', offset=120)
+    there.draw('001-0004', back=2, missed=1, offset=120)
+    h.begin_import(there.file(is_shuffled=True), seed_known=True, approvals=[BOARD])
+    h.import_rows(2)
+    h.abort_import('a row is missing there')
+    h.enrol('site', '001-0001')
+    return h
+
+
+def imported_again():
+    h = History('given up, and imported again: the states before the first row are not known, and some are missing', {
+        'name': 'IMPORTED AGAIN', 'D': 'range', 'alpha': 1, 'beta': 2, 'treatments': ['A', 'B', 'C', 'D'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])}, seed=3**81)
+    h.key('site', 'randomize', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    h.begin_anew(h.declare_loss(1, 'before the import', signed=(9, 0)))
+    there = OtherSystem(h, 12)
+    there.enter('001-0001', 3, ['m', '1'])
+    there.draw('001-0002', is_shown=False)
+    there.draw(*ids(3, 8))
+    # The last two are of one instant: the generator goes on behind the first of them in the file.
+    there.at_once()
+    there.draw('001-0009')
+    rows = there.file(is_shuffled=True)
+    h.begin_import(rows, approvals=[RUIZ])
+    h.import_rows(5)
+    h.abort_import('the instants were wrong')
+    h.pause('once more', by='manager')
+    h.import_history(rows, generator='continued', approvals=[RUIZ])
+    h.resume('imported', by='manager')
+    h.enrol('site', *ids(10, 13))
+    h.key('data', 'correct')
+    h.correct('001-0002', h.next_levels('001-0002', 'sex'), by='data')
+    h.void('001-0001', 'other', by='data')
+    h.enrol('site', *ids(14, 16))
+    return h
+
+
+def recovered_while_importing():
+    h = History('recovered in the middle of an import: the generator of the recovery counts, not that of the import', {
+        'name': 'RECOVERED WHILE IMPORTING', 'policies': {'levelCounts': 'as-corrected'},
+        'treatments': ['A', 'B'], 'factors': factors(sex=['m', 'f'], site=['1', '2'], age=['y', 'o'])}, seed=3**82)
+    h.key('site', 'randomize', 'read')
+    h.register()
+    there = OtherSystem(h, h.seed)
+    there.draw('001-0001', '001-0002')
+    there.draw('001-0003', '001-0004', back=3, missed=2)
+    there.draw(*ids(5, 9))
+    h.begin_import(there.file(), seed_known=True, approvals=[RUIZ])
+    h.import_rows(5)
+    h.begin_anew(h.declare_loss(1, 'the backup had five rows', signed=(14, 0)))
+    h.import_rows()
+    h.end_import()
+    h.enrol('site', *ids(10, 12))
+    h.correct('001-0004', h.next_levels('001-0004', 'site', 'age'))
+    h.enrol('site', *ids(13, 16))
+    h.close('end', 'it is over')
+    h.void('001-0006', 'duplicate', duplicate_of='001-0005')
+    h.reopen('it is not', [BOARD])
+    h.enrol('site', *ids(17, 18))
     return h
 
 
@@ -824,6 +1663,8 @@ STUDIES = [
     unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
     closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
     recovered_twice, moved, constant_urns, unicode_names, large_numbers, policies, keys_of_all_kinds, everything,
+    imported_and_continued, imported_while_paused, imported_from_another_system, imports_given_up, imported_again,
+    recovered_while_importing,
 ]
 
 
@@ -842,7 +1683,8 @@ def written(vector):
         f'   {line(stream)}: ' + listed(
             [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
         for stream, records in vector['streams'].items())
-    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in ('about', 'log', 'study', 'stream', 'findings'))
+    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'findings')
+    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members)
     return f'{{\n{head},\n  "streams": {{\n{streams}\n  }},\n  "expected": {listed(vector["expected"], "  ")}\n }}'
 
 

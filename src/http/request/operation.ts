@@ -35,6 +35,8 @@ interface Answers {
   errors: Readonly<Record<number, string>>;
   /** Headers of a successful response, in addition to those of every operation. */
   headers?: Json;
+  /** Other content of a successful response, by its type. */
+  content?: Json;
 }
 
 export function operation(
@@ -106,18 +108,20 @@ function described(summary: string, operationId: string, scopes: readonly string
   };
 }
 
-function responsesOf({ result, example, empty, errors, headers }: Answers): Json {
+function responsesOf({ result, example, empty, errors, headers, content }: Answers): Json {
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
     response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
   ]);
+  const success = response(
+    'Success',
+    envelopeOf(result),
+    example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
+  );
   return {
     200: {
-      ...response(
-        'Success',
-        envelopeOf(result),
-        example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
-      ),
+      ...success,
+      content: { ...success.content, ...content },
       headers: {
         'Urn-Revision': {
           description: 'The revision of the study that the response shows',
@@ -147,7 +151,7 @@ export function envelopeOf(results: Json): Json {
   };
 }
 
-export function response(description: string, schema: Json, example: Json | undefined): Json {
+export function response(description: string, schema: Json, example: Json | undefined) {
   const content = { schema, ...(example && { example }) };
   return { description, content: { 'application/json': content } };
 }

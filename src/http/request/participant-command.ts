@@ -39,6 +39,14 @@ export function participantProblem(outcome: StudyOutcome, revision: number): Stu
         revision,
         refused: 'stale',
       };
+    case 'refused':
+      return {
+        status: 409,
+        message: 'A history is being imported into the study, and nobody is corrected until it is in',
+        results: '[]',
+        revision,
+        refused: 'importing',
+      };
     case 'impossible':
       return impossibleReply(outcome, revision, '[]');
     case 'idempotency-key-reused':

@@ -12,16 +12,26 @@ export interface Reply {
 
 export const SUCCESS = 'Success';
 
+/** What is around the results. */
+export interface Frame {
+  readonly contentType: string;
+  beginning(message: string): string;
+  end(status: number): string;
+}
+
+const ENVELOPE: Frame = {
+  contentType: 'application/json',
+  beginning: (message) => `{"message":${JSON.stringify(message)},"results":`,
+  end: (status) => `,"status":${status}}`,
+};
+
+/** The results alone. */
+export function bare(contentType: string): Frame {
+  return { contentType, beginning: () => '', end: () => '' };
+}
+
 export function envelope({ status, message, results }: Reply): string {
-  return `${beginning(message)}${results}${end(status)}`;
-}
-
-function beginning(message: string): string {
-  return `{"message":${JSON.stringify(message)},"results":`;
-}
-
-function end(status: number): string {
-  return `,"status":${status}}`;
+  return `${ENVELOPE.beginning(message)}${results}${ENVELOPE.end(status)}`;
 }
 
 /**
@@ -37,12 +47,10 @@ const SECURITY_HEADERS = headersOf(
   }),
 );
 
-/** The headers of every response in the envelope. No cache may keep study data. */
-export const API_HEADERS: readonly string[] = [
-  ...SECURITY_HEADERS,
-  ...['Content-Type', 'application/json'],
-  ...['Cache-Control', 'no-store'],
-];
+/** The headers of every response with data. No cache may keep study data. */
+const DATA_HEADERS = [...SECURITY_HEADERS, 'Cache-Control', 'no-store'];
+/** The headers of every response in the envelope. */
+export const API_HEADERS: readonly string[] = [...DATA_HEADERS, 'Content-Type', ENVELOPE.contentType];
 
 /** A larger body is sent in pieces of this size. */
 const PIECE_BYTES = 64 * 1024;
@@ -92,9 +100,11 @@ export async function sendSlices(
   { status, message, headers = {} }: Omit<Reply, 'results'>,
   slices: Iterator<string>,
   turns: { slice<T>(render: () => T): Promise<T> },
+  { contentType, beginning, end }: Frame = ENVELOPE,
 ): Promise<void> {
   const writeHead = () => {
-    response.writeHead(status, [...API_HEADERS, ...Object.entries(headers).flat()]);
+    const own = Object.entries({ 'Content-Type': contentType, ...headers }).flat();
+    response.writeHead(status, [...DATA_HEADERS, ...own]);
     response.write(beginning(message));
   };
   if (response.req.method === 'HEAD') writeHead();

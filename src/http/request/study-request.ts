@@ -18,7 +18,7 @@ import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
-import { type Reply, send, sendSlices } from './reply.ts';
+import { type Frame, type Reply, send, sendSlices } from './reply.ts';
 import type { Services } from './services.ts';
 import type { StudyView } from './study-view.ts';
 
@@ -40,6 +40,8 @@ export interface StudyRequest extends KeyRequest {
 export interface StudyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. */
   readonly results: string | Iterator<string>;
+  /** Around results that come slice by slice. Default: the envelope. */
+  readonly frame?: Frame;
   /** The revision of the study, or of another stream, that the answer shows. */
   readonly revision: number;
   /** The disclosure to record before the answer is sent. Its study is that of the request. */
@@ -192,7 +194,8 @@ export function keyHandler(
     if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
     const headers = Object.assign({ 'Urn-Revision': String(revision) }, modeHeader(locals), reply.headers);
     if (typeof results === 'string') send(response, { status, message, results, headers });
-    else await sendSlices(response, { status, message, headers }, results, services.limits.lists);
+    else
+      await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
   };
 }
 

@@ -4,6 +4,7 @@ import type { Scope } from '../../../events/access.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { currentId, currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
+import { type Column, columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import type { Study } from '../../study/studies.ts';
 import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
@@ -90,6 +91,8 @@ export class StudyView {
   /** One per factor. */
   readonly #levels: readonly z.ZodType<string>[];
   readonly #renderings = new Map<string, Rendering>();
+  readonly #columns: readonly Column[];
+  readonly #blindedColumns: readonly Column[];
   readonly #datetime: (at: string) => string;
 
   constructor(configuration: StudyConfiguration, datetimeFormat: DatetimeFormat) {
@@ -99,6 +102,8 @@ export class StudyView {
     const { idPattern } = configuration;
     this.#idPattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
     this.#levels = configuration.factors.map(levelSchema);
+    this.#columns = columnsOf(configuration, { isBlinded: false });
+    this.#blindedColumns = columnsOf(configuration, { isBlinded: true });
     this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
@@ -181,6 +186,14 @@ export class StudyView {
       yield `${from === 0 ? '[' : ','}${records.slice(1, -1)}`;
     }
     yield participants.length === 0 ? '[]' : ']';
+  }
+
+  /** The list for statisticians, in pieces of `SLICE` participants. Without the scope `read`, it has no column of arms. */
+  *csvSlices(participants: readonly Participant[], scopes: readonly Scope[]): Generator<string, void> {
+    const columns = scopes.includes('read') ? this.#columns : this.#blindedColumns;
+    yield headLine(columns);
+    for (let from = 0; from < participants.length; from += SLICE)
+      yield rowLines(columns, participants.slice(from, from + SLICE));
   }
 
   #record(participant: Participant, rendering: Rendering): object {

@@ -255,7 +255,10 @@ export function listCodeBreaks(services: Services) {
     const all = codeBreaksIn(services.runner.state(participantEvents, study.stream));
     const shown = all.flatMap((one) => {
       const participant = request.participants.find(one.participantId);
-      return participant && mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
+      // They came with an import that was given up: only a key without limits may know of them.
+      if (participant?.revision !== one.randomizedAt)
+        return request.accepted.key.where ? [] : [{ ...one, id: one.participantId }];
+      return mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
     });
     const { scopes } = request.accepted.key;
     const withGrounds = scopes.includes('read') || scopes.includes('audit');

@@ -2,6 +2,7 @@
 import type { Scope } from '../../../events/access.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Moment } from '../../history/moment.ts';
+import { CSV, wantsCsv } from '../request/accept.ts';
 import {
   BG_STATE,
   idParameter,
@@ -16,7 +17,7 @@ import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf } from '../request/page.ts';
 import { VIEW } from '../request/parameters.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { bare, SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import { mayKnowOf, type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
 import { type Filter, levelsShown, SHOWN_LEVELS, type Shown, SLICE } from '../request/study-view.ts';
@@ -47,6 +48,12 @@ const VIEW_PARAMETER = {
   schema: { type: 'string', enum: SHOWN_LEVELS },
 };
 
+const EXAMPLE_CSV = [
+  'sequence,revision,id,id_as_randomized,f_sex,randomized_f_sex,treatment,randomized_at,user,on_behalf_of,kind,voided_cause',
+  '1,1,001,001,Male,Male,RMC-Q,2021-02-10T00:01:08.417Z,site-30,,drawn,',
+  '',
+].join('\r\n');
+
 export const listParticipantsOperation = operation(
   'List participants, in the order of randomization',
   'listParticipants',
@@ -65,7 +72,20 @@ export const listParticipantsOperation = operation(
     result: RECORDS,
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: URN_NEXT,
+    headers: {
+      ...URN_NEXT,
+      Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
+    },
+    content: {
+      [CSV]: {
+        schema: {
+          type: 'string',
+          description:
+            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, user, on_behalf_of, kind, voided_cause. No generator states. Errors are JSON.',
+        },
+        example: EXAMPLE_CSV,
+      },
+    },
     errors: ERRORS,
   },
 );
@@ -166,7 +186,7 @@ function firstFrom(inOrder: readonly Participant[], revision: number): number {
 }
 
 async function reply(
-  { view }: StudyRequest,
+  { view, http }: StudyRequest,
   { page, scopes, shown: levels, isWanted }: ListOptions,
   { among, revision }: { among: readonly Participant[]; revision: number },
   lists: Lists,
@@ -175,15 +195,21 @@ async function reply(
   const found = isWanted ? await matching(among, isWanted, limit + 1, lists) : among;
   const shown = found.slice(0, limit);
   const next = found[limit]?.revision;
-  return {
+  const common = {
     status: 200,
     message: SUCCESS,
     revision,
-    headers: next === undefined ? {} : { 'Urn-Next': String(next) },
+    headers: { Vary: 'Accept', ...(next !== undefined && { 'Urn-Next': String(next) }) },
+  };
+  if (wantsCsv(http)) return { ...common, results: view.csvSlices(shown, scopes), frame: BARE_CSV };
+  return {
+    ...common,
     results: shown.length > SLICE ? view.slices(shown, scopes, levels) : view.records(shown, scopes, levels),
     discloses: statesIn(shown, scopes, revision),
   };
 }
+
+const BARE_CSV = bare(`${CSV}; charset=utf-8; header=present`);
 
 /** How many participants are examined before other work gets a turn: about as much work as rendering a slice. */
 const EXAMINED_AT_ONCE = 10 * SLICE;

@@ -107,7 +107,7 @@ export function getParticipantHistory(services: Services) {
     const enrolling = await history.event(study.stream, participant.revision);
     if (enrolling?.type !== 'ParticipantRandomized' && enrolling?.type !== 'ParticipantImported')
       throw new Error('a participant without a record');
-    const later = runner.state(participantEvents, study.stream).byId.get(participant.participantId) ?? [];
+    const later = runner.state(participantEvents, study.stream).byEnrolment.get(participant.revision) ?? [];
     const withNotes = key.scopes.includes('read') || key.scopes.includes('audit');
     const shown = [enrolling, ...later].map((event) => ({
       ...common(event),

@@ -11,6 +11,8 @@ export class IdChecks {
   #pattern: IdPattern | undefined;
   /** The few ids that differ from their `lookAlikeForm`, by that form. */
   readonly #unlike = new Map<string, string>();
+  /** By corrected id: the id as randomized of the participant who has, or had, it. */
+  readonly #corrected = new Map<string, string>();
 
   /** @param pattern of the study */
   constructor(warnings: Warnings, pattern: string | undefined) {
@@ -29,11 +31,18 @@ export class IdChecks {
 
   /**
    * Warns about an id that a participant is given.
-   * @param isKnown whether a participant already had an id
+   * @param of the participant, by the id as randomized
+   * @param isRandomized whether a participant had an id as randomized before
    */
-  take(id: string, revision: number, isKnown: (id: string) => boolean): void {
+  take(
+    of: { readonly participantId: string },
+    id: string,
+    revision: number,
+    isRandomized: (id: string) => boolean,
+  ): void {
     this.#compare(id, revision);
-    this.#warnOfLookAlike(id, revision, isKnown);
+    this.#warnOfLookAlike(of, id, revision, isRandomized);
+    if (id !== of.participantId) this.#corrected.set(id, of.participantId);
   }
 
   /** For a pattern whose verdict depends on the engine or the machine: a warning, never a failure. */
@@ -55,9 +64,19 @@ export class IdChecks {
   }
 
   /** Earlier versions accepted such ids, so old logs may hold them. */
-  #warnOfLookAlike(id: string, revision: number, isKnown: (id: string) => boolean): void {
+  #warnOfLookAlike(
+    { participantId }: { readonly participantId: string },
+    id: string,
+    revision: number,
+    isRandomized: (id: string) => boolean,
+  ): void {
     const form = lookAlikeForm(id);
-    const earlier = this.#unlike.get(form) ?? (form !== id && isKnown(form) ? form : undefined);
+    const isOther = (known: string) => {
+      const original = this.#corrected.get(known) ?? known;
+      return original !== participantId && isRandomized(original);
+    };
+    const alike = [this.#unlike.get(form), form === id ? undefined : form];
+    const earlier = alike.find((known) => known !== undefined && isOther(known));
     if (form !== id) this.#unlike.set(form, id);
     if (earlier !== undefined)
       this.#warnings.add(

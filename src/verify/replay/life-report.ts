@@ -50,7 +50,10 @@ export class LifeTally {
           );
         break;
       case 'HistoryImportEnded':
-        if ('aborted' in event.data) Object.assign(this.#imported, { redrawn: 0, unproven: 0 });
+        if ('aborted' in event.data) {
+          Object.assign(this.#imported, { redrawn: 0, unproven: 0 });
+          this.#unblinded.clear();
+        }
         break;
       case 'AllocationRevealed':
         this.#countUnblinded(event.data.category, event.data.participantId);

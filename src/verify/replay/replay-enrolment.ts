@@ -36,8 +36,8 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (invalid) return [invalid];
     const mismatches = mismatchesOf(event, life);
     if (mismatches.length > 0) return mismatches;
-    const actorMismatch = this.#checks.actorMismatch(event, enrolled);
-    if (actorMismatch) return [actorMismatch];
+    const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
+    if (mismatchOfDecided) return [mismatchOfDecided];
     this.#checks.take(event, enrolled);
     if (life) this.#life = lifeAfter(life, event);
     else if (event.type === 'StudyRegistered') {
@@ -47,8 +47,10 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     return [];
   }
 
-  passed({ type }: PartialEvent): void {
+  passed({ type, data }: PartialEvent): void {
     if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+    // An import begins without participants: those of one that was given up were all there were.
+    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */

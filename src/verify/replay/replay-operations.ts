@@ -5,6 +5,8 @@ import { mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';
 
+type Disclosed = Extract<LogEvent, { type: 'EvidenceDisclosed' }>;
+
 /**
  * Replays the stream `operations`. Its events do not follow from others, so there is nothing to decide again. But the keys
  * that they name must exist, a key that was shown evidence must have been valid, and a run ends at most once.
@@ -38,7 +40,11 @@ export class OperationsReplay implements Replay {
           return mismatch('actor', 'a key', actor.user, 'nobody is refused at the command line');
         return this.#history.judgeKnown(event, 'any', this.#warnings);
       case 'EvidenceDisclosed':
-        return this.#history.judgeKnown(event, 'audit', this.#warnings) ?? this.#judgeStudy(event);
+        return (
+          this.#history.judgeKnown(event, 'audit', this.#warnings) ??
+          this.#judgeStudy(event) ??
+          judgeExport(event)
+        );
       default:
         throw new Error(`${event.type} does not belong in the stream operations`);
     }
@@ -60,9 +66,20 @@ export class OperationsReplay implements Replay {
     return undefined;
   }
 
-  #judgeStudy({ actor, data }: Extract<LogEvent, { type: 'EvidenceDisclosed' }>): Mismatch | undefined {
+  #judgeStudy({ actor, data }: Disclosed): Mismatch | undefined {
     const limits = 'keyId' in actor ? this.#history.state.byId.get(actor.keyId)?.studies : undefined;
     if (!limits || limits.includes(data.study)) return undefined;
     return mismatch('actor.keyId', `a key for ${data.study}`, limits, 'the key is limited to other studies');
   }
+}
+
+/** The digest of a file that tells arms is sealed, and only an export has such a digest. */
+function judgeExport({ actor, data, sections }: Disclosed): Mismatch | undefined {
+  const { what, content, sha256 } = data;
+  if (what !== 'export')
+    return sections.file && mismatch('sections.file', undefined, 'file', `${what} has no such section`);
+  if ('keyId' in actor)
+    return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+  if (content === 'blinded' || sha256 === undefined) return undefined;
+  return mismatch('data.sha256', undefined, sha256, 'the digest of a file with arms is not in the clear');
 }

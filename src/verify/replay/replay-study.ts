@@ -58,8 +58,10 @@ export class StudyReplay implements Replay {
     return [];
   }
 
-  passed({ type }: LogEvent): void {
+  passed({ type, data }: LogEvent): void {
     if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+    // An import begins without participants: those of one that was given up were all there were.
+    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */
@@ -78,8 +80,8 @@ export class StudyReplay implements Replay {
     if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
-    const actorMismatch = this.#checks.actorMismatch(event, (id) => this.#enrolled(id));
-    return actorMismatch ? [actorMismatch] : [];
+    const mismatch = this.#checks.mismatchOfDecided(event, (id) => this.#enrolled(id));
+    return mismatch ? [mismatch] : [];
   }
 }
 

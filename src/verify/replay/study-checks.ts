@@ -10,7 +10,6 @@ import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { type Stake, stakeOf } from '../../study/key-limits.ts';
-import { CLOCK_TOLERANCE_MS } from '../../write/clock-tolerance.ts';
 import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
@@ -18,6 +17,7 @@ import { IdChecks } from './id-checks.ts';
 import type { KeyHistory } from './key-history.ts';
 import { LifeTally } from './life-report.ts';
 import { has128Bits, registrationMismatch } from './registration-checks.ts';
+import { TimeChecks } from './time-checks.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 /** Withheld sections are not checked. */
@@ -72,6 +72,7 @@ export class StudyChecks {
   /** Per factor. */
   #levels: readonly ReadonlySet<string>[] = [];
   #ids: IdChecks | undefined;
+  readonly #times = new TimeChecks();
   #name: string | undefined;
   readonly #life: LifeTally;
   readonly #seeds: Map<string, string>;
@@ -114,11 +115,21 @@ export class StudyChecks {
     if (event.type === 'ParticipantImported')
       return this.#participantMismatch(event.data) ?? rowMismatch(event);
     if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
-    return futureMismatch(event);
+    return this.#times.future(event);
   }
 
-  /** @param enrolled finds the participants enrolled before the event */
-  actorMismatch(
+  /**
+   * What is wrong with an event that was decided as it is: its times, and who wrote it.
+   * @param enrolled finds the participants as they were before the event, by the id as randomized
+   */
+  mismatchOfDecided(
+    event: PartialStudyEvent,
+    enrolled: (id: string) => Enrolled | undefined,
+  ): Mismatch | undefined {
+    return this.#times.early(event) ?? this.#actorMismatch(event, enrolled);
+  }
+
+  #actorMismatch(
     event: PartialStudyEvent,
     enrolled: (id: string) => Enrolled | undefined,
   ): Mismatch | undefined {
@@ -143,16 +154,17 @@ export class StudyChecks {
 
   /**
    * Adds a correct event to the state, and warnings about it.
-   * @param enrolled finds the participants as they were before the event
+   * @param enrolled finds the participants as they were before the event, by the id as randomized
    */
   take(event: PartialStudyEvent, enrolled: (id: string) => Enrolled | undefined): void {
-    const isKnown = (id: string) => enrolled(id) !== undefined;
+    const isRandomized = (id: string) => enrolled(id) !== undefined;
+    this.#times.take(event);
     switch (event.type) {
       case 'ParticipantRandomized':
-        this.#ids?.take(event.data.participantId, event.revision, isKnown);
+        this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         return;
       case 'ParticipantImported':
-        this.#ids?.take(event.data.participantId, event.revision, isKnown);
+        this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         break;
       case 'StudyRegistered':
         this.#begin(event);
@@ -162,7 +174,7 @@ export class StudyChecks {
         this.#warnOfRecovery(event);
         break;
       case 'ParticipantIdCorrected':
-        this.#ids?.take(event.data.to, event.revision, isKnown);
+        this.#ids?.take(event.data, event.data.to, event.revision, isRandomized);
     }
     this.#life.take(event, enrolled);
   }
@@ -265,18 +277,6 @@ function rowMismatch({ data, sections }: Of<'ParticipantImported'>): Mismatch | 
     );
   if (!redrawn && sections.draw) return mismatch('draw', undefined, 'a draw', 'it was not drawn again');
   return undefined;
-}
-
-/** What happened before an event cannot be dated after it. */
-function futureMismatch(event: PartialStudyEvent): Mismatch | undefined {
-  const [field, time] =
-    event.type === 'AllocationRevealed'
-      ? ['data.shownAt', event.data.shownAt]
-      : event.type === 'UnblindingReported'
-        ? ['data.occurredAt', event.data.occurredAt]
-        : ['', undefined];
-  if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
-  return mismatch(field, `at most ${event.at}`, time, 'it is later than the event itself');
 }
 
 /** The generator must restart exactly where a recovery of the log says, and with the same data. */

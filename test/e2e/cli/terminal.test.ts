@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import { CONFIGURATION, OPERATOR, SEED } from '../../support/facts.ts';
+import { CONFIGURATION, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { drawnRows } from '../../support/import-facts.ts';
 import { referenceCsv } from '../../support/reference-file.ts';
 import { PROGRAM, serve, urn } from '../../support/service.ts';
@@ -164,6 +164,57 @@ describe('an import on a terminal', () => {
   });
 });
 
+describe('a participant of a live study on a terminal', () => {
+  const data = newFolder();
+  const voided = () => storedLog(data).filter(({ record }) => record.type === 'AllocationVoided').length;
+  const voiding = (...args: string[]) =>
+    onTerminal([
+      ...['participants', 'void', '--study', CONFIGURATION.name, '--id', '1', '--cause', 'ineligible'],
+      ...['--analysis', 'keep', '--note', 'too old', '--data', data, ...args],
+    ]);
+
+  beforeAll(async () => {
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    const issued = await log.keys.issue({ user: 'site', scopes: ['randomize'] }, OPERATOR);
+    if ('refused' in issued) throw new Error(issued.refused);
+    const site = { keyId: issued.keyId, user: 'site', accessRevision: 0 };
+    const stream = log.studies.streamOf(CONFIGURATION.name);
+    await log.studies.submit(stream, randomize('1', { user: 'site' }), site);
+    await log.close();
+  });
+
+  it('is corrected only when the answer is yes', async () => {
+    const refused = voiding();
+    await refused.has('Void 1 (ineligible) in CHS JCOIN (live, 1 participants)? [y/N]');
+    refused.type('n\r');
+    await refused.ended;
+    expect(refused.output()).toContain('nothing was recorded');
+    expect(voided()).toBe(0);
+    const agreed = voiding();
+    await agreed.has('[y/N]');
+    agreed.type('y\r');
+    await agreed.ended;
+    expect(agreed.output()).toContain('1 is voided: ineligible (revision 2)');
+    expect(voided()).toBe(1);
+  });
+
+  it('is corrected without a question with --yes, and not asked about if it was so already', async () => {
+    const again = voiding();
+    await again.ended;
+    expect(again.output()).toBe('1 was already voided (ineligible, revision 2); nothing was recorded\r\n');
+    const reinstated = onTerminal([
+      ...['participants', 'reinstate', '--study', CONFIGURATION.name, '--id', '1', '--note', 'was 64'],
+      ...['--yes', '--data', data],
+    ]);
+    await reinstated.ended;
+    expect(reinstated.output()).toBe(
+      '1 is no longer voided (revision 3); later allocations count 1, as before\r\n',
+    );
+  });
+});
+
 describe('a log, and files, full of terminal control characters', () => {
   const data = newFolder();
   const files = newFolder();
@@ -254,6 +305,16 @@ describe('a log, and files, full of terminal control characters', () => {
       data,
     ],
     'studies check': () => ['studies', 'check', '--studies', file('studies.yaml'), '--data', data],
+    'participants list': () => ['participants', 'list', '--study', EVIL, '--data', data],
+    'participants history': () => ['participants', 'history', '--study', EVIL, '--id', '1', '--data', data],
+    'participants correct': () => [
+      ...['participants', 'correct', '--study', EVIL, '--id', '1\u200b', '--cause', EVIL],
+      ...['--level', `${EVIL}=${EVIL}`, '--level', EVIL, '--note', EVIL, '--data', data],
+    ],
+    'participants rename': () => [
+      ...['participants', 'rename', '--study', EVIL, '--id', '1', '--to', EVIL, '--cause', EVIL],
+      ...['--data', data],
+    ],
     explain: () => ['explain', '--study', EVIL, '--id', '1', '--data', data],
     operations: () => ['operations', '--data', data],
     verify: () => ['verify', '--data', data],

@@ -5,6 +5,7 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf, exactResults } from '../../support/client.ts';
+import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { type Service, serve } from '../../support/service.ts';
@@ -210,6 +211,18 @@ describe('a list in pages', () => {
     expect((await of({ 'urn.from': next })).results).toMatchObject([{ id: 'c' }]);
     expect((await of({ 'urn.from': next, id: 'a' })).results).toEqual([]);
     expect((await of({ id: 'c', 'urn.from': next, 'urn.limit': '1' })).results).toHaveLength(1);
+  });
+
+  it('has the same participants as comma-separated values', async () => {
+    const get = async (name: Name) => {
+      const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
+      return parseCsv(await (await fetch(`${service.url}${path()}`, { headers })).text()).slice(1);
+    };
+    const whole = await list(keys.reader);
+    expect((await get('reader')).map(([, , id]) => id)).toEqual(
+      whole.results.map(({ id }: { id: string }) => id),
+    );
+    expect(await get('male')).toHaveLength((await list(keys.male)).results.length);
   });
 
   it('goes to the end without urn.limit', async () => {

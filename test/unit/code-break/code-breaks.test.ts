@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { decodeRecord } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
@@ -189,6 +190,20 @@ describe('what is pending', () => {
     file.lines.push(ahead);
     expect((await codeBreaks.recordPending()).left).toMatchObject([{ reveal: ahead, isWaiting: true }]);
     expect(study().revision).toBe(1);
+  });
+
+  it('is not dated before its participant was randomized, as by a clock that was behind', async () => {
+    const { codeBreaks, study, file, store } = await scene();
+    file.lines.push({ ...line, shownAt: '2026-03-01T08:00:00.000Z' });
+    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+    const times: unknown[] = [];
+    for await (const page of store.readStream(study().stream, 1))
+      for (const stored of page) {
+        const { at, data } = decodeRecord(stored);
+        times.push('shownAt' in data ? data.shownAt : at);
+      }
+    const [randomizedAt, shownAt] = times;
+    expect(shownAt).toBe(randomizedAt);
   });
 
   it('by a key that the log lost stays pending', async () => {

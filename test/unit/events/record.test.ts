@@ -513,11 +513,11 @@ describe('a fact that two versions could say', () => {
       data: { reason, count: 1, firstAt: HEADER.at, lastAt: HEADER.at },
       sections: {},
     }) as Fact;
-  const shown = (what: string) =>
+  const shown = (what: string, sections = {}) =>
     ({
       type: 'EvidenceDisclosed',
       data: { what, study: 'CHS JCOIN', count: 1, firstAt: HEADER.at, lastAt: HEADER.at },
-      sections: {},
+      sections,
     }) as Fact;
 
   const cases: readonly [string, Fact, Actor, string, 1 | 2][] = [
@@ -534,6 +534,8 @@ describe('a fact that two versions could say', () => {
     ['a refusal when closed', refusedFor('closed'), NURSE, 'operations', 2],
     ['a bundle', shown('bundle'), OPERATOR, 'operations', 1],
     ['envelopes', shown('envelopes'), OPERATOR, 'operations', 2],
+    ['an export', shown('export'), OPERATOR, 'operations', 2],
+    ['an export with arms', shown('export', { file: { sha256: 'a'.repeat(64) } }), OPERATOR, 'operations', 2],
   ];
 
   /** As somebody wrote it who chose the version. */

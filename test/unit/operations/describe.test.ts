@@ -26,6 +26,11 @@ describe('the description of an operation', () => {
       { what: 'bundle', content: 'full', sha256: 'ab'.repeat(32) },
       `a bundle (full, SHA-256 ${'ab'.repeat(32)}) of A`,
     ],
+    [{ what: 'export', content: 'open', toRevision: 9 }, 'an export up to revision 9 (open) of A'],
+    [
+      { what: 'export', content: 'blinded', toRevision: 9, sha256: 'ab'.repeat(32) },
+      `an export up to revision 9 (blinded, SHA-256 ${'ab'.repeat(32)}) of A`,
+    ],
   ] as const)('%o', (about, words) => {
     const at = '2026-03-01T09:00:00.000Z';
     const data = { ...about, study: 'A', count: 1, firstAt: at, lastAt: at };

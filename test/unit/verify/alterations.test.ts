@@ -5,6 +5,7 @@ import type { SourceRecord } from '../../../src/verify/source.ts';
 import { check } from '../../support/property.ts';
 import {
   altered,
+  CORRECTIONS,
   HISTORY,
   type Json,
   KEYS,
@@ -17,7 +18,7 @@ import {
 } from './support.ts';
 
 const keys = [...KEYS, ...LIFE_KEYS];
-const log = logOf([...HISTORY, ...LATER_LIFE], keys);
+const log = logOf([...HISTORY, ...LATER_LIFE, ...CORRECTIONS], keys);
 const records = log.of(STUDY);
 const covering = [log.checkpoint(STUDY, records.length)];
 
@@ -50,7 +51,8 @@ const FREE = [
   /^record\.data\.levels\.\d\.level$/,
   /^record\.data\.configuration\.(mode|D|w|alpha|beta|treatments\.\d|factors\.\d\.(name|levels\.\d))$/,
   /^record\.data\.(reveal|shownAt|occurredAt|approvals\.\d\.\w+|protocol\.\w+)$/,
-  /^sealed\.grounds\./,
+  /^record\.data\.(analysis|duplicateOf|to)$/,
+  /^sealed\.(grounds|note)\./,
   /\.(salt|idempotencyKey)$/,
 ];
 
@@ -60,7 +62,9 @@ const SAID_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'data.configuration.name': ['data.studyId'],
   'generator.seed': ['generator.bgState.state.state'],
   // Of an event about a participant.
-  'data.participantId': ['data.randomizedAt', 'data.revealedAt'],
+  'data.participantId': ['data.randomizedAt', 'data.revealedAt', 'data.changes.0.from', 'data.from', 'type'],
+  // A factor that does not exist has the first place in the order of the study.
+  'data.changes.1.factor': ['data.changes.0.factor'],
   // The two together name an event's schema.
   version: ['type'],
 };

@@ -1,9 +1,12 @@
 /** What a verification says of a study's life: its state, the codes that were broken, and what to look at. */
 import { describe, expect, it } from 'vitest';
+import type { Register } from '../../../src/study/commands.ts';
 import { reportText } from '../../../src/verify/report-text.ts';
-import { OPERATOR } from '../../support/facts.ts';
+import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import {
   altered,
+  clerk,
+  enrol,
   HISTORY,
   KEYS,
   LATER_LIFE,
@@ -24,6 +27,26 @@ const told = async (log: Log) => {
   return { ...streamOf(report), text: reportText(report) };
 };
 const CLOSED = step({ type: 'close', user: 'operator', cause: 'end', reason: 'end' }, OPERATOR);
+
+describe('a correction of an id', () => {
+  const to = (id: string) =>
+    step({ type: 'correct-id', user: 'clerk', participantId: '001', to: id, cause: 'pattern' }, clerk);
+  const registered = (idPattern: string) =>
+    step({ ...REGISTERED.command, configuration: { ...CONFIGURATION, idPattern } } as Register, OPERATOR);
+  const history = (idPattern: string, id: string) => [registered(idPattern), enrol(1), to(id)];
+
+  it('is sound only if the new id has the pattern of the study', async () => {
+    expect((await told(logOf(history('[0-9]{3}', '010'), keys))).sound).toBe(true);
+    const { divergence } = await told(logOf(history('[0-9]{3}', '10'), keys));
+    expect(divergence).toMatchObject({ revision: 2, field: 'data.to', found: '"10"' });
+  });
+
+  it('is only warned about if the pattern is one that RE2 cannot run', async () => {
+    const { sound, warnings } = await told(logOf(history('(?=0)[0-9]{3}', '110'), keys));
+    expect(sound).toBe(true);
+    expect(warnings).toMatchObject([{ code: 'id-not-matching', count: 1, revision: 2 }]);
+  });
+});
 
 describe('the report of a study', () => {
   it('says what happened in it, and warns where somebody should look', async () => {

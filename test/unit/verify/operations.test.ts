@@ -22,6 +22,14 @@ const shown = (study = CONFIGURATION.name): OperationsFact => ({
   sections: {},
 });
 
+const DIGEST = { sha256: 'ab'.repeat(32) };
+const EXPORT = { what: 'export', study: CONFIGURATION.name, toRevision: 3, ...tally } as const;
+const exported: OperationsFact = {
+  type: 'EvidenceDisclosed',
+  data: { ...EXPORT, content: 'open' },
+  sections: { file: DIGEST },
+};
+
 /** Revisions 3 to 6 of `access`. */
 const MORE: readonly AccessCommand[] = [
   { type: 'issue', keyId: 'k0033', sha256: '3'.repeat(64), grant: { user: 'auditor', scopes: ['audit'] } },
@@ -71,6 +79,15 @@ describe('the stream operations is sound', () => {
     expect((await verify(log)).ok).toBe(true);
   });
 
+  it('with exports: the digest of a file without arms is in the clear', async () => {
+    const blinded = {
+      ...exported,
+      data: { ...EXPORT, content: 'blinded', ...DIGEST },
+      sections: {},
+    } as const;
+    expect((await verify(logWith([exported, OPERATOR], [blinded, OPERATOR]))).ok).toBe(true);
+  });
+
   it('and is omitted if one study was asked for', async () => {
     const report = await verify(logWith([shown(), nurse()]), { studies: [CONFIGURATION.name] });
     expect(report.ok).toBe(true);
@@ -97,6 +114,19 @@ describe('the stream operations cannot contain', () => {
       shown(),
       { keyId: 'k0044', user: 'limited', accessRevision: 4 },
       'actor.keyId',
+    ],
+    ['an export by a key', exported, auditor(), 'actor'],
+    [
+      'the digest of an export with arms',
+      { ...exported, data: { ...EXPORT, content: 'full', ...DIGEST } },
+      OPERATOR,
+      'data.sha256',
+    ],
+    [
+      'a sealed digest of anything but an export',
+      { ...exported, data: { ...EXPORT, what: 'balance' } },
+      OPERATOR,
+      'sections.file',
     ],
     ['a start by a key', started, nurse(), 'actor'],
     ['a stop without its start', stopped, OPERATOR, 'data.runId'],

@@ -1,7 +1,9 @@
 /** A small log in memory, made by the deciders, and what may be done to it. */
+
 import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { Fact } from '../../../events/catalogue.ts';
+import type { LevelChange } from '../../../events/corrections.ts';
 import { type Actor, canonicalJson, encodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { type AccessCommand, accessDecider } from '../../../src/access/decide.ts';
@@ -157,9 +159,11 @@ export const LIFE_KEYS: readonly AccessCommand[] = [
     ...{ type: 'issue', keyId: 'k0044', sha256: '4'.repeat(64) },
     grant: { user: 'desk', scopes: ['unblind'], where: [{ factor: '10', levels: ['Male'] }] },
   },
+  { type: 'issue', keyId: 'k0055', sha256: '5'.repeat(64), grant: { user: 'clerk', scopes: ['correct'] } },
 ];
 export const manager: Actor = { keyId: 'k0033', user: 'manager', accessRevision: KEYS.length };
 export const desk: Actor = { keyId: 'k0044', user: 'desk', accessRevision: KEYS.length + 1 };
+export const clerk: Actor = { keyId: 'k0055', user: 'clerk', accessRevision: KEYS.length + 2 };
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27', reference: 'Minutes 3' }];
 const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
 
@@ -194,10 +198,35 @@ export const LATER_LIFE: readonly Step[] = [
   step(
     {
       ...{ type: 'reveal', user: 'operator', participantId: '002', category: 'planned', grounds: GROUNDS },
-      ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c32', shownAt: '2026-03-01T08:00:00.000Z' },
+      ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c32', shownAt: '2026-03-01T09:00:15.000Z' },
     },
     OPERATOR,
   ),
+];
+
+const [SEX, SITE] = CONFIGURATION.factors.map(({ name, levels: [a = '', b = ''] }) => ({
+  ...{ factor: name, from: b, to: a },
+})) as [LevelChange, LevelChange];
+
+/** What may follow `LATER_LIFE`. */
+export const CORRECTIONS: readonly Step[] = [
+  step(
+    {
+      ...{ type: 'correct-levels', user: 'clerk', participantId: '003', cause: 'source' },
+      ...{ changes: [SEX, SITE], note: 'source document', idempotencyKey: 'c' },
+    },
+    clerk,
+  ),
+  step(
+    {
+      ...{ type: 'void', user: 'operator', participantId: '005', cause: 'duplicate', duplicateOf: '001' },
+      ...{ analysis: 'exclude', note: 'query 118' },
+    },
+    OPERATOR,
+  ),
+  step({ type: 'reinstate', user: 'clerk', participantId: '005', note: 'query 119' }, clerk),
+  step({ type: 'correct-id', user: 'clerk', participantId: '001', to: '010', cause: 'entry' }, clerk),
+  step({ type: 'correct-id', user: 'clerk', participantId: '010', to: '020', cause: 'other' }, clerk),
 ];
 
 export function verify(source: RecordSource, more: Partial<Verification> = {}): Promise<Report> {

@@ -1,0 +1,54 @@
+/** The words of a bundle's report for what the records say. */
+import type { Actor } from '../../events/record.ts';
+import type { Approval } from '../../events/text.ts';
+import type { CorrectionEvent } from '../../projections/enrolled.ts';
+import type { ReportParticipants } from './report-participants.ts';
+
+/** @param id in use before the correction */
+export function correctionText(event: CorrectionEvent, id: string, people: ReportParticipants): string {
+  switch (event.type) {
+    case 'LevelsCorrected': {
+      const changes = event.data.changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`);
+      return `${id} corrected (${event.data.cause}): ${changes.join(', ')}`;
+    }
+    case 'AllocationVoided': {
+      const { analysis, ...voided } = event.data;
+      return `${id} voided: ${people.whyVoided(voided)}; analysis: ${analysis}`;
+    }
+    case 'AllocationReinstated':
+      return `${id} no longer voided`;
+    case 'ParticipantIdCorrected':
+      return `${id} renamed to ${event.data.to} (${event.data.cause})`;
+  }
+}
+
+export function sentence(...parts: readonly (string | false | undefined)[]): string {
+  return parts.filter((part) => typeof part === 'string').join('; ');
+}
+
+export function approvalText({ name, role, on, reference }: Approval): string {
+  const more = [role, on, ...(reference === undefined ? [] : [reference])];
+  return `approved by ${name} (${more.join(', ')})`;
+}
+
+/** Nothing if the grounds are sealed. */
+export function groundsTexts({
+  grounds,
+}: {
+  readonly grounds?: { readonly reason: string; readonly requestedBy?: string | undefined } | undefined;
+}): (string | undefined)[] {
+  if (!grounds) return [];
+  const { reason, requestedBy } = grounds;
+  return [`reason: ${reason}`, requestedBy === undefined ? undefined : `asked for by ${requestedBy}`];
+}
+
+/** To the second, in UTC. */
+export function shownInstant(at: string): string {
+  return `${at.replace('T', ' ').slice(0, 19)} UTC`;
+}
+
+export function by(actor: Actor): string {
+  if ('cli' in actor) return `${actor.user} (command line)`;
+  const { user, onBehalfOf } = actor;
+  return onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
+}

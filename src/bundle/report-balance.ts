@@ -1,0 +1,98 @@
+/** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
+import type { StudyConfiguration } from '../../events/study.ts';
+import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
+import { escapeHtml as e, htmlTable } from './html.ts';
+import type { Flow, ReportParticipants } from './report-participants.ts';
+import { barsPicture, colourOf } from './report-pictures.ts';
+
+/** The numbers of a CONSORT flow diagram: by arm, or in a blinded report of all arms together. */
+export function flow(
+  people: ReportParticipants,
+  { treatments }: StudyConfiguration,
+  isOpen: boolean,
+): string {
+  const arms = isOpen ? treatments : [];
+  const all = people.flow();
+  const flows = [...arms.map((treatment) => people.flow(treatment)), all];
+  const row = (label: string, number: (of: Flow) => number) => [label, ...flows.map(number)];
+  const voided = ({ voided: numbers }: Flow) => sum(Object.values(numbers));
+  return `<h2>Participants</h2>
+${htmlTable(
+  ['', ...arms.map(e), 'all'],
+  [
+    row('Randomized', ({ randomized }) => randomized),
+    row('Of these voided', voided),
+    ...Object.keys(all.voided).map((cause) =>
+      row(`– ${e(cause)}`, ({ voided: numbers }) => numbers[cause] ?? 0),
+    ),
+    row('Of these unblinded', ({ unblinded }) => unblinded),
+  ],
+  'counts',
+)}
+<p class="lead">Voided: randomized in error. Unblinded: the code was broken, or an unblinding was reported.</p>`;
+}
+
+export function balance(people: ReportParticipants, { treatments }: StudyConfiguration): string {
+  const { byArm } = people;
+  const head = ['', ...treatments.map(e), 'all'];
+  const key = treatments
+    .map((name, k) => `<span><i style="background:${colourOf(k)}"></i>${e(name)}</span>`)
+    .join(' ');
+  const sections = byArm.factors.map(
+    ({ factor, levels }) => `<h3>${e(factor)}</h3>
+<figure>${barsPicture(
+      levels.map(({ level, counts }) => ({ label: level, parts: counts })),
+      `participants by level of ${factor} and treatment`,
+    )}</figure>
+${htmlTable(
+  head,
+  levels.map(({ level, counts }) => withSum(e(level), counts)),
+  'counts',
+)}`,
+  );
+  return `<h2>Balance</h2>
+<p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>
+<p class="key">${key}</p>
+${htmlTable(head, [withSum('All participants', byArm.totals)], 'counts')}
+${sections.join('\n')}
+${inTheUrns(byArm, head, withSum)}`;
+}
+
+/** What `balance` is in a blinded report. */
+export function levelCounts({ everybody }: ReportParticipants): string {
+  const sections = everybody.factors.map(
+    ({ factor, levels }) => `<h3>${e(factor)}</h3>
+<figure>${barsPicture(
+      levels.map(({ level, counts }) => ({ label: level, parts: counts })),
+      `participants by level of ${factor}`,
+    )}</figure>`,
+  );
+  return `<h2>Participants by level</h2>
+<p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>
+${sections.join('\n')}
+${inTheUrns(everybody, ['', 'all'], (label, numbers) => [label, ...numbers])}`;
+}
+
+/** Nothing while the urns count everybody at their current levels. */
+function inTheUrns(
+  view: BalanceView,
+  head: readonly string[],
+  row: (label: string, numbers: Tally['totals']) => (string | number)[],
+): string {
+  if (!urnsDiffer(view)) return '';
+  const { totals, factors } = view.counted;
+  const rows = factors.flatMap(({ factor, levels }) =>
+    levels.map(({ level, counts }) => row(`${e(factor)}: ${e(level)}`, counts)),
+  );
+  return `<h3>As the urns count</h3>
+<p class="lead">The study's policies decide whether a correction moves the counts of the urns, which later allocations follow.</p>
+${htmlTable(head, [row('All that are counted', totals), ...rows], 'counts')}`;
+}
+
+function withSum(label: string, numbers: readonly number[]): (string | number)[] {
+  return [label, ...numbers, sum(numbers)];
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,133 @@
+/**
+ * The participants of a bundle's report, as the records that were read leave them. There is one entry for each, since a
+ * correction can come at any time: some 200 bytes for a participant with three factors.
+ */
+import type { PartialEvent } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import { Balance, type BalanceView } from '../../projections/balance.ts';
+import {
+  type CorrectionEvent,
+  correctedBy,
+  currentId,
+  type Enrolled,
+  voidedByCause,
+} from '../../projections/enrolled.ts';
+
+export interface Reported extends Enrolled {
+  /** Undefined if it is sealed. */
+  readonly treatment: string | undefined;
+  /** How somebody learned the treatment: each way once. */
+  readonly revealed: readonly string[];
+}
+
+/** The numbers of a CONSORT flow diagram, of all participants or of one arm. */
+export interface Flow {
+  readonly randomized: number;
+  /** How many of them are voided, by cause. */
+  readonly voided: Readonly<Record<string, number>>;
+  /** How many of them were unblinded, by the service or without it. */
+  readonly unblinded: number;
+}
+
+/** Of participants whose treatments are sealed, or do not matter. */
+const ALL = 'all';
+const NOT_REVEALED: readonly string[] = [];
+
+export class ReportParticipants {
+  readonly #configuration: StudyConfiguration;
+  /** By the id as randomized. */
+  readonly #all = new Map<string, Reported>();
+  #byArm: Balance;
+  #everybody: Balance;
+
+  constructor(configuration: StudyConfiguration) {
+    this.#configuration = configuration;
+    this.#byArm = new Balance(configuration);
+    this.#everybody = new Balance({ ...configuration, treatments: [ALL] });
+  }
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /** @param id as randomized */
+  get(id: string): Reported | undefined {
+    return this.#all.get(id);
+  }
+
+  /** The cause, and whose duplicate it is, by the id in use. */
+  whyVoided({
+    cause,
+    duplicateOf,
+  }: {
+    readonly cause: string;
+    readonly duplicateOf?: string | undefined;
+  }): string {
+    const original = duplicateOf === undefined ? undefined : this.#all.get(duplicateOf);
+    return original ? `${cause} of ${currentId(original)}` : cause;
+  }
+
+  /** By arm. Zeros if the treatments are sealed. */
+  get byArm(): BalanceView {
+    return this.#byArm.view();
+  }
+
+  /** The same, of all arms together: in one column. */
+  get everybody(): BalanceView {
+    return this.#everybody.view();
+  }
+
+  /** @param treatment of one arm alone */
+  flow(treatment?: string): Flow {
+    const all = [...this.#all.values()].filter((one) => (treatment ?? one.treatment) === one.treatment);
+    return {
+      randomized: all.length,
+      voided: voidedByCause(all),
+      unblinded: all.filter(({ revealed }) => revealed.length > 0).length,
+    };
+  }
+
+  /** Of an import that was given up. */
+  clear(): void {
+    this.#all.clear();
+    this.#byArm = new Balance(this.#configuration);
+    this.#everybody = new Balance({ ...this.#configuration, treatments: [ALL] });
+  }
+
+  enrol({
+    data,
+    sections,
+    revision,
+  }: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>): void {
+    const { factors } = this.#configuration;
+    // The texts of the configuration stand for those of each record, so that they are in memory once.
+    const levels = data.levels.map(
+      ({ level }, i) => factors[i]?.levels.find((known) => known === level) ?? level,
+    );
+    const treatment = sections.allocation?.treatment;
+    const { participantId } = data;
+    const participant = { participantId, levels, revision, treatment, revealed: NOT_REVEALED };
+    this.#all.set(participantId, participant);
+    this.#everybody.add({ ...participant, treatment: ALL });
+    if (treatment !== undefined) this.#byArm.add({ ...participant, treatment });
+  }
+
+  /** @returns the participant before and after; undefined if there is none */
+  correct(event: CorrectionEvent): { readonly before: Reported; readonly after: Reported } | undefined {
+    const before = this.#all.get(event.data.participantId);
+    if (!before) return undefined;
+    const after = correctedBy(before, event, this.#configuration.factors);
+    this.#all.set(before.participantId, after);
+    this.#everybody.replace({ ...before, treatment: ALL }, { ...after, treatment: ALL });
+    const { treatment } = before;
+    if (treatment !== undefined) this.#byArm.replace({ ...before, treatment }, { ...after, treatment });
+    return { before, after };
+  }
+
+  /** @param id as randomized */
+  reveal(id: string, way: string): void {
+    const participant = this.#all.get(id);
+    if (participant && !participant.revealed.includes(way))
+      this.#all.set(id, { ...participant, revealed: [...participant.revealed, way] });
+  }
+}

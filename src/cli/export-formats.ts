@@ -1,0 +1,118 @@
+/** The files that urn export writes, by format. */
+import type { Content } from '../../events/content.ts';
+import type { Participant } from '../../projections/participants.ts';
+import { columnsOf, headLine, rowLines } from '../export/columns.ts';
+import { dictionary, rScript, sasScript } from '../export/companions.ts';
+import { checkReference, DRAWN_MORE } from '../export/reference-check.ts';
+import {
+  byCounting,
+  eatenNames,
+  notCountedCsv,
+  problemsOfReference,
+  referenceCsv,
+  trueTimes,
+} from '../export/reference-csv.ts';
+import type { RegisteredState } from '../study/state.ts';
+import { UsageError } from './options.ts';
+
+/** A study at a revision. */
+export interface Exported {
+  readonly state: RegisteredState;
+  /** In the order of randomization. */
+  readonly participants: readonly Participant[];
+  readonly revision: number;
+}
+
+export interface FormatOptions {
+  readonly blinded?: boolean;
+  readonly excel?: boolean;
+  readonly out?: string;
+}
+
+export interface Written {
+  readonly text: string;
+  /** Further files, by what is appended to the name of the first. They are written with --out only. */
+  readonly companions: Readonly<Record<string, string>>;
+  /** How many participants are in the file. */
+  readonly participants: number;
+  /** For the JSON of the command. */
+  readonly facts: Readonly<Record<string, number>>;
+  /** Sentences for whoever reads the output. */
+  readonly remarks: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+interface Format {
+  /** What of the study the file tells, by which its name is chosen, too. */
+  contentOf(options: FormatOptions): Content;
+  /** @param file name of the file, without its folder */
+  write(exported: Exported, options: FormatOptions, file: string): Written;
+}
+
+export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
+  csv: { contentOf: ({ blinded }) => (blinded ? 'blinded' : 'open'), write: writeList },
+  'reference-csv': {
+    contentOf: ({ blinded, excel }) => {
+      if (blinded)
+        throw new UsageError(
+          'a reference-csv tells arms and states of the generator, so it cannot be --blinded',
+        );
+      if (excel)
+        throw new UsageError('--excel is for csv: the reference would take the apostrophes for data');
+      return 'full';
+    },
+    write: writeHistory,
+  },
+};
+
+function writeList({ state, participants }: Exported, options: FormatOptions, file: string): Written {
+  const { blinded: isBlinded = false, excel: isForExcel = false } = options;
+  const columns = columnsOf(state.configuration, { isBlinded, isForExcel });
+  return {
+    text: headLine(columns) + rowLines(columns, participants),
+    companions: {
+      '.dictionary.csv': dictionary(columns, isForExcel),
+      '.R': rScript(columns, file),
+      '.sas': sasScript(columns, participants, file),
+    },
+    participants: participants.length,
+    facts: {},
+    remarks: [],
+    warnings: [],
+  };
+}
+
+/** @throws UsageError with all that stands against it */
+function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
+  const { configuration, counts, bgState } = state;
+  const { counted, others } = byCounting(participants);
+  const problems = problemsOfReference(configuration, participants, bgState);
+  if (others.length > 0 && out === undefined)
+    problems.push(`${others.length} participants are not counted and need a file of their own: give --out`);
+  if (problems.length > 0)
+    throw new UsageError(['the reference could not go on from this study:', ...problems].join('\n  '));
+  const text = referenceCsv(configuration, counted);
+  checkReference(configuration, text, { counts, bgState });
+  const notCounted = '.not-counted.csv';
+  return {
+    text,
+    companions: {
+      '.at.csv': trueTimes(counted),
+      ...(others.length > 0 && { [notCounted]: notCountedCsv(configuration, others) }),
+    },
+    participants: counted.length,
+    facts: { notCounted: others.length, drawnMore: DRAWN_MORE },
+    remarks: [
+      `read again: the next ${DRAWN_MORE} participants get the same arms and states from the file as in the study`,
+      ...(others.length > 0
+        ? [
+            `${others.length} who are not counted are left out; they are in the file that ends in ${notCounted}`,
+          ]
+        : []),
+    ],
+    warnings: eatenNames(configuration).map(
+      ([name, eaten]) =>
+        `versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
+    ),
+  };
+}

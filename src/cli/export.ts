@@ -1,0 +1,164 @@
+/** urn export: the participants of a study as a file, for statisticians or for the reference implementation. */
+import { createHash } from 'node:crypto';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Content } from '../../events/content.ts';
+import { participants } from '../../projections/participants.ts';
+import { createOnce } from '../base/create-once.ts';
+import { isBeyond, parseRevision, REVISION_FORM } from '../history/moment.ts';
+import { foldUntil } from '../history/past.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import { studyState } from '../study/state.ts';
+import { recordDisclosure } from './disclosed.ts';
+import { type Exported, FORMATS } from './export-formats.ts';
+import { withLog } from './open-log.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { note, progress, result } from './output.ts';
+import { fileNameOf } from './study-file.ts';
+
+interface Options extends LogOptions {
+  readonly study: string;
+  readonly format: keyof typeof FORMATS;
+  readonly out?: string;
+  readonly revision?: string;
+  readonly blinded?: boolean;
+  readonly excel?: boolean;
+  readonly json?: boolean;
+}
+
+const HELP = `
+  csv   for statisticians: one row per participant, in the order of randomization. With --out also a data dictionary and
+        how to read the file with R and SAS (FILE.dictionary.csv, FILE.R, FILE.sas).
+  reference-csv
+        for moving to the reference implementation, whose upload-participants takes it and goes on bit for bit. Its times
+        increase strictly; the true ones are in FILE.at.csv. Participants who are not counted in the urns are left out and
+        stand in FILE.not-counted.csv. The command reads the file again and draws five more participants on both sides.
+
+Without --blinded a csv names the arm of every participant (unblinding material); a reference-csv also tells the state of
+the generator. It is recorded (urn operations) before anything is shown. No file is overwritten.
+
+Example:
+  urn export --study "CHS JCOIN" --format csv --blinded --out participants.csv`;
+
+export function exportCommand(): Command {
+  return logCommand('export')
+    .description('write the participants of a study as comma-separated values')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(
+      option('--format <name>', 'what the file is for, see below')
+        .choices(Object.keys(FORMATS))
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      option(
+        '--out <file>',
+        'the file to write, or a folder for a file with a name of its own: <study>-<what>.csv, for a test <study>-TEST-… (default: stdout)',
+      ),
+    )
+    .addOption(option('--revision <number>', 'the study as it was at this revision (default: as it is now)'))
+    .addOption(option('--blinded', 'leave out the arms'))
+    .addOption(
+      option(
+        '--excel',
+        "put ' before texts that a spreadsheet would take for formulas (they begin with = + - @)",
+      ),
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const { study, out, json, format } = options;
+  if (json && out === undefined) throw new UsageError('--json describes the files that --out writes');
+  const content = FORMATS[format].contentOf(options);
+  await withLog(options, async (log) => {
+    const exported = await studyAt(log, study, revisionOf(options));
+    const { mode } = exported.state.configuration;
+    const file = out === undefined ? undefined : fileFor(out, options, content, mode === 'test');
+    const written = FORMATS[format].write(exported, options, basename(file ?? ''));
+    const files = Object.entries({ '': written.text, ...written.companions });
+    if (file !== undefined) refuseUnfit(files.map(([suffix]) => `${file}${suffix}`));
+    const { revision } = exported;
+    const sha256 = createHash('sha256').update(written.text).digest('hex');
+    await recordExport(log, { study, content, toRevision: revision }, sha256);
+    if (file === undefined) process.stdout.write(written.text);
+    else
+      for (const [suffix, text] of files)
+        createOnce(`${file}${suffix}`, (draft) => writeFileSync(draft, text));
+    const { participants, facts, remarks, warnings } = written;
+    for (const warning of warnings) note(`warning: ${warning}`);
+    const sentences = [`${participants} participants, revision ${revision}, sha256 ${sha256}`, ...remarks];
+    if (file === undefined) return note(sentences.join('\n'));
+    const paths = files.map(([suffix]) => `${file}${suffix}`);
+    const described = { format, content, study, mode, participants, ...facts, revision, sha256 };
+    result(
+      json ? JSON.stringify({ files: paths, ...described }, null, 2) : [...sentences, ...paths].join('\n'),
+    );
+  });
+}
+
+const WARNINGS: Partial<Record<Content, string>> = {
+  full: 'it names the treatment of every participant, and the state from which every later one can be computed',
+  open: 'it names the treatment of every participant',
+};
+
+/** The digest of a file with arms is sealed: see `EvidenceDisclosed`. */
+async function recordExport(
+  log: OpenLog,
+  about: { readonly study: string; readonly content: Content; readonly toRevision: number },
+  sha256: string,
+): Promise<void> {
+  const what = 'export' as const;
+  if (about.content === 'blinded') await recordDisclosure(log, { what, ...about, sha256 });
+  else await recordDisclosure(log, { what, ...about }, { file: { sha256 } });
+  const warning = WARNINGS[about.content];
+  if (warning !== undefined) note(`warning: this is UNBLINDING MATERIAL: ${warning}`);
+}
+
+/** @throws UsageError */
+function revisionOf({ revision }: Options): number | undefined {
+  if (revision === undefined) return undefined;
+  const parsed = parseRevision(revision);
+  if (parsed === undefined) throw new UsageError(`--revision "${revision}" is not ${REVISION_FORM}`);
+  return parsed;
+}
+
+/** @throws UsageError when there is no such study, or it has not come to this revision */
+async function studyAt(
+  { store, identity, studies }: OpenLog,
+  name: string,
+  asked: number | undefined,
+): Promise<Exported> {
+  const shown = progress('records read');
+  const { states, revision } = await foldUntil(
+    { store, logId: identity.logId },
+    studies.streamOf(name),
+    { state: studyState, participants },
+    asked === undefined ? () => false : isBeyond({ type: 'revision', revision: asked }),
+    shown.show,
+  );
+  shown.end();
+  const { state } = states;
+  if (state.status === 'unregistered') throw unknownStudy(name);
+  if (asked !== undefined && asked > revision)
+    throw new UsageError(`${name} is at revision ${revision}, so it has no revision ${asked} yet`);
+  return { state, participants: states.participants.inOrder, revision };
+}
+
+function fileFor(out: string, { study, format }: Options, content: Content, isTest: boolean): string {
+  const path = resolve(out);
+  if (!existsSync(path) || !statSync(path).isDirectory()) return path;
+  const which = format === 'csv' ? content : 'reference';
+  return resolve(path, `${fileNameOf(study)}${isTest ? '-TEST' : ''}-${which}.csv`);
+}
+
+/** Before the export is recorded. @throws UsageError */
+function refuseUnfit(files: readonly string[]): void {
+  const missing = files.map((file) => dirname(file)).find((folder) => !existsSync(folder));
+  if (missing !== undefined) throw new UsageError(`there is no folder ${missing}`);
+  const existing = files.filter((file) => existsSync(file));
+  if (existing.length > 0)
+    throw new UsageError(`${existing.join(', ')} exists already (hint: choose another --out)`);
+}

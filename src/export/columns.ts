@@ -1,0 +1,133 @@
+/** The columns of the list of participants for statisticians. One row is one participant, as known now. */
+import { VoidCause } from '../../events/corrections.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import { currentId, currentLevels } from '../../projections/enrolled.ts';
+import type { Participant } from '../../projections/participants.ts';
+import { csvLine, guarded } from './csv.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly meaning: string;
+  /** `category`: one of the levels. */
+  readonly type: 'integer' | 'text' | 'category' | 'instant';
+  /** All that may stand in the column, in the order of the study. */
+  readonly levels?: readonly string[];
+  readonly of: (participant: Participant) => string;
+}
+
+export interface TableOptions {
+  /** Without the arms. */
+  readonly isBlinded: boolean;
+  /** Texts that a spreadsheet would take for formulas are guarded. */
+  readonly isForExcel?: boolean;
+}
+
+/** In the order of the file. */
+export function columnsOf(configuration: StudyConfiguration, options: TableOptions): Column[] {
+  const columns = [...idColumns(), ...factorColumns(configuration), ...allocationColumns(configuration)];
+  const shown = columns.filter(({ name }) => name !== TREATMENT || !options.isBlinded);
+  return options.isForExcel ? shown.map(guardedColumn) : shown;
+}
+
+/** The name of no other column: those of factors begin with a prefix. */
+const TREATMENT = 'treatment';
+
+function idColumns(): Column[] {
+  return [
+    {
+      name: 'sequence',
+      meaning: 'Place in the order of randomization: 1, 2, …',
+      type: 'integer',
+      of: ({ sequence }) => String(sequence),
+    },
+    {
+      name: 'revision',
+      meaning: "Revision of the record in the study's log that enrolled the participant",
+      type: 'integer',
+      of: ({ revision }) => String(revision),
+    },
+    { name: 'id', meaning: 'Id in use', type: 'text', of: currentId },
+    {
+      name: 'id_as_randomized',
+      meaning: 'Id under which the participant was randomized',
+      type: 'text',
+      of: ({ participantId }) => participantId,
+    },
+  ];
+}
+
+function factorColumns({ factors }: StudyConfiguration): Column[] {
+  return [
+    ...factors.map(({ name, levels }, i): Column => {
+      const of = (participant: Participant) => currentLevels(participant)[i] ?? '';
+      const meaning = `Level of the factor ${name}, with all corrections`;
+      return { name: `f_${name}`, meaning, type: 'category', levels, of };
+    }),
+    ...factors.map(({ name, levels }, i): Column => {
+      const of = (participant: Participant) => participant.levels[i] ?? '';
+      const meaning = `Level of the factor ${name} when the participant was randomized`;
+      return { name: `randomized_f_${name}`, meaning, type: 'category', levels, of };
+    }),
+  ];
+}
+
+function allocationColumns({ treatments }: StudyConfiguration): Column[] {
+  return [
+    {
+      name: TREATMENT,
+      meaning: 'Arm',
+      type: 'category',
+      levels: treatments,
+      of: ({ treatment }) => treatment,
+    },
+    {
+      name: 'randomized_at',
+      meaning: 'When the allocation was recorded, in UTC',
+      type: 'instant',
+      of: ({ at }) => at,
+    },
+    {
+      name: 'user',
+      meaning: 'User of the API key that randomized the participant',
+      type: 'text',
+      of: ({ user }) => user,
+    },
+    {
+      name: 'on_behalf_of',
+      meaning: 'Who used that key, as the client named them; empty if it named nobody',
+      type: 'text',
+      of: ({ onBehalfOf }) => onBehalfOf ?? '',
+    },
+    {
+      name: 'kind',
+      meaning: 'How the arm came about; drawn: from an urn of the study; imported: by another system',
+      type: 'category',
+      levels: ['drawn', 'imported'],
+      of: ({ original }) => (original ? 'imported' : 'drawn'),
+    },
+    {
+      name: 'voided_cause',
+      meaning: 'Why the allocation is voided; empty if it is not',
+      type: 'category',
+      levels: VoidCause.options,
+      of: ({ corrected }) => corrected?.voided?.cause ?? '',
+    },
+  ];
+}
+
+function guardedColumn(column: Column): Column {
+  const { levels, of, ...rest } = column;
+  return {
+    ...rest,
+    ...(levels && { levels: levels.map(guarded) }),
+    of: (participant) => guarded(of(participant)),
+  };
+}
+
+export function headLine(columns: readonly Column[]): string {
+  return csvLine(columns.map(({ name }) => name));
+}
+
+export function rowLines(columns: readonly Column[], participants: readonly Participant[]): string {
+  return participants.map((participant) => csvLine(columns.map((column) => column.of(participant)))).join('');
+}

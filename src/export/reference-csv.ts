@@ -1,0 +1,146 @@
+/**
+ * The history of a study as the reference implementation writes it with pandas, so that the reference takes it and goes on
+ * bit for bit. Facts about its format are those of pandas 1.5: what `read_csv` takes for a missing value, and that
+ * `to_csv` quotes only where it must and ends lines with LF.
+ */
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { countedLevels, currentId, currentLevels } from '../../projections/enrolled.ts';
+import type { Participant } from '../../projections/participants.ts';
+import { microsecondsOf } from '../base/instant.ts';
+import { csvLine } from './csv.ts';
+
+/** Who is in the urns, and at which levels. */
+export interface Counted {
+  readonly participant: Participant;
+  readonly levels: readonly string[];
+}
+
+/** The participants who are in the urns, and the others, each in the order of randomization. */
+export function byCounting(participants: readonly Participant[]): {
+  readonly counted: readonly Counted[];
+  readonly others: readonly Participant[];
+} {
+  const counted: Counted[] = [];
+  const others: Participant[] = [];
+  for (const participant of participants) {
+    const levels = countedLevels(participant);
+    if (levels) counted.push({ participant, levels });
+    else others.push(participant);
+  }
+  return { counted, others };
+}
+
+/** The file of those who are counted. */
+export function referenceCsv(configuration: StudyConfiguration, counted: readonly Counted[]): string {
+  let last = Number.NEGATIVE_INFINITY;
+  const lines = counted.map(({ participant, levels }) => {
+    // Batches share an instant, and clocks are set back. Of equal ones the reference would go on from the earlier row.
+    const { original } = participant;
+    last = original
+      ? (microsecondsOf(original.datetime) ?? last)
+      : Math.max(microseconds(participant.at), last + 1);
+    return csvLine(cellsOf(participant, levels, original?.datetime ?? datetime(last)), '\n');
+  });
+  return csvLine(columnsOfReference(configuration), '\n') + lines.join('');
+}
+
+/** The true times of the same rows. */
+export function trueTimes(counted: readonly Counted[]): string {
+  const lines = counted.map(({ participant }) => [
+    ...[currentId(participant), String(participant.revision), participant.at],
+  ]);
+  return [['id', 'revision', 'at'], ...lines].map((line) => csvLine(line, '\n')).join('');
+}
+
+/** The file of those who are not counted, with their current levels, their true times, and why. */
+export function notCountedCsv(configuration: StudyConfiguration, others: readonly Participant[]): string {
+  const lines = others.map((participant) => [
+    ...cellsOf(
+      participant,
+      currentLevels(participant),
+      participant.original?.datetime ?? datetime(microseconds(participant.at)),
+    ),
+    participant.corrected?.voided?.cause ?? '',
+  ]);
+  return [[...columnsOfReference(configuration), 'voided_cause'], ...lines]
+    .map((line) => csvLine(line, '\n'))
+    .join('');
+}
+
+export function columnsOfReference({ factors }: StudyConfiguration): string[] {
+  return ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user', 'bg_state'];
+}
+
+function cellsOf(participant: Participant, levels: readonly string[], at: string): string[] {
+  const { treatment, user, bgStateAfter } = participant;
+  return [currentId(participant), ...levels, treatment, at, user, pythonDict(bgStateAfter)];
+}
+
+/** numpy's `bit_generator.state` as Python prints it; empty if it is not known. */
+function pythonDict(bgState: BgState | undefined): string {
+  if (!bgState) return '';
+  const { bit_generator, state, has_uint32, uinteger } = bgState;
+  return `{'bit_generator': '${bit_generator}', 'state': {'state': ${state.state}, 'inc': ${state.inc}}, 'has_uint32': ${has_uint32}, 'uinteger': ${uinteger}}`;
+}
+
+function microseconds(at: string): number {
+  return Date.parse(at) * 1000;
+}
+
+/** UTC, always with six digits: pandas alone would leave out what a whole column does not need. */
+function datetime(us: number): string {
+  const ms = new Date(Math.floor(us / 1000)).toISOString().slice(0, -1).replace('T', ' ');
+  return `${ms}${String(us % 1000).padStart(3, '0')}`;
+}
+
+/** What pandas reads as a missing value, in this version or a later one. */
+export const MISSING: ReadonlySet<string> = new Set([
+  ...['', '#N/A', '#N/A N/A', '#NA', '-1.#IND', '-1.#QNAN', '-NaN', '-nan', '1.#IND', '1.#QNAN'],
+  ...['<NA>', 'N/A', 'NA', 'NULL', 'NaN', 'None', 'n/a', 'nan', 'null'],
+]);
+
+/** Why the reference could not go on from the file as the study does; none if it can. */
+export function problemsOfReference(
+  configuration: StudyConfiguration,
+  participants: readonly Participant[],
+  bgState: BgState,
+): string[] {
+  const { counted } = byCounting(participants);
+  const missing = new Set<string>();
+  const columns = columnsOfReference(configuration);
+  const unknown = counted.filter(({ participant }) => !participant.bgStateAfter).length;
+  for (const { participant, levels } of counted)
+    for (const [i, cell] of cellsOf(participant, levels, '0').entries())
+      if (MISSING.has(cell) && columns[i] !== 'bg_state')
+        missing.add(`pandas reads ${JSON.stringify(cell)} (${columns[i]}) as missing`);
+  const why = stateProblem(participants.at(-1), counted.at(-1)?.participant, bgState);
+  return [
+    ...(why === undefined ? [] : [why]),
+    ...(unknown > 0 ? [`${unknown} imported participants have no state of the generator`] : []),
+    ...missing,
+  ];
+}
+
+/** The reference goes on from the state of the last row. */
+function stateProblem(
+  last: Participant | undefined,
+  lastCounted: Participant | undefined,
+  bgState: BgState,
+): string | undefined {
+  if (!lastCounted) return 'nobody is counted, so there is no state to go on from';
+  if (lastCounted !== last)
+    return `${JSON.stringify(last && currentId(last))}, randomized last, is not counted, so the last row has not the present state of the generator`;
+  return pythonDict(lastCounted.bgStateAfter) === pythonDict(bgState)
+    ? undefined
+    : 'the generator was restarted by a recovery, and nobody was randomized since, so no row has its present state';
+}
+
+/**
+ * What versions of the reference make of the names of arms that they draw: they take the letters of `balls_trt_` from
+ * their beginning. Only those that they change.
+ */
+export function eatenNames({ treatments }: StudyConfiguration): [name: string, eaten: string][] {
+  return treatments
+    .map((name): [string, string] => [name, name.replace(/^[abls_tr]+/, '')])
+    .filter(([name, eaten]) => eaten !== name);
+}

@@ -1,0 +1,27 @@
+/** Whether a client wants comma-separated values. JSON is the default: it is also for whoever names no type, or any type. */
+import type { IncomingMessage } from 'node:http';
+
+export const CSV = 'text/csv';
+const JSON_TYPE = 'application/json';
+
+/** Only a client that names `text/csv` gets it, unless it prefers JSON. */
+export function wantsCsv({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  const { accept } = headers;
+  if (accept === undefined || !accept.toLowerCase().includes(CSV)) return false;
+  const weights = new Map<string, number>();
+  for (const range of accept.split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    weights.set(type, Math.max(weightOf(parameters), weights.get(type) ?? 0));
+  }
+  const weight = weights.get(CSV) ?? 0;
+  return weight > 0 && weight >= (weights.get(JSON_TYPE) ?? 0);
+}
+
+/** RFC 9110, section 12.4.2. A weight that is not valid counts as none. */
+function weightOf(parameters: readonly string[]): number {
+  const [, value] = parameters.map((parameter) => parameter.split('=')).find(([name]) => name === 'q') ?? [
+    '',
+    '1',
+  ];
+  return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(value ?? '') ? Number(value) : 0;
+}

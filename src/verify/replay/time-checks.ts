@@ -1,0 +1,40 @@
+/** Checks the times that events of a study state besides their own. */
+import { CLOCK_TOLERANCE_MS } from '../../write/clock-tolerance.ts';
+import type { Mismatch } from '../report.ts';
+import { mismatch } from './differences.ts';
+import type { PartialStudyEvent } from './study-checks.ts';
+
+export class TimeChecks {
+  /** When participants were randomized, in ms, by revision. Takes 8 to 12 bytes for each. */
+  readonly #randomized: number[] = [];
+
+  take({ type, revision, at }: PartialStudyEvent): void {
+    if (type !== 'ParticipantRandomized') return;
+    // Without holes, which would take more room.
+    while (this.#randomized.length < revision) this.#randomized.push(Number.NaN);
+    this.#randomized.push(Date.parse(at));
+  }
+
+  /** What happened before an event cannot be dated after it. */
+  future(event: PartialStudyEvent): Mismatch | undefined {
+    const [field, time] =
+      event.type === 'AllocationRevealed'
+        ? ['data.shownAt', event.data.shownAt]
+        : event.type === 'UnblindingReported'
+          ? ['data.occurredAt', event.data.occurredAt]
+          : ['', undefined];
+    if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
+    return mismatch(field, `at most ${event.at}`, time, 'it is later than the event itself');
+  }
+
+  /** No arm can be shown before it is drawn. The event must name the participant rightly. */
+  early(event: PartialStudyEvent): Mismatch | undefined {
+    if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
+    const { shownAt, randomizedAt } = event.data;
+    const randomized = this.#randomized[randomizedAt] ?? Number.NaN;
+    // Nothing is earlier than what is not known.
+    if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
+    const earliest = new Date(randomized).toISOString();
+    return mismatch('data.shownAt', `at least ${earliest}`, shownAt, 'it is earlier than the randomization');
+  }
+}

@@ -1,0 +1,64 @@
+/** What the reference implementation wrote, and a stand-in for it that reads, writes and goes on as it does. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { BgState, type StudyConfiguration } from '../../events/study.ts';
+import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
+
+const vector = (name: string) => readFileSync(new URL(`../vectors/${name}`, import.meta.url), 'utf8');
+
+/** The reference's export of 60 participants. */
+export const REFERENCE_EXPORT = vector('reference-export.csv');
+
+/** Its study, as it would be registered here. */
+export function referenceStudy(): StudyConfiguration {
+  const [only] = parseStudiesFile(vector('reference-study.yaml'), 'reference-study.yaml').studies;
+  if (!only) throw new Error('no study');
+  return only.configuration;
+}
+
+const Next = z.array(
+  z.strictObject({
+    id: z.string(),
+    levels: z.record(z.string(), z.string()),
+    trt: z.string(),
+    bg_state: BgState,
+  }),
+);
+
+/** The next twelve that the reference drew. Their states are numbers of 128 bits. */
+export function referenceNext(): z.infer<typeof Next> {
+  return Next.parse(JSON.parse(vector('reference-next.json').replaceAll(/: (\d{16,})/g, ': "$1"')));
+}
+
+const StandInAnswer = z.strictObject({
+  ids: z.array(z.string()),
+  missing: z.int(),
+  increasing: z.boolean(),
+  next: z.array(z.strictObject({ treatment: z.string(), state: BgState })),
+  readAsMissing: z.array(z.string()),
+});
+
+const STAND_IN = fileURLToPath(new URL('reference-history.py', import.meta.url));
+
+/**
+ * Has the stand-in read a file, write it to another one, and go on.
+ * @param next levels of each further participant, in the order of the factors
+ * @throws Error with what Python wrote to stderr when it does not take the file
+ */
+export function standIn(
+  python: string,
+  files: { readonly file: string; readonly out: string },
+  configuration: StudyConfiguration,
+  next: readonly (readonly string[])[],
+): z.infer<typeof StandInAnswer> {
+  const { status, stdout, stderr, error } = spawnSync(python, [STAND_IN, files.file, files.out], {
+    input: JSON.stringify({ configuration, next }),
+    encoding: 'utf8',
+    env: { ...process.env, PYTHONUTF8: '1' },
+  });
+  if (error) throw error;
+  if (status !== 0) throw new Error(`reference-history.py failed with status ${status}:\n${stderr}`);
+  return StandInAnswer.parse(JSON.parse(stdout));
+}

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { refusalOf } from '../../../src/cli/grounds.ts';
+import { participantProblem } from '../../../src/http/request/participant-command.ts';
+import type { StudyOutcome } from '../../../src/study/commands.ts';
+
+const REFUSED: StudyOutcome = { type: 'refused', because: 'importing' };
+
+describe('a correction while a history is imported', () => {
+  it('is refused on the command line, in words', () => {
+    expect(refusalOf(REFUSED, { study: 'Sleep', id: '001', data: 'data' })?.message).toBe(
+      'a history is being imported into Sleep, and nobody is corrected until it is in',
+    );
+  });
+
+  it('is 409 over HTTP, and recorded with its reason', () => {
+    expect(participantProblem(REFUSED, 7)).toEqual({
+      status: 409,
+      message: 'A history is being imported into the study, and nobody is corrected until it is in',
+      results: '[]',
+      revision: 7,
+      refused: 'importing',
+    });
+  });
+});

@@ -1,0 +1,95 @@
+/** What comes with the list for statisticians. Names are chosen to break a script that quotes them carelessly. */
+import { describe, expect, it } from 'vitest';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import type { Participant } from '../../../projections/participants.ts';
+import { columnsOf, headLine, rowLines } from '../../../src/export/columns.ts';
+import { dictionary, rScript, sasScript } from '../../../src/export/companions.ts';
+import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { parseCsv } from '../../support/csv.ts';
+import { CONFIGURATION, SEED } from '../../support/facts.ts';
+
+const named = (...names: string[]): StudyConfiguration => ({
+  ...CONFIGURATION,
+  factors: names.map((name) => ({ name, levels: ['=Mâle', `it's "&x" \\n %y`] })),
+});
+const PARTICIPANT: Participant = {
+  ...{ participantId: '007', levels: ['=Mâle'], treatment: 'MART', sequence: 1, revision: 1 },
+  ...{ at: '2026-03-01T09:30:00.000Z', user: 'site', onBehalfOf: '-x' },
+  bgStateAfter: Pcg64.fromSeed(SEED).snapshot(),
+};
+const columns = columnsOf(named('sex'), { isBlinded: false });
+const excel = columnsOf(named('sex'), { isBlinded: false, isForExcel: true });
+
+describe('the data dictionary', () => {
+  it('says of each column what it means, its type and its levels', () => {
+    const [head, ...lines] = parseCsv(dictionary(columns, false));
+    expect(head).toEqual(['name', 'meaning', 'type', 'levels']);
+    expect(lines.map(([name]) => name)).toEqual(columns.map(({ name }) => name));
+    expect(lines.map((line) => line[1]).every((meaning) => meaning !== '')).toBe(true);
+    const levelsOf = (name: string) => JSON.parse(lines.find(([one]) => one === name)?.[3] ?? '');
+    expect(levelsOf('f_sex')).toEqual(['=Mâle', `it's "&x" \\n %y`]);
+    expect(levelsOf('treatment')).toEqual(CONFIGURATION.treatments);
+  });
+
+  it('names no arm without the column of arms', () => {
+    const blinded = dictionary(columnsOf(CONFIGURATION, { isBlinded: true }), false);
+    expect(blinded).not.toMatch(/treatment|MART|RMC/);
+  });
+});
+
+describe('the guard for spreadsheets', () => {
+  it('is in the rows and in what reads them, and only if it is wanted', () => {
+    expect(rowLines(columns, [PARTICIPANT])).toContain(',=Mâle,=Mâle,MART,');
+    expect(rowLines(columns, [PARTICIPANT])).toContain(',-x,');
+    expect(rowLines(excel, [PARTICIPANT])).toContain(",'=Mâle,'=Mâle,MART,");
+    expect(rowLines(excel, [PARTICIPANT])).toContain(",'-x,");
+    expect(dictionary(excel, true)).toContain(`""'=Mâle""`);
+    expect(rScript(excel, 'a.csv')).toContain(`"'=M\\U{e2}le"`);
+    expect(headLine(excel)).toBe(headLine(columns));
+  });
+});
+
+describe('the R script', () => {
+  it('is ASCII and keeps texts as they are', () => {
+    const script = rScript(columns, 'é "1".csv');
+    expect(script).toMatch(/^[\n\x20-\x7e]*$/);
+    expect(script).toContain('"\\U{e9} \\"1\\".csv"');
+    expect(script).toContain('levels = c("=M\\U{e2}le", "it\'s \\"&x\\" \\\\n %y")');
+    expect(script).toContain('na.strings = character(0)');
+    const [classes = ''] = /(?<=colClasses = c\().*(?=\))/.exec(script) ?? [];
+    expect(classes.split(', ')).toEqual(
+      columns.map(({ type }) => (type === 'integer' ? '"integer"' : '"character"')),
+    );
+  });
+});
+
+describe('the SAS script', () => {
+  const inputs = (configuration: StudyConfiguration) => {
+    const script = sasScript(columnsOf(configuration, { isBlinded: true }), [PARTICIPANT], 'a.csv');
+    return (/(?<=input ).*(?=;)/.exec(script)?.[0] ?? '').split(' ');
+  };
+
+  it('has texts as long as in the file, or as any level, in bytes', () => {
+    const script = sasScript(columns, [PARTICIPANT], "it's o'clock.csv");
+    expect(script).toContain("infile 'it''s o''clock.csv' dsd");
+    expect(script).toContain('informat id $char3.;');
+    expect(script).toContain('informat f_sex $char15.;');
+    expect(script).toContain('informat on_behalf_of $char2.;');
+    expect(script).toContain("label f_sex = 'f_sex';");
+    expect(sasScript(columns, [], 'a.csv')).toContain('informat id $char1.;');
+  });
+
+  it('names variables after the columns if all of them can be names of SAS', () => {
+    expect(inputs(named('sex', 'site'))).toContain('randomized_f_site');
+  });
+
+  it.each([['a b'], ['Größe'], ['x'.repeat(20)], ['sex', 'SEX'], ["it's"]])(
+    'numbers the factors if one is %s, and labels them',
+    (...names) => {
+      const numbered = names.flatMap((_, i) => [`f_${i + 1}`, `randomized_f_${i + 1}`]);
+      expect(inputs(named(...names))).toEqual(expect.arrayContaining(numbered));
+      const script = sasScript(columnsOf(named(...names), { isBlinded: true }), [], 'a.csv');
+      expect(script).toContain(`label f_1 = 'f_${names[0]?.replaceAll("'", "''")}';`);
+    },
+  );
+});
