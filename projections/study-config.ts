@@ -34,6 +34,8 @@ export interface RegisteredStudy {
   readonly halt: Halt | undefined;
   /** The same before the import that is under way. */
   readonly before?: Halt | undefined;
+  /** How many participants of a history are there or coming, and how many of them were drawn again. */
+  readonly imported?: { readonly redrawn: number; readonly unproven: number } | undefined;
 }
 
 export interface Halt {
@@ -72,12 +74,19 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
         return state && { ...state, halt: { state: 'closed', reason: `${cause}: ${reason}`, at: event.at } };
       }
       case 'HistoryImported': {
-        const { rows } = event.data.source;
+        const { proof, source } = event.data;
+        const { rows } = source;
         const reason = `a history of ${rows} participants is being imported`;
-        return state && { ...state, halt: { state: 'importing', reason, at: event.at }, before: state.halt };
+        const halt: Halt = { state: 'importing', reason, at: event.at };
+        return state && { ...state, halt, before: state.halt, imported: proof };
       }
       case 'HistoryImportEnded':
-        return state && { ...state, halt: state.before, before: undefined };
+        return (
+          state && {
+            ...{ ...state, halt: state.before, before: undefined },
+            imported: 'aborted' in event.data ? undefined : state.imported,
+          }
+        );
       case 'StudyResumed':
       case 'StudyReopened':
         return state && { ...state, halt: undefined };

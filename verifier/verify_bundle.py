@@ -258,8 +258,8 @@ def has_form(event: "Event", record: Json, sections: Json) -> bool:
 
 # ---- The shapes of events (docs/event-log.md) ---------------------------------------------------
 #
-# A shape is a Kind, a list of some length, or an object: a dictionary whose names are all that may
-# be there. A name that ends with "?" may be left out.
+# A shape is a Kind, a list of some length, one of several shapes, or an object: a dictionary whose
+# names are all that may be there. A name that ends with "?" may be left out.
 
 
 class Kind(NamedTuple):
@@ -272,8 +272,12 @@ class ListOf(NamedTuple):
     shape: Any
 
 
+class Either(NamedTuple):
+    shapes: List[Json]
+
+
 class Event(NamedTuple):
-    data: Json
+    data: Any
     sections: Json
     by_people: bool = False  # in this version no API key writes it
 
@@ -286,6 +290,9 @@ def check_shape(where: str, shape: Any, value: Any) -> None:
         expect_that(f"{where}: a list of at least {shape.least}", is_list)
         for place, element in enumerate(value):
             check_shape(f"{where}[{place}]", shape.shape, element)
+    elif isinstance(shape, Either):
+        has_one = any(has_shape(each, value) for each in shape.shapes)
+        expect_that(f"{where}: of one of its {len(shape.shapes)} shapes", has_one)
     else:
         expect_that(f"{where}: an object", isinstance(value, dict))
         shape_by_name = {name.rstrip("?"): each for name, each in shape.items()}
@@ -295,6 +302,14 @@ def check_shape(where: str, shape: Any, value: Any) -> None:
         expect(f"{where}: members that do not belong there", [], sorted(unknown))
         for name, member in value.items():
             check_shape(f"{where}.{name}", shape_by_name[name], member)
+
+
+def has_shape(shape: Any, value: Any) -> bool:
+    try:
+        check_shape("", shape, value)
+    except Divergence:
+        return False
+    return True
 
 
 def is_integer(value: Any) -> bool:
@@ -441,6 +456,15 @@ APPROVAL = {"name": NAME, "role": NAME, "on": DAY, "reference?": NAME}
 REQUEST = {"request?": {"idempotencyKey": NAME}}
 GROUNDS = {"grounds": {"reason": FREE_TEXT, "requestedBy?": NAME}}
 NOTE = {"note": {"text": FREE_TEXT}}
+DRAW = {
+    "bgStateBefore": STATE,
+    "bgStateAfter": STATE,
+    "candidates": ListOf(1, NAME),
+    "selectedFactor": NAME,
+    "counts": ListOf(2, COUNT),
+    "balls": ListOf(2, COUNT),
+    "uniform53": COUNT,
+}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
 
 # By type and version.
@@ -472,15 +496,7 @@ EVENTS = {
         {"participantId": NAME, "levels": ListOf(1, LEVEL)},
         {
             "allocation": {"treatment": NAME},
-            "draw": {
-                "bgStateBefore": STATE,
-                "bgStateAfter": STATE,
-                "candidates": ListOf(1, NAME),
-                "selectedFactor": NAME,
-                "counts": ListOf(2, COUNT),
-                "balls": ListOf(2, COUNT),
-                "uniform53": COUNT,
-            },
+            "draw": DRAW,
             **REQUEST,
         },
     ),
@@ -553,6 +569,43 @@ EVENTS = {
             "revealedAt?": COUNT,
         },
         {**GROUNDS, **REQUEST},
+    ),
+    "HistoryImported@1": Event(
+        {
+            "approvals": ListOf(0, APPROVAL),
+            "generator": one_of("fresh", "continued"),
+            "import": UUID,
+            "proof": {"redrawn": COUNT, "unproven": COUNT},
+            "seedKnown?": one_of(True),
+            "source": {"format": one_of("reference", "csv"), "rows": POSITIVE},
+        },
+        {
+            "source": {"sha256": SEAL, "treatmentMap?": ListOf(1, {"from": NAME, "to": NAME})},
+            "generator": {"bgState": STATE, "seed?": DIGITS},
+        },
+        by_people=True,
+    ),
+    "ParticipantImported@1": Event(
+        {
+            "cause?": one_of("first", "no-state", "override", "differs", "other-system"),
+            "import": UUID,
+            "levels": ListOf(1, LEVEL),
+            "original": {"datetime": NAME, "user": NAME},
+            "participantId": NAME,
+            "redrawn": one_of(True, False),
+            "row": POSITIVE,
+        },
+        {"allocation": {"treatment": NAME}, "draw?": DRAW, "state?": {"bgState": STATE}},
+    ),
+    "HistoryImportEnded@1": Event(
+        Either(
+            [
+                {"import": UUID, "rows": POSITIVE},
+                {"aborted": one_of(True), "import": UUID, "reason": NAME},
+            ]
+        ),
+        {},
+        by_people=True,
     ),
     "StudyRecovered@1": Event(
         {"recovery": POSITIVE, "kept": COUNT, "signed?": SIGNED},
@@ -804,7 +857,7 @@ class Enrolled(NamedTuple):
     id: str
     levels: Levels
     revision: int
-    at: int  # milliseconds since 1970
+    at: Optional[int]  # milliseconds since 1970; None: another system allocated
     arm: int  # place of the treatment in the configuration; -1 if it is withheld
     corrected: Optional[Corrected] = None  # None: everything is as randomized
 
@@ -820,6 +873,34 @@ class Enrolled(NamedTuple):
         """A limit does not count a person who was never there, or who is there twice."""
         voided = self.now().voided
         return voided is None or voided.cause not in ("duplicate", "never-enrolled")
+
+
+Counts = Dict[str, Dict[str, List[int]]]  # by factor and level: participants by treatment
+
+
+class Step(NamedTuple):
+    """What is known after a row of an import, or before the first."""
+
+    bg_state: Optional[Json]  # of the generator; None: unknown
+    counts: Counts
+
+
+@dataclass
+class Import:
+    """An import that is under way."""
+
+    begun: Json  # the data of its HistoryImported
+    state_before: str  # of the study
+    rows: Set[int] = field(default_factory=set)  # numbers of those that are in
+    last: Tuple[float, int] = (-math.inf, 0)  # instant and number of the last row
+    rows_since_state: float = math.inf  # since the last of which a state of the generator is known
+    # Of the row with the largest instant, of equals the first.
+    latest_has_state: bool = False
+    latest_state: Optional[Json] = None
+    generator: Any = None  # numpy.random.Generator, from which the first new draw goes
+    is_recovered: bool = False  # whether the study's generator began anew since
+    beginning: Optional[Step] = None
+    steps: List[Step] = field(default_factory=list)  # after each of the last rows
 
 
 @dataclass
@@ -867,9 +948,13 @@ class History:
     ids_corrected: int = 0
     voided: Dict[str, int] = field(default_factory=collections.Counter)
     changed_after_closing: Dict[str, int] = field(default_factory=collections.Counter)
-    # By factor and level: participants by treatment.
-    counts: Dict[str, Dict[str, List[int]]] = field(default_factory=dict)
+    # Imports: the one that is under way, and how many rows were drawn again, and how many not.
+    importing: Optional[Import] = None
+    redrawn: int = 0
+    unproven: int = 0
+    counts: Counts = field(default_factory=dict)
     generator: Any = None  # numpy.random.Generator; None: its states are withheld
+    registered_state: Optional[Json] = None  # of the generator
     drawn: int = 0
     # By stream and kind: of the first its revision and text, and how many there are.
     warnings: Dict[Tuple[str, str], Tuple[str, int]] = field(default_factory=dict)
@@ -1078,7 +1163,8 @@ class Act(NamedTuple):
     states: List[str]  # of the study, in which it is possible
 
 
-EVERY_STATE = ["open", "paused", "closed"]
+SETTLED = ["open", "paused", "closed"]  # between imports
+EVERY_STATE = [*SETTLED, "importing"]
 # Which event may be written by whom, and when.
 ACTS = {
     "StudyRegistered": Act(True, [], []),
@@ -1087,12 +1173,15 @@ ACTS = {
     "StudyResumed": Act(True, ["manage"], ["paused"]),
     "StudyClosed": Act(True, ["manage"], ["open", "paused"]),
     "StudyReopened": Act(True, ["manage"], ["closed"]),
-    "LevelsCorrected": Act(True, ["correct"], EVERY_STATE),
-    "AllocationVoided": Act(True, ["correct"], EVERY_STATE),
-    "AllocationReinstated": Act(True, ["correct"], EVERY_STATE),
-    "ParticipantIdCorrected": Act(True, ["correct"], EVERY_STATE),
+    "LevelsCorrected": Act(True, ["correct"], SETTLED),
+    "AllocationVoided": Act(True, ["correct"], SETTLED),
+    "AllocationReinstated": Act(True, ["correct"], SETTLED),
+    "ParticipantIdCorrected": Act(True, ["correct"], SETTLED),
     "AllocationRevealed": Act(True, ["unblind"], EVERY_STATE),
     "UnblindingReported": Act(True, ["unblind", "correct"], EVERY_STATE),
+    "HistoryImported": Act(True, [], ["open", "paused"]),
+    "ParticipantImported": Act(True, [], ["importing"]),
+    "HistoryImportEnded": Act(True, [], ["importing"]),
     "StudyRecovered": Act(True, [], EVERY_STATE),
 }
 STATE_AFTER = {
@@ -1100,6 +1189,7 @@ STATE_AFTER = {
     "StudyResumed": "open",
     "StudyClosed": "closed",
     "StudyReopened": "open",
+    "HistoryImported": "importing",
 }
 
 
@@ -1115,13 +1205,18 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         take_registration(history, record, sections)
     elif kind == "ParticipantRandomized":
         take_participant(history, record, sections)
+    elif kind == "HistoryImported":
+        begin_import(history, record, sections)
+    elif kind == "ParticipantImported":
+        take_imported(history, record, sections)
+    elif kind == "HistoryImportEnded":
+        end_import(history, record)
     elif kind == "StudyRecovered":
         take_study_recovery(history, record, sections)
     elif kind == "StudyClosed":
         warn_of_approvals(history, record)
     elif kind == "StudyReopened":
-        is_approved = history.configuration["mode"] == "test" or record["data"]["approvals"] != []
-        expect_that("data.approvals: at least one, since the study is live", is_approved)
+        check_approved(history, record)
         warn_of_approvals(history, record)
     elif "participantId" in record["data"]:
         before = check_enrolled(history, record)
@@ -1146,6 +1241,11 @@ def check_request(history: History, record: Json, sections: Json) -> None:
         is_new = request not in history.idempotency_keys
         expect_that("request.idempotencyKey: new for this user", is_new)
         history.idempotency_keys.add(request)
+
+
+def check_approved(history: History, record: Json) -> None:
+    is_approved = history.configuration["mode"] == "test" or record["data"]["approvals"] != []
+    expect_that("data.approvals: at least one, since the study is live", is_approved)
 
 
 def warn_of_approvals(history: History, record: Json) -> None:
@@ -1199,6 +1299,8 @@ def take_study_recovery(history: History, record: Json, sections: Json) -> None:
     expect_that("data.recovery: in log, and above the one before", is_new)
     history.recoveries.setdefault(stream, []).append(data)
     begin_generator(history, sections, is_drawn=True)
+    if history.importing:
+        history.importing.is_recovered = True
 
 
 def take_registration(history: History, record: Json, sections: Json) -> None:
@@ -1215,14 +1317,20 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     check_policies(configuration)
     check_limits(configuration)
     history.configuration = configuration
-    for factor in factors:
-        history.counts[factor["name"]] = {
-            level: [0] * len(configuration["treatments"]) for level in factor["levels"]
-        }
+    history.counts = no_counts(configuration)
     begin_generator(history, sections, is_drawn=data["seedSource"] == "drawn")
     if history.content == "full":
+        history.registered_state = sections["generator"]["bgState"]
         is_weak = int(sections["generator"]["seed"]) < 2**96
         expect("data.seedWeak", is_weak, data["seedWeak"])
+
+
+def no_counts(configuration: Json) -> Counts:
+    arms = len(configuration["treatments"])
+    return {
+        factor["name"]: {level: [0] * arms for level in factor["levels"]}
+        for factor in configuration["factors"]
+    }
 
 
 def check_policies(configuration: Json) -> None:
@@ -1272,6 +1380,16 @@ def check_distinct(what: str, names: List[str]) -> None:
 
 
 def take_participant(history: History, record: Json, sections: Json) -> None:
+    levels = check_new_participant(history, record)
+    check_room(history, levels)
+    arm = arm_of(history, sections)
+    if history.content == "full":
+        check_draw(history, levels, arm, sections)
+    enrol(history, record, levels, arm, milliseconds(record["at"]))
+
+
+def check_new_participant(history: History, record: Json) -> Dict[str, str]:
+    """Returns the participant's levels by factor."""
     data, participant_id = record["data"], record["data"]["participantId"]
     levels = {each["factor"]: each["level"] for each in data["levels"]}
     factors = [each["factor"] for each in data["levels"]]
@@ -1281,22 +1399,30 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     check_participant_id("data.participantId", participant_id)
     holder = holder_of(history, participant_id)
     expect_that("data.participantId: nobody has, or had, this id", holder is None)
-    check_room(history, levels)
-    if history.content == "full":
-        check_draw(history, levels, sections)
-    arm = -1
-    if "allocation" in sections:
-        treatments = history.configuration["treatments"]
-        treatment = sections["allocation"]["treatment"]
-        expect_that("allocation.treatment: configured", treatment in treatments)
-        arm = treatments.index(treatment)
+    return levels
+
+
+def arm_of(history: History, sections: Json) -> int:
+    """Place of the participant's treatment in the configuration; -1 if it is withheld."""
+    if "allocation" not in sections:
+        return -1
+    treatments = history.configuration["treatments"]
+    treatment = sections["allocation"]["treatment"]
+    expect_that("allocation.treatment: configured", treatment in treatments)
+    return treatments.index(treatment)
+
+
+def enrol(
+    history: History, record: Json, levels: Dict[str, str], arm: int, at: Optional[int]
+) -> None:
+    participant_id = record["data"]["participantId"]
     combination = tuple(levels.values())
     combination = history.combinations.setdefault(combination, combination)
-    at = milliseconds(record["at"])
     enrolled = Enrolled(participant_id, combination, record["revision"], at, arm)
     warn_of_look_alike(history, record, participant_id, participant_id)
     history.enrolled[participant_id] = enrolled
     fill_place(history, enrolled, 1)
+    count_in_urns(history, enrolled, 1)
 
 
 def check_participant_id(what: str, participant_id: str) -> None:
@@ -1375,7 +1501,7 @@ def check_not_later(record: Json, name: str) -> None:
 def take_code_break(history: History, record: Json, participant: Enrolled) -> None:
     data = record["data"]
     check_not_later(record, "shownAt")
-    if "shownAt" in data:
+    if "shownAt" in data and participant.at is not None:
         is_drawn = milliseconds(data["shownAt"]) >= participant.at - CLOCKS_DIFFER_MS
         expect_that("data.shownAt: not before the randomization", is_drawn)
     expect_that("data.reveal: new", data["reveal"] not in history.reveals)
@@ -1574,28 +1700,46 @@ def generator_state(generator: Any) -> Json:
 
 def begin_generator(history: History, sections: Json, is_drawn: bool) -> None:
     """The generator begins with this state, and runs on from one allocation to the next."""
-    if history.content != "full":
-        return
-    recorded = sections["generator"]
+    if history.content == "full":
+        history.generator = seeded_generator(sections["generator"], is_drawn)
+
+
+def seeded_generator(recorded: Json, is_drawn: bool) -> Any:
     seed = int(recorded["seed"])
     expect("generator.seed", str(seed), recorded["seed"])
     expect_that("generator.seed: 128 bits, since it was drawn", not is_drawn or seed < 2**128)
-    history.generator = numpy.random.Generator(numpy.random.PCG64(seed))
-    expect("generator.bgState", generator_state(history.generator), recorded["bgState"])
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    expect("generator.bgState", generator_state(generator), recorded["bgState"])
+    return generator
 
 
-def check_draw(history: History, levels: Dict[str, str], sections: Json) -> None:
-    """Draws the participant's treatment again, and takes it in."""
-    configuration, generator = history.configuration, history.generator
-    treatments = configuration["treatments"]
+def restored_generator(state: Json) -> Any:
+    """A generator in a recorded state, if there is such a state."""
+    generator = numpy.random.Generator(numpy.random.PCG64(0))
+    numbers = {name: int(digits) for name, digits in state["state"].items()}
+    expect_that("state of the generator: its increment is odd", numbers["inc"] % 2 == 1)
+    generator.bit_generator.state = {**state, "state": numbers}
+    expect("state of the generator", generator_state(generator), state)
+    return generator
+
+
+class Draw(NamedTuple):
+    evidence: Json  # as the section `draw` holds it
+    arm: int
+
+
+def draw_again(
+    configuration: Json, counts: Counts, levels: Dict[str, str], generator: Any
+) -> Draw:
+    """Draws a participant's treatment. `counts` is only read, and the generator runs on."""
     w, alpha, beta = configuration["w"], configuration["alpha"], configuration["beta"]
     state_before = generator_state(generator)
 
     # 1. An urn for each of the participant's levels, filled from the participants before.
-    counts = {factor: history.counts[factor][level] for factor, level in levels.items()}
+    rows = {factor: counts[factor][level] for factor, level in levels.items()}
     urns = {
         factor: [w + alpha * count + beta * (sum(row) - count) for count in row]
-        for factor, row in counts.items()
+        for factor, row in rows.items()
     }
     # 2. and 3. The most imbalanced of them.
     imbalances = {factor: imbalance(configuration["D"], urn) for factor, urn in urns.items()}
@@ -1612,18 +1756,248 @@ def check_draw(history: History, levels: Dict[str, str], sections: Json) -> None
     ]
     drawn = next(k for k, bound in enumerate(sums) if bound / sums[-1] > uniform)
 
-    draw = sections["draw"]
-    expect("draw.bgStateBefore", state_before, draw["bgStateBefore"])
-    expect("draw.candidates", candidates, draw["candidates"])
-    expect("draw.selectedFactor", selected, draw["selectedFactor"])
-    expect("draw.balls", balls, draw["balls"])
-    expect("draw.counts", counts[selected], draw["counts"])
-    expect("draw.uniform53", int(uniform * 2**53), draw["uniform53"])
-    expect("draw.bgStateAfter", generator_state(generator), draw["bgStateAfter"])
-    expect("allocation.treatment", treatments[drawn], sections["allocation"]["treatment"])
-    for row in counts.values():
-        row[drawn] += 1
+    evidence = {
+        "bgStateBefore": state_before,
+        "candidates": candidates,
+        "selectedFactor": selected,
+        "balls": balls,
+        "counts": list(rows[selected]),
+        "uniform53": int(uniform * 2**53),
+        "bgStateAfter": generator_state(generator),
+    }
+    return Draw(evidence, drawn)
+
+
+def check_draw(history: History, levels: Dict[str, str], arm: int, sections: Json) -> None:
+    """Draws the participant's treatment again."""
+    configuration = history.configuration
+    draw = draw_again(configuration, history.counts, levels, history.generator)
+    expect_evidence(draw, sections)
+    treatments = configuration["treatments"]
+    expect("allocation.treatment", treatments[draw.arm], treatments[arm])
     history.drawn += 1
+
+
+def expect_evidence(draw: Draw, sections: Json) -> None:
+    for name, value in draw.evidence.items():
+        expect(f"draw.{name}", value, sections["draw"][name])
+
+
+# ---- The import of a history (docs/event-log.md) ------------------------------------------------
+#
+# Another system made these allocations. A row is drawn again, if there is a draw that gives its arm
+# and the state of the generator behind it.
+
+ROWS_BACK = 32  # as far back a row may have its state of the generator from
+
+
+def begin_import(history: History, record: Json, sections: Json) -> None:
+    data = record["data"]
+    is_empty = not history.enrolled
+    expect_that("type: possible while the study has no participants", is_empty)
+    check_approved(history, record)
+    of_all = data["proof"]["redrawn"] + data["proof"]["unproven"]
+    expect("data.proof: of all rows", data["source"]["rows"], of_all)
+    importing = history.importing = Import(data, history.state)
+    is_fresh = data["generator"] == "fresh"
+    if history.content == "full":
+        has_seed = "seed" in sections["generator"]
+        expect("generator.seed: if and only if the generator is fresh", is_fresh, has_seed)
+        importing.generator = (
+            seeded_generator(sections["generator"], is_drawn=True)
+            if is_fresh
+            else restored_generator(sections["generator"]["bgState"])
+        )
+        seed_state = history.registered_state if "seedKnown" in data else None
+        importing.beginning = Step(seed_state, copied_counts(history))
+    warn_of_approvals(history, record)
+    if not is_fresh:
+        history.warn(
+            record,
+            "generator known elsewhere",
+            "the generator goes on where another system stopped: whoever has a copy of that system "
+            "can compute every later arm",
+        )
+
+
+def copied_counts(history: History) -> Counts:
+    return {
+        factor: {level: list(row) for level, row in by_level.items()}
+        for factor, by_level in history.counts.items()
+    }
+
+
+def take_imported(history: History, record: Json, sections: Json) -> None:
+    data, importing = record["data"], history.importing
+    expect("data.import", importing.begun["import"], data["import"])
+    levels = check_new_participant(history, record)
+    instant = check_row(importing, data)
+    check_cause(importing, record)
+    arm = arm_of(history, sections)
+    state = None
+    if history.content == "full":
+        state = recorded_state(sections)
+        check_row_drawn_again(history, levels, arm, state, record, sections)
+    enrol(history, record, levels, arm, None)
+    if instant > importing.last[0]:
+        importing.latest_has_state, importing.latest_state = has_state(record), state
+    importing.last = (instant, data["row"])
+    importing.rows.add(data["row"])
+    importing.rows_since_state = 0 if has_state(record) else importing.rows_since_state + 1
+    if history.content == "full":
+        steps = [*importing.steps, Step(state, copied_counts(history))]
+        importing.steps = steps[-ROWS_BACK:]
+    history.redrawn += data["redrawn"]
+    history.unproven += not data["redrawn"]
+    if not data["redrawn"]:
+        history.warn(
+            record,
+            "imported unproven",
+            f"an imported participant could not be drawn again ({data['cause']})",
+        )
+
+
+def check_row(importing: Import, data: Json) -> float:
+    """Rows come by their instants, and of one instant by their numbers. Returns the instant."""
+    row, instant = data["row"], microseconds(data["original"]["datetime"])
+    is_row = row <= importing.begun["source"]["rows"] and row not in importing.rows
+    expect_that("data.row: one of the source, and new", is_row)
+    expect_that("data.original.datetime: an instant", instant is not None)
+    is_in_order = (instant, row) > importing.last
+    expect_that("data.row: in the order of the instants, then of the numbers", is_in_order)
+    return instant
+
+
+OTHER_INSTANT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?(?:\.([0-9]{1,6}))?)?"
+    r"(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?"
+)
+
+
+def microseconds(text: str) -> Optional[float]:
+    """Since 1970, of an instant as other systems write it: in UTC without an offset."""
+    parts = OTHER_INSTANT.fullmatch(text)
+    if parts is None or not is_day(parts[1]):
+        return None
+    year, month, day = (int(number) for number in parts[1].split("-"))
+    hours, minutes, seconds = (int(parts[group] or 0) for group in (2, 3, 4))
+    offset_hours, offset_minutes = int(parts[7] or 0), int(parts[8] or 0)
+    # 24:00 is the end of a day.
+    is_time = (hours, minutes, seconds) <= (24, 0, 0) and minutes < 60 and seconds < 60
+    if not is_time or offset_hours > 23 or offset_minutes > 59:
+        return None
+    # Python has no year 0. The calendar repeats every 400 years, which have 146,097 days.
+    date = datetime.date(2000 + year % 400, month, day) - datetime.date(1970, 1, 1)
+    days = date.days + (year // 400 - 5) * 146097
+    offset = (offset_hours * 60 + offset_minutes) * (-1 if parts[6] == "-" else 1)
+    in_seconds = ((days * 24 + hours) * 60 + minutes - offset) * 60 + seconds
+    # In doubles, as the service counts: from the year 2255 on they round.
+    return in_seconds * 1e6 + int((parts[5] or "").ljust(6, "0"))
+
+
+def has_state(record: Json) -> bool:
+    """Whether the state of the generator behind a row is recorded, though it may be withheld."""
+    return "draw" in record["seals"] or "state" in record["seals"]
+
+
+def recorded_state(sections: Json) -> Optional[Json]:
+    if "draw" in sections:
+        return sections["draw"]["bgStateAfter"]
+    return sections["state"]["bgState"] if "state" in sections else None
+
+
+def check_cause(importing: Import, record: Json) -> None:
+    """What the names of the sections tell of a row: which of them it must have, and which cause."""
+    data = record["data"]
+    is_known = "seedKnown" in importing.begun or importing.rows_since_state < ROWS_BACK
+    if importing.begun["source"]["format"] == "csv":
+        causes, section = ["other-system"], []
+    elif not has_state(record):
+        causes, section = ["no-state"], []
+    elif data["redrawn"]:
+        causes, section = ([None] if is_known else ["first"]), ["draw"]
+    else:
+        causes, section = (["override", "differs"] if is_known else ["first"]), ["state"]
+    expect_that(f"data.cause: one of {causes}", data.get("cause") in causes)
+    expect("data.redrawn", data.get("cause") is None, data["redrawn"])
+    expect("seals", sorted(["allocation", *section]), sorted(record["seals"]))
+
+
+def check_row_drawn_again(
+    history: History,
+    levels: Dict[str, str],
+    arm: int,
+    state: Optional[Json],
+    record: Json,
+    sections: Json,
+) -> None:
+    """Whether the row has the draw, or the cause, that a search for its draw gives."""
+    if state is None:
+        return
+    restored_generator(state)
+    draw, cause = find_draw(history, levels, arm, state)
+    expect("data.cause", cause, record["data"].get("cause"))
+    if draw is not None:
+        expect_evidence(draw, sections)
+
+
+def find_draw(
+    history: History, levels: Dict[str, str], arm: int, state: Json
+) -> Tuple[Optional[Draw], Optional[str]]:
+    """The first draw that gives the arm and the state, or else the cause why there is none.
+
+    Usually the row before left the state that a row was drawn from. If two requests came at once,
+    both read that state. So earlier rows are tried, too, back to the beginning: each with the
+    counts that went with it, and then with later ones."""
+    importing = history.importing
+    steps = [importing.beginning, *importing.steps]
+    cause = "first"
+    for place in reversed(range(len(steps))):
+        if steps[place].bg_state is None:
+            continue
+        if cause == "first":
+            cause = "differs"
+        for step in steps[place:]:
+            generator = restored_generator(steps[place].bg_state)
+            draw = draw_again(history.configuration, step.counts, levels, generator)
+            if draw.evidence["bgStateAfter"] != state:
+                continue
+            if draw.arm == arm:
+                return draw, None
+            cause = "override"
+    return None, cause
+
+
+def end_import(history: History, record: Json) -> None:
+    data, importing = record["data"], history.importing
+    begun = importing.begun
+    expect("data.import", begun["import"], data["import"])
+    if "aborted" in data:
+        # Nothing is left of it but its records.
+        history.enrolled.clear()
+        history.filled.clear()
+        history.counts = no_counts(history.configuration)
+        history.redrawn = history.unproven = 0
+    else:
+        expect("data.rows", begun["source"]["rows"], data["rows"])
+        expect("data.rows: of which are in", begun["source"]["rows"], len(importing.rows))
+        expect("rows that were drawn again", begun["proof"]["redrawn"], history.redrawn)
+        if begun["generator"] == "continued":
+            continue_generator(importing)
+        # Or arms that were lost would be drawn again.
+        if not importing.is_recovered:
+            history.generator = importing.generator
+    history.state = importing.state_before
+    history.importing = None
+
+
+def continue_generator(importing: Import) -> None:
+    """The other system would go on from the row of the largest instant, of equals the first."""
+    what = "data.generator: of the row with the largest instant, whose state is recorded"
+    expect_that(what, importing.latest_has_state)
+    if importing.generator is not None:
+        expect(what, importing.latest_state, generator_state(importing.generator))
 
 
 # ---- The streams, and the checkpoints that are held against them --------------------------------
@@ -1821,6 +2195,9 @@ def describe_life(history: History) -> str:
     """What happened in the study besides its allocations."""
     broken, voided = list_counts(history.codes_broken), list_counts(history.voided)
     parts = [f"The study is {history.state}"]
+    if history.redrawn + history.unproven:
+        imported = f"{history.redrawn} drawn again, {history.unproven} unproven"
+        parts.append(f"imported: {imported}")
     if history.levels_corrected:
         parts.append(f"levels corrected: {history.levels_corrected}")
     if history.ids_corrected:

@@ -1,10 +1,12 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
-import { RecordError } from '../../events/record.ts';
+import { type LogEvent, RecordError } from '../../events/record.ts';
 import { isCorrection } from '../../projections/enrolled.ts';
-import { type ParticipantEvents, participantEvents } from '../../projections/participant-events.ts';
+import { participantEvents } from '../../projections/participant-events.ts';
+import { participants } from '../../projections/participants.ts';
 import { type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
+import { importedText } from '../explain/imported.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
@@ -15,6 +17,7 @@ import {
   type LogOptions,
   logCommand,
   option,
+  UsageError,
   unknownParticipant,
   unknownStudy,
 } from './options.ts';
@@ -58,33 +61,35 @@ async function run(options: Options): Promise<void> {
   });
 }
 
-async function explained(
-  { store, identity, studies }: OpenLog,
-  { study, id }: Options,
-): Promise<Explanation> {
-  const stream = studies.streamOf(study);
-  const shown = progress('records read');
-  const until = (participantId: string) =>
-    foldUntil(
-      { store, logId: identity.logId },
-      stream,
-      { before: studyState, events: participantEvents },
-      (event) => event.type === 'ParticipantRandomized' && event.data.participantId === participantId,
-      shown.show,
-    );
-  let past = await until(id);
-  // Nobody was randomized under this id, but somebody may have got it later.
-  const original = past.next ? undefined : originalId(id, past.states.events);
-  if (original !== undefined) past = await until(original);
-  shown.end();
-  const { states, next } = past;
-  if (states.before.status === 'unregistered') throw unknownStudy(study);
-  if (next?.type !== 'ParticipantRandomized') throw unknownParticipant(study, id);
+async function explained(log: OpenLog, { study, id }: Options): Promise<Explanation> {
+  const isAsked = (event: LogEvent) =>
+    event.type === 'ParticipantRandomized' && event.data.participantId === id;
+  const first = await until(log, study, isAsked);
+  if (first.states.before.status === 'unregistered') throw unknownStudy(study);
+  // Somebody who has another id since, or was imported.
+  const found = first.next ? undefined : first.states.participants.find(id);
+  const { states, next } = found
+    ? await until(log, study, ({ revision }) => revision >= found.revision)
+    : first;
+  if (next?.type === 'ParticipantImported') throw new UsageError(importedText(next));
+  if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
+    throw unknownParticipant(study, id);
   return explain(states.before, next, states.events.inOrder.filter(isCorrection));
 }
 
-/** The id as randomized of the participant who was renamed to this one. */
-function originalId(id: string, { inOrder }: ParticipantEvents): string | undefined {
-  const renaming = inOrder.find((event) => event.type === 'ParticipantIdCorrected' && event.data.to === id);
-  return renaming?.data.participantId;
+async function until(
+  { store, identity, studies }: OpenLog,
+  study: string,
+  isBeyond: (event: LogEvent) => boolean,
+) {
+  const shown = progress('records read');
+  const past = await foldUntil(
+    { store, logId: identity.logId },
+    studies.streamOf(study),
+    { before: studyState, events: participantEvents, participants },
+    isBeyond,
+    shown.show,
+  );
+  shown.end();
+  return past;
 }

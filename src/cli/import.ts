@@ -7,13 +7,16 @@ import {
   SourceFormat,
 } from '../../events/import.ts';
 import type { Approval } from '../../events/text.ts';
+import { participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
+import { quote } from '../base/text.ts';
 import { type HistoryRow, readHistory } from '../import/read-history.ts';
 import { openSource, type SourceFile } from '../import/source-file.ts';
-import { ImportError } from '../import/source-table.ts';
+import { ImportError, type SourceTable } from '../import/source-table.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { BeginImport, ImportParticipant, StudyOutcome } from '../study/commands.ts';
+import { isSame } from '../study/import-proof.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
 import { type RegisteredState, studyState } from '../study/state.ts';
 import { drawnSeed, type Study } from '../study/studies.ts';
@@ -37,8 +40,8 @@ interface Options extends LogOptions {
   readonly yes?: boolean;
 }
 
-/** How many rows wait for the log at a time. */
-const AT_ONCE = 500;
+/** Of so many rows, one lot waits for the log while the one before it is written. */
+const LOT = 500;
 /** The most problems that are printed. */
 const MOST_PROBLEMS = 200;
 
@@ -76,7 +79,7 @@ export function importCommand(): Command {
       new Option(
         '--treatment-map <theirs=ours>',
         'a treatment that the file names otherwise (repeatable, or separated by commas)',
-      ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, ...value.split(',')]),
+      ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, ...pairsIn(value)]),
     )
     .addOption(
       new Option(
@@ -111,19 +114,21 @@ async function importHistory(options: Options): Promise<void> {
   const { study: name, from, format } = options;
   if (from === undefined) throw new UsageError('--from is missing (or --abort)');
   const approvals = approvalsIn(options.approvedBy ?? []);
-  const source = openSource(from);
+  const file = openSource(from);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
     const { configuration } = study.registered;
-    const history = readHistory(source.table(name), configuration, format, mapOf(options.treatmentMap ?? []));
+    const table = file.table(name);
+    const history = readHistory(table, configuration, format, mapOf(options.treatmentMap ?? []));
     const state = stateOf(log, study);
     const under = state.importing?.import;
-    const begin = { ...beginning(options, history, source, approvals), import: under ?? randomUUID() };
-    const rows = history.map((row): ImportParticipant => {
-      return { type: 'import-participant', import: begin.import, ...row };
+    const begin = { ...beginning(options, history, file, approvals), import: under ?? randomUUID() };
+    const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
+      return { type: 'import-participant', import: begin.import, place, ...row };
     });
-    if (under !== undefined) return await goOn(log, study, begin, rows);
+    if (under !== undefined) return await goOn(log, study, { options, begin, rows });
+    refuseOtherSeed(options, table.settings, state);
     await beginNow(log, study, { options, begin, rows });
   });
 }
@@ -165,22 +170,58 @@ async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Pl
   await write(log, study, rows, 0);
 }
 
-/** @throws UsageError when it was begun with another file */
-async function goOn(
-  log: OpenLog,
-  study: Study,
-  { sha256 }: Omit<BeginImport, 'proof'>,
-  rows: readonly ImportParticipant[],
-): Promise<void> {
+/** @throws UsageError when it was begun with another file, or otherwise */
+async function goOn(log: OpenLog, study: Study, { options, begin, rows }: Planned): Promise<void> {
   const { imported, importing } = stateOf(log, study);
   const name = study.registered.configuration.name;
-  if (imported?.sha256 !== sha256)
+  if (!imported || imported.sha256 !== begin.sha256)
     throw new UsageError(
       `an import into ${name} is under way, from another file (hint: give the same file again, or --abort)`,
     );
+  const begun = optionsIn({
+    ...{ source: imported, generator: imported.isFresh ? 'fresh' : 'continued' },
+    ...{ seedKnown: imported.isSeedKnown, treatmentMap: imported.treatmentMap },
+  });
+  if (begun !== optionsIn(begin))
+    throw new UsageError(`the import into ${name} was begun with other options (hint: ${begun})`);
   const taken = importing?.taken ?? 0;
+  if (options.dryRun) return result(`dry run: the import would go on after ${taken} of ${rows.length} rows`);
   note(`going on after ${taken} of ${rows.length} rows`);
   await write(log, study, rows, taken);
+}
+
+/** What the rows and their proofs depend on, besides the file. */
+function optionsIn({
+  source: { format },
+  generator,
+  seedKnown,
+  treatmentMap = [],
+}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
+  readonly source: { readonly format: SourceFormat };
+}): string {
+  return [
+    `--format ${format} --generator ${generator}`,
+    ...(seedKnown ? ['--seed-known'] : []),
+    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
+  ].join(' ');
+}
+
+/** @throws ImportError when the other system's database has another seed than the study */
+function refuseOtherSeed(
+  { seedKnown }: Options,
+  settings: SourceTable['settings'],
+  { seedState }: RegisteredState,
+): void {
+  const seed = settings?.get('starting_seed') ?? '';
+  if (
+    !seedKnown ||
+    !settings ||
+    (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
+  )
+    return;
+  throw new ImportError([
+    `the database ${seed === '' ? 'has no starting_seed' : 'has another starting_seed than the study'} (hint: leave out --seed-known)`,
+  ]);
 }
 
 async function write(
@@ -192,17 +233,43 @@ async function write(
   const { name } = study.registered.configuration;
   const actor = cliActor();
   const shown = progressOf('rows imported', rows.length);
-  for (let at = taken; at < rows.length; at += AT_ONCE) {
-    const written = rows.slice(at, at + AT_ONCE).map((row) => log.studies.submit(study.stream, row, actor));
-    for (const [i, { outcome }] of (await Promise.all(written)).entries())
-      if (outcome.type !== 'imported') throw refusal(name, { row: rows[at + i]?.row, outcome });
-    shown.show(Math.min(at + AT_ONCE, rows.length));
+  const writeLot = async (from: number) => {
+    const lot = rows.slice(from, from + LOT);
+    const written = await Promise.all(lot.map((row) => log.studies.submit(study.stream, row, actor)));
+    for (const [i, { outcome }] of written.entries())
+      if (outcome.type !== 'imported' && !isComplete(log, study, rows, outcome))
+        throw refusal(name, { row: lot[i]?.row, outcome });
+    shown.show(from + lot.length);
+  };
+  try {
+    let before = Promise.resolve();
+    for (let from = taken; from < rows.length; from += LOT) {
+      const lot = writeLot(from);
+      // If the one before it fails, this one has too, and nobody waits for it.
+      lot.catch(() => undefined);
+      await before;
+      before = lot;
+    }
+    await before;
+  } finally {
+    shown.end();
   }
-  shown.end();
   const command = { type: 'end-import', import: rows[0]?.import ?? '' } as const;
   const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
-  if (outcome.type !== 'import-ended') throw refusal(name, { row: undefined, outcome });
+  if (outcome.type !== 'import-ended' && !isComplete(log, study, rows, outcome))
+    throw refusal(name, { row: undefined, outcome });
   note(`${rows.length} participants were imported into ${name} (revision ${revision})`);
+}
+
+/** Whether another process, which imports the same file, was faster. */
+function isComplete(
+  { runner }: OpenLog,
+  { stream }: Study,
+  rows: readonly ImportParticipant[],
+  { type }: StudyOutcome,
+): boolean {
+  const last = runner.state(participants, stream).find(rows.at(-1)?.participantId ?? '');
+  return type === 'not-importing' && last?.original !== undefined;
 }
 
 async function abort({ study: name, reason, yes, ...options }: Options): Promise<void> {
@@ -251,20 +318,27 @@ function beginning(
 
 /** Of rows with the same instant, the reference goes on from the first. */
 function lastState(history: readonly HistoryRow[]) {
-  const last = history.at(-1)?.original.datetime;
-  return history.find(({ original }) => original.datetime === last)?.bgState;
+  const last = history.at(-1)?.instant;
+  return history.find(({ instant }) => instant === last)?.bgState;
+}
+
+/** A comma may be part of a name: then the pairs come one by one. */
+function pairsIn(value: string): string[] {
+  const parts = value.split(',');
+  return parts.every((part) => part.includes('=')) ? parts : [value];
 }
 
 /** @throws UsageError */
 function mapOf(pairs: readonly string[]): Map<string, string> {
-  return new Map(
-    pairs.map((pair) => {
-      const [from = '', to, ...more] = pair.split('=');
-      if (from === '' || to === undefined || to === '' || more.length > 0)
-        throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
-      return [from, to];
-    }),
-  );
+  const map = new Map<string, string>();
+  for (const pair of pairs) {
+    const [from = '', to, ...more] = pair.split('=');
+    if (from === '' || to === undefined || to === '' || more.length > 0)
+      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
+    if (map.has(from)) throw new UsageError(`--treatment-map: ${quote(from)} stands for several treatments`);
+    map.set(from, to);
+  }
+  return map;
 }
 
 /** @throws UsageError with all that is wrong */
@@ -303,7 +377,13 @@ function why(outcome: StudyOutcome): string {
     case 'not-empty':
       return 'the study has participants already';
     case 'refused':
-      return `the study is ${outcome.because}`;
+      return outcome.because === 'importing'
+        ? 'another import into it has just begun (hint: wait until it is done)'
+        : `the study is ${outcome.because}`;
+    case 'stale':
+      return outcome.why;
+    case 'not-importing':
+      return 'the import was given up';
     case 'duplicate':
       return `participant ${outcome.participantId} is there already`;
     case 'impossible':

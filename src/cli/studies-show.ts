@@ -85,11 +85,12 @@ interface View extends Shown {
 function asJson(view: View) {
   const { study, counts, breaks, voided, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } =
     view;
-  const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration } = study.registered;
+  const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported } =
+    study.registered;
   return {
     ...overview,
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
-    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration },
+    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported },
     ...brokenCodes(breaks),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
@@ -147,7 +148,8 @@ function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
 }
 
 function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
-  const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId } = study.registered;
+  const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId, imported } =
+    study.registered;
   const { name, D, w, alpha, beta, urnSelection, idPattern } = configuration;
   const seed =
     seedSource === 'drawn'
@@ -163,6 +165,7 @@ function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, veri
     ['state', whyClosed(overview) ?? overview.state],
     ['participants', enrolled(overview.participants, overview.target)],
     ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
+    ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
     ...brokenCodeFacts(breaks),
     ['registered', registeredAt],
     ['study id', studyId],

@@ -1,10 +1,18 @@
 /** Reads the generator's state as the reference writes it: a Python dict in a CSV file, JSON in a database. */
-import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import type { BgState } from '../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 
-const Integer = z.bigint().nonnegative();
+/** Longer than any state. */
+const MAX_LENGTH = 1000;
+/** The strings and integers of both forms. No string of a state needs an escape, and none has the sign of an integer. */
+const SCALAR = /'([^'"\\#]*)'|"([^"\\#]*)"|(\d+)/g;
+
+/** An integer, kept as text: it may be larger than a double holds exactly. */
+const Integer = z
+  .string()
+  .regex(/^#(0|[1-9]\d{0,38})$/)
+  .transform((text) => text.slice(1));
 const Read = z.strictObject({
   bit_generator: z.literal('PCG64'),
   state: z.strictObject({ state: Integer, inc: Integer }),
@@ -13,27 +21,25 @@ const Read = z.strictObject({
 });
 
 /**
- * Both forms are YAML as well, whose reader keeps the integers whole and evaluates nothing.
+ * Reads strings, whole numbers and dicts, and evaluates nothing.
  * @returns undefined if the text is not a state that a PCG64 can have
  */
 export function readBgState(text: string): BgState | undefined {
-  const document = parseDocument(text, {
-    ...{ intAsBigInt: true, schema: 'core', uniqueKeys: true, prettyErrors: false, logLevel: 'silent' },
-  });
-  if (document.errors.length > 0) return undefined;
+  if (text.length > MAX_LENGTH || text.includes('#')) return undefined;
+  const json = text.replaceAll(SCALAR, (_, single?: string, double?: string, digits?: string) =>
+    JSON.stringify(digits === undefined ? (single ?? double) : `#${digits}`),
+  );
   try {
-    const parsed = Read.safeParse(document.toJS({ maxAliasCount: 0 }));
-    if (!parsed.success) return undefined;
-    const { state, has_uint32, uinteger } = parsed.data;
+    const { state, has_uint32, uinteger } = Read.parse(JSON.parse(json));
     return Pcg64.restore({
       bit_generator: 'PCG64',
       has_uint32: Number(has_uint32) as 0 | 1,
-      state: { inc: String(state.inc), state: String(state.state) },
+      state: { inc: state.inc, state: state.state },
       uinteger: Number(uinteger),
     }).snapshot();
   } catch (error) {
-    // Of a number that is too large, and of a reference to another part of the text.
-    if (error instanceof RangeError || error instanceof ReferenceError) return undefined;
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof RangeError)
+      return undefined;
     throw error;
   }
 }

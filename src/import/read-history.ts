@@ -1,6 +1,7 @@
 /** Makes rows of a study out of a table: every problem of every row at once. */
 import type { SourceFormat } from '../../events/import.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { freeTextProblem } from '../base/free-text.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import { lookAlikeProblem, quote } from '../base/text.ts';
 import { IdPattern } from '../study/id-pattern.ts';
@@ -11,6 +12,8 @@ import { ImportError, type SourceTable } from './source-table.ts';
 export interface HistoryRow {
   /** Number of the row in the file, from 1. */
   readonly row: number;
+  /** In microseconds. */
+  readonly instant: number;
   readonly participantId: string;
   readonly levels: readonly string[];
   readonly treatment: string;
@@ -20,6 +23,9 @@ export interface HistoryRow {
 
 /** How the file names the treatments of the study. */
 export type TreatmentMap = ReadonlyMap<string, string>;
+
+/** What a database holds where there is no state. */
+const NO_STATE = 'null';
 
 /** Characters that the reference strips from the beginning of a treatment's name by mistake. */
 const EATEN = new Set('balls_trt_');
@@ -50,8 +56,7 @@ export function readHistory(
   const reader = new RowReader(table, configuration, format, map);
   const rows = table.rows.map((cells, i) => reader.read(cells, i + 1));
   if (reader.problems.length > 0) throw new ImportError(reader.problems);
-  const instants = new Map(rows.map((row) => [row, microsecondsOf(row.original.datetime) ?? 0]));
-  return rows.sort((a, b) => (instants.get(a) ?? 0) - (instants.get(b) ?? 0) || a.row - b.row);
+  return rows.sort((a, b) => a.instant - b.instant || a.row - b.row);
 }
 
 class RowReader {
@@ -61,8 +66,11 @@ class RowReader {
   readonly #format: SourceFormat;
   readonly #map: TreatmentMap;
   readonly #pattern: IdPattern | undefined;
+  readonly #width: number;
   /** The row of each id. */
   readonly #rows = new Map<string, number>();
+  /** How the file names each treatment. */
+  readonly #names = new Map<string, string>();
 
   constructor(
     { columns }: SourceTable,
@@ -71,6 +79,7 @@ class RowReader {
     map: TreatmentMap,
   ) {
     this.#columns = new Map(columns.map((name, i) => [name, i]));
+    this.#width = columns.length;
     this.#configuration = configuration;
     this.#format = format;
     this.#map = map;
@@ -80,6 +89,8 @@ class RowReader {
 
   read(cells: readonly (string | undefined)[], row: number): HistoryRow {
     const found: string[] = [];
+    if (cells.length !== this.#width)
+      found.push(`it has ${cells.length} fields, and the first line has ${this.#width}`);
     const cell = (name: string) => cells[this.#columns.get(name) ?? -1];
     const needed = (name: string) => {
       const value = cell(name);
@@ -90,23 +101,27 @@ class RowReader {
     const levels = this.#configuration.factors.map(({ name, levels: known }) => {
       const level = needed(`f_${name}`);
       if (level !== '' && !known.includes(level))
-        found.push(`${name} has no level ${quote(level)} (there are: ${known.map(quote).join(', ')})`);
+        found.push(`${name} has no level ${shown(level)} (there are: ${known.map(quote).join(', ')})`);
       return level;
     });
     const treatment = this.#treatment(needed('trt'), found);
     const datetime = needed('datetime');
-    if (datetime !== '' && microsecondsOf(datetime) === undefined)
-      found.push(`${quote(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
+    const instant = microsecondsOf(datetime);
+    if (datetime !== '' && instant === undefined)
+      found.push(`${shown(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
     const user = needed('user');
+    const unfit = user === '' ? undefined : freeTextProblem(user, 1);
+    if (unfit !== undefined) found.push(`user ${unfit}`);
     const bgState = this.#state(cell('bg_state'), found);
     if (found.length > 0) this.problems.push(`row ${row}: ${found.join('; ')}`);
-    return { row, participantId, levels, treatment, original: { datetime, user }, bgState };
+    const original = { datetime, user };
+    return { row, instant: instant ?? 0, participantId, levels, treatment, original, bgState };
   }
 
   #id(id: string, row: number, found: string[]): string {
     if (id === '') return id;
     const earlier = this.#rows.get(id);
-    if (earlier !== undefined) found.push(`the id ${quote(id)} stands in row ${earlier} too`);
+    if (earlier !== undefined) found.push(`the id ${shown(id)} stands in row ${earlier} too`);
     this.#rows.set(id, earlier ?? row);
     found.push(...problemsOfId(id));
     const lookAlike = lookAlikeProblem(id);
@@ -119,22 +134,34 @@ class RowReader {
   #treatment(name: string, found: string[]): string {
     const { treatments } = this.#configuration;
     const treatment = this.#map.get(name) ?? name;
-    if (name === '' || treatments.includes(treatment)) return treatment;
+    if (name === '') return treatment;
+    if (treatments.includes(treatment)) {
+      const other = this.#names.get(treatment) ?? name;
+      this.#names.set(treatment, other);
+      if (other !== name) found.push(`${shown(name)} and ${shown(other)} are the same treatment`);
+      return treatment;
+    }
     const eaten = treatments.filter((one) => withoutEaten(one) === name);
     const hint = eaten.map(
       (one) =>
         `; the reference drops leading letters of names (hint: --treatment-map ${quote(`${name}=${one}`)})`,
     );
-    found.push(`there is no treatment ${quote(name)}${hint.join('')}`);
+    const known = eaten.length > 0 ? '' : ` (there are: ${treatments.map(quote).join(', ')})`;
+    found.push(`there is no treatment ${shown(name)}${hint.join('') || known}`);
     return treatment;
   }
 
   #state(text: string | undefined, found: string[]): BgState | undefined {
-    if (text === undefined || this.#format === 'csv') return undefined;
+    if (text === undefined || text === NO_STATE || this.#format === 'csv') return undefined;
     const state = readBgState(text);
     if (!state) found.push('bg_state is not the state of a PCG64');
     return state;
   }
+}
+
+/** A field may hold a whole file, if a quote is missing. */
+function shown(text: string): string {
+  return text.length > 60 ? `${quote([...text.slice(0, 60)].slice(0, -1).join(''))}…` : quote(text);
 }
 
 function withoutEaten(name: string): string {
@@ -166,7 +193,8 @@ function settingsProblems({ settings }: SourceTable, configuration: StudyConfigu
   return design.flatMap(([name, registered]) => {
     const theirs = settings.get(name);
     if (theirs === undefined || comparable(name, theirs) === JSON.stringify(registered)) return [];
-    return [`${name} is ${theirs} in the database, and ${JSON.stringify(registered)} in the study`];
+    const ours = name === 'factors' ? Object.fromEntries(registered as [string, unknown][]) : registered;
+    return [`${name} is ${theirs} in the database, and ${JSON.stringify(ours)} in the study`];
   });
 }
 

@@ -144,6 +144,8 @@ export interface BeginImport {
 export interface ImportParticipant {
   readonly type: 'import-participant';
   readonly import: string;
+  /** How many rows must be in before it, so that none is left out when a write fails or another process writes too. */
+  readonly place?: number;
   readonly row: number;
   readonly participantId: string;
   /** One level per factor, in the order of the configuration. */

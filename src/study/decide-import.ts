@@ -44,15 +44,21 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
     source: { sha256, ...(treatmentMap && { treatmentMap: [...treatmentMap] }) },
     generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
   };
-  const isFresh = seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState);
   const problem =
-    stateProblem(state, 'HistoryImported') ??
-    beginProblem(state, data) ??
-    (isFresh === (generator === 'fresh')
-      ? undefined
-      : impossible('generator', 'a fresh generator has a seed, and begins with it'));
+    stateProblem(state, 'HistoryImported') ?? beginProblem(state, data) ?? generatorProblem(command);
   if (problem) return { outcome: problem };
   return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
+}
+
+function generatorProblem({ generator, bgState, seed }: BeginImport): StudyOutcome | undefined {
+  if (generator === 'fresh')
+    return seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState)
+      ? undefined
+      : impossible('generator', 'a fresh generator has a seed, and begins with it');
+  Pcg64.restore(bgState);
+  return seed === undefined
+    ? undefined
+    : impossible('generator', 'a continued generator has no seed of its own');
 }
 
 function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
@@ -61,21 +67,23 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
   const named = configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
   const common = { import: command.import, levels: named, original, participantId, row };
   const early =
-    stateProblem(state, 'ParticipantImported') ?? rowProblem(state, { ...common, redrawn: false });
+    stateProblem(state, 'ParticipantImported') ??
+    outOfPlace(state, command) ??
+    rowProblem(state, { ...common, redrawn: false });
   if (early) return { outcome: early };
   if (!imported) return { outcome: { type: 'not-importing' } };
   if (holderOf(state, participantId))
     return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
   const arm = configuration.treatments.indexOf(treatment);
   if (arm < 0) return { outcome: impossible('treatment', 'the study has no such treatment') };
-  const proof =
-    imported.format === 'csv'
-      ? ({ cause: 'other-system' } as const)
-      : proofOf(configuration, imported.steps, {
-          levelIndexes: levelIndexes(state, levels),
-          arm,
-          after: bgState,
-        });
+  const isOwn = imported.format === 'reference';
+  const proof = !isOwn
+    ? ({ cause: 'other-system' } as const)
+    : proofOf(configuration, imported.steps, {
+        levelIndexes: levelIndexes(state, levels),
+        arm,
+        after: bgState,
+      });
   const isRedrawn = 'draw' in proof;
   return {
     fact: {
@@ -83,11 +91,21 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
       data: { ...(!isRedrawn && { cause: proof.cause }), ...common, redrawn: isRedrawn },
       sections: {
         allocation: { treatment },
-        ...(isRedrawn ? { draw: proof.draw } : bgState && { state: { bgState } }),
+        ...(isRedrawn ? { draw: proof.draw } : isOwn && bgState && { state: { bgState } }),
       },
     },
     outcome: { type: 'imported', participantId },
   };
+}
+
+/** A row that is in was written by another process that imports the same file. */
+function outOfPlace(
+  { importing }: RegisteredState,
+  { import: id, place, participantId }: ImportParticipant,
+): StudyOutcome | undefined {
+  if (place === undefined || importing?.import !== id || place === importing.taken) return undefined;
+  if (place < importing.taken) return { type: 'imported', participantId };
+  return { type: 'stale', why: 'a row before it was not written (hint: run the command again)' };
 }
 
 function end(state: RegisteredState, { import: id, abortedBecause }: EndImport): ImportDecision {

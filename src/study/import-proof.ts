@@ -5,11 +5,12 @@
  */
 import type { UnprovenCause } from '../../events/import.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { Pcg64 } from '../random/pcg64.ts';
 import { type Allocation, allocate } from '../urn/allocate.ts';
 import type { Counts } from '../urn/counts.ts';
 
 /** How many rows back a state is tried. */
-const ROWS_BACK = 32;
+export const ROWS_BACK = 32;
 
 /** What is known after a row, or before the first. */
 export interface Step {
@@ -31,6 +32,7 @@ type Proof = { readonly draw: Allocation['draw'] } | { readonly cause: UnprovenC
  * The first draw that gives the row's arm and state: from the newest state, with the counts that went with it, then with
  * later ones.
  * @param after the state that the row has; undefined if it has none
+ * @throws RangeError when a PCG64 cannot have that state
  */
 export function proofOf(
   configuration: StudyConfiguration,
@@ -38,6 +40,7 @@ export function proofOf(
   { levelIndexes, arm, after }: { levelIndexes: readonly number[]; arm: number; after: BgState | undefined },
 ): Proof {
   if (!after) return { cause: 'no-state' };
+  Pcg64.restore(after);
   let cause: UnprovenCause = 'first';
   for (let from = steps.length - 1; from >= 0; from--) {
     const bgState = steps[from]?.bgState;

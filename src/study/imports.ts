@@ -66,6 +66,7 @@ export function endProblem({ importing }: Life, data: Data<'HistoryImportEnded'>
   if (!importing) return { type: 'not-importing' };
   if (importing.import !== data.import) return impossible('import', 'another import is under way');
   if ('aborted' in data) return undefined;
+  if (data.rows !== importing.rows) return impossible('rows', `the source has ${importing.rows} rows`);
   if (importing.taken !== importing.rows)
     return impossible('rows', `${importing.taken} of ${importing.rows} rows are in`);
   if (importing.redrawn !== importing.toRedraw)

@@ -27,6 +27,8 @@ interface Imported {
   readonly sha256: string;
   readonly format: SourceFormat;
   readonly isFresh: boolean;
+  readonly isSeedKnown: boolean;
+  readonly treatmentMap: readonly { readonly from: string; readonly to: string }[];
   /** The state of the first new draw. */
   readonly generator: BgState;
   readonly steps: Steps;
@@ -86,6 +88,8 @@ function importedBy(
     sha256: sections.source.sha256,
     format: data.source.format,
     isFresh: data.generator === 'fresh',
+    isSeedKnown: data.seedKnown === true,
+    treatmentMap: sections.source.treatmentMap ?? [],
     generator: sections.generator.bgState,
     steps: [beginning],
   };

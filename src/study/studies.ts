@@ -29,6 +29,14 @@ const DIFFERS =
 
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
 
+/** Commands that need not know what another process has just written. */
+const NEVER_READ_FIRST: ReadonlySet<StudyCommand['type']> = new Set([
+  'register',
+  'recover',
+  'randomize',
+  'import-participant',
+]);
+
 export class Studies {
   readonly #parts: LogParts;
   readonly #writers = new Map<string, StudyWriter>();
@@ -180,12 +188,11 @@ export class Studies {
 
   /**
    * Whether the answer may depend on what another process has just written. Nobody may be told that a participant is
-   * voided already who was reinstated a moment ago. A new participant is compared with the log when they are written, and a
-   * code-break waits for nothing that it does not need.
+   * voided already who was reinstated a moment ago. A new participant is compared with the log when they are written, and
+   * so is the place of a row of a history. A code-break waits for nothing that it does not need.
    */
   #readsFirst(stream: string, command: StudyCommand): boolean {
-    if (command.type === 'register' || command.type === 'recover' || command.type === 'randomize')
-      return false;
+    if (NEVER_READ_FIRST.has(command.type)) return false;
     if (command.type !== 'reveal') return true;
     const state = this.#parts.runner.state(studyState, stream);
     return state.status !== 'unregistered' && !holderOf(state, command.participantId);

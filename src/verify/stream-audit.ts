@@ -154,7 +154,7 @@ export class StreamAudit<E extends PartialEvent> {
       return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
     let mismatches: readonly Mismatch[];
     try {
-      mismatches = this.#judgeMove(event) ?? this.#replay.take(event);
+      mismatches = this.#judgeMove(event) ?? this.#replay.take(event, withheldSeals);
     } catch (error) {
       // A decider throws on input that it should never see, such as an impossible generator state or an oversized urn.
       const why = `it cannot be decided again: ${(error as Error).message}`;

@@ -9,6 +9,9 @@ import { CONFIGURATION, LEVELS, SEED } from './facts.ts';
 export const IMPORT = '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
 export const FRESH = 9n << 100n;
 
+/** A second for each row. */
+const instantOf = (row: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, row)).toISOString();
+
 export interface Drawn {
   readonly levels?: readonly string[];
   /** How many rows before it the state is from: 1, the row before, unless two requests raced. */
@@ -37,7 +40,7 @@ export function drawnRows(
     return {
       ...{ type: 'import-participant', import: IMPORT, row: i + 1, participantId: `i${i + 1}` },
       ...{ levels, treatment, bgState: draw.bgStateAfter },
-      original: { datetime: `2026-01-01 00:00:${String(i).padStart(2, '0')}.000001`, user: 'dummy' },
+      original: { datetime: `${instantOf(i).replace('T', ' ').slice(0, -5)}.000001`, user: 'dummy' },
     };
   });
 }

@@ -28,17 +28,18 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     this.#checks = checks;
   }
 
-  take(given: PartialEvent): readonly Mismatch[] {
+  take(given: PartialEvent, withheldSeals: Readonly<Record<string, string>> = {}): readonly Mismatch[] {
     const event = given as PartialStudyEvent;
     const life = this.#life;
     const enrolled = (id: string) => life?.enrolled.get(id);
-    const invalid = this.#checks.mismatch(event);
+    const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
+    const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
     const mismatches = mismatchesOf(event, life);
     if (mismatches.length > 0) return mismatches;
     const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
     if (mismatchOfDecided) return [mismatchOfDecided];
-    this.#checks.take(event, enrolled);
+    this.#checks.take(event, enrolled, sections);
     if (life) this.#life = lifeAfter(life, event);
     else if (event.type === 'StudyRegistered') {
       const { configuration } = event.data;

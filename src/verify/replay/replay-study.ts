@@ -43,9 +43,10 @@ export class StudyReplay implements Replay {
 
   take(given: LogEvent): readonly Mismatch[] {
     const event = given as StudyEvent;
-    const mismatches = this.#mismatches(event);
+    const sections = Object.keys(event.sections);
+    const mismatches = this.#mismatches(event, sections);
     if (mismatches.length > 0) return mismatches;
-    this.#checks.take(event, (id) => this.#enrolled(id));
+    this.#checks.take(event, (id) => this.#enrolled(id), sections);
     const next = evolve(this.#state, event);
     const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
     this.#state = isBegun
@@ -73,8 +74,8 @@ export class StudyReplay implements Replay {
     return this.#state.status === 'unregistered' ? undefined : this.#state.enrolled.get(id);
   }
 
-  #mismatches(event: StudyEvent): readonly Mismatch[] {
-    const invalid = this.#checks.mismatch(event);
+  #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
+    const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
     const { fact, outcome } = decide(this.#state, commandOf(event));
     if (!fact) return [undecided(event.type, outcome)];

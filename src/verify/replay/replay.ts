@@ -6,9 +6,10 @@ import { type FieldDifference, mismatch } from './differences.ts';
 export interface Replay<E extends PartialEvent = LogEvent> {
   /**
    * Decides the event again from those before it, and adds it to the state if it matches.
+   * @param withheldSeals by section; absent if the source withholds none
    * @returns what is wrong with it, the most informative field first. The state is then unchanged.
    */
-  take(event: E): readonly Mismatch[];
+  take(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Mismatch[];
   /** Called for each correct event, including those of a move of the log, which `take` does not see. */
   passed?(event: E): void;
 }

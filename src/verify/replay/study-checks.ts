@@ -14,12 +14,13 @@ import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
 import { IdChecks } from './id-checks.ts';
+import { ImportChecks } from './import-checks.ts';
 import type { KeyHistory } from './key-history.ts';
 import { LifeTally } from './life-report.ts';
 import { has128Bits, registrationMismatch } from './registration-checks.ts';
 import { TimeChecks } from './time-checks.ts';
 
-type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+export type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 /** Withheld sections are not checked. */
 export type PartialStudyEvent = Of<StudyFact['type']>;
 
@@ -73,6 +74,7 @@ export class StudyChecks {
   #levels: readonly ReadonlySet<string>[] = [];
   #ids: IdChecks | undefined;
   readonly #times = new TimeChecks();
+  readonly #imports = new ImportChecks();
   #name: string | undefined;
   readonly #life: LifeTally;
   readonly #seeds: Map<string, string>;
@@ -103,8 +105,11 @@ export class StudyChecks {
     return this.#name;
   }
 
-  /** What is wrong with an event, regardless of the decision. */
-  mismatch(event: PartialStudyEvent): Mismatch | undefined {
+  /**
+   * What is wrong with an event, regardless of the decision.
+   * @param sections names of all its sections, also of those that are withheld
+   */
+  mismatch(event: PartialStudyEvent, sections: readonly string[]): Mismatch | undefined {
     if (event.type === 'StudyRegistered') {
       this.#name ??= event.data.configuration.name;
       return registrationMismatch(event);
@@ -113,7 +118,9 @@ export class StudyChecks {
     if (recovered) return recovered;
     if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data);
     if (event.type === 'ParticipantImported')
-      return this.#participantMismatch(event.data) ?? rowMismatch(event);
+      return this.#participantMismatch(event.data) ?? this.#imports.mismatch(event, sections);
+    if (event.type === 'HistoryImported') return importedSeedMismatch(event);
+    if (event.type === 'HistoryImportEnded') return this.#imports.mismatch(event, sections);
     if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
     return this.#times.future(event);
   }
@@ -155,10 +162,16 @@ export class StudyChecks {
   /**
    * Adds a correct event to the state, and warnings about it.
    * @param enrolled finds the participants as they were before the event, by the id as randomized
+   * @param sections names of all its sections, also of those that are withheld
    */
-  take(event: PartialStudyEvent, enrolled: (id: string) => Enrolled | undefined): void {
+  take(
+    event: PartialStudyEvent,
+    enrolled: (id: string) => Enrolled | undefined,
+    sections: readonly string[],
+  ): void {
     const isRandomized = (id: string) => enrolled(id) !== undefined;
     this.#times.take(event);
+    this.#imports.take(event, sections);
     switch (event.type) {
       case 'ParticipantRandomized':
         this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
@@ -265,18 +278,12 @@ function stakeIn(
   return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };
 }
 
-/** A row that was drawn again has no cause, and its draw, if it is included; another one has a cause. */
-function rowMismatch({ data, sections }: Of<'ParticipantImported'>): Mismatch | undefined {
-  const { cause, redrawn } = data;
-  if (redrawn !== (cause === undefined))
-    return mismatch(
-      'data.cause',
-      redrawn ? undefined : 'a cause',
-      cause,
-      'either it was drawn again, or there is a cause',
-    );
-  if (!redrawn && sections.draw) return mismatch('draw', undefined, 'a draw', 'it was not drawn again');
-  return undefined;
+/** A fresh generator is drawn like that of a recovery. */
+function importedSeedMismatch({ sections: { generator } }: Of<'HistoryImported'>): Mismatch | undefined {
+  const { seed } = generator ?? {};
+  return seed === undefined || has128Bits({ seed })
+    ? undefined
+    : mismatch('generator.seed', '128 bits', seed, 'the seed of a fresh generator is drawn');
 }
 
 /** The generator must restart exactly where a recovery of the log says, and with the same data. */

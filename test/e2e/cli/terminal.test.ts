@@ -6,7 +6,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
+import { CONFIGURATION, OPERATOR, randomize, SEED } from '../../support/facts.ts';
+import { drawnRows } from '../../support/import-facts.ts';
+import { referenceCsv } from '../../support/reference-file.ts';
 import { PROGRAM, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -180,6 +182,39 @@ describe('a participant of a live study on a terminal', () => {
   });
 });
 
+describe('an import on a terminal', () => {
+  const ROWS = 12_000;
+  const data = newFolder();
+  const file = join(newFolder(), 'history.csv');
+  const args = ['import', '--study', CONFIGURATION.name, '--from', file, '--seed-known', '--data', data];
+
+  beforeAll(async () => {
+    writeFileSync(file, referenceCsv(drawnRows(Array.from({ length: ROWS }, () => ({})))));
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, SEED, OPERATOR);
+    await log.close();
+  });
+
+  it('asks before a live study is changed', async () => {
+    const { output, has, type, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2027-09-01']);
+    await has(`Import ${ROWS} participants into CHS JCOIN? [y/N]`);
+    type('n\r');
+    await ended;
+    expect(output()).toContain('nothing was imported');
+    expect(storedLog(data).map(({ record }) => record.type)).not.toContain('HistoryImported');
+  });
+
+  it('shows how many rows are in, and nothing of it at the end', async () => {
+    const { output, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2027-09-01', '--yes']);
+    await ended;
+    expect(output()).toMatch(new RegExp(`\\r\\[#+ +\\] \\d+ of ${ROWS} rows imported`));
+    expect(output()).toMatch(
+      new RegExp(`rows imported\\r\u001b\\[K${ROWS} participants were imported into CHS JCOIN`),
+    );
+  });
+});
+
 describe('a log, and files, full of terminal control characters', () => {
   const data = newFolder();
   const files = newFolder();
@@ -227,6 +262,10 @@ describe('a log, and files, full of terminal control characters', () => {
       join(files, 'studies.yaml'),
       `${JSON.stringify(EVIL)}:\n  treatments: [a]\n  ${JSON.stringify(EVIL)}: 1\n`,
     );
+    writeFileSync(
+      join(files, 'import.csv'),
+      `id,f_${EVIL},trt,datetime,user\n${EVIL},${EVIL},${EVIL}2,${EVIL},${EVIL}\n`,
+    );
     writeFileSync(join(files, 'checkpoints'), `${EVIL}\n1\nAAAA\n\n— ${EVIL} AAAA\n`);
     const manifest = JSON.stringify({ format: EVIL });
     await writeArchive(
@@ -256,6 +295,15 @@ describe('a log, and files, full of terminal control characters', () => {
     'studies show': () => ['studies', 'show', EVIL, '--data', data],
     'studies pause': () => ['studies', 'pause', EVIL, '--reason', EVIL, '--data', data],
     'studies show of none': () => ['studies', 'show', `${EVIL}.`, '--data', data],
+    'import of a file of that name': () => [
+      'import',
+      '--study',
+      EVIL,
+      '--from',
+      file('import.csv'),
+      '--data',
+      data,
+    ],
     'studies check': () => ['studies', 'check', '--studies', file('studies.yaml'), '--data', data],
     'participants list': () => ['participants', 'list', '--study', EVIL, '--data', data],
     'participants history': () => ['participants', 'history', '--study', EVIL, '--id', '1', '--data', data],

@@ -1,39 +1,51 @@
+/** The generator's state as the reference writes it: read, and never evaluated. */
 import { describe, expect, it } from 'vitest';
 import { readBgState } from '../../../src/import/generator-state.ts';
+import { Pcg64 } from '../../../src/random/pcg64.ts';
 
-const STATE = '145281957688160817555677171447984817743';
-const INC = '227545092632529702032305629452684732711';
-const python = (inner: string, rest = "'has_uint32': 1, 'uinteger': 17871527") =>
-  `{'bit_generator': 'PCG64', 'state': ${inner}, ${rest}}`;
-const NUMBERS = `{'state': ${STATE}, 'inc': ${INC}}`;
+const STATE = Pcg64.fromSeed(7n).snapshot();
+const { state, inc } = STATE.state;
+const PYTHON = `{'bit_generator': 'PCG64', 'state': {'state': ${state}, 'inc': ${inc}}, 'has_uint32': 0, 'uinteger': 0}`;
+const JSON_TEXT = PYTHON.replaceAll("'", '"');
 
-describe('the state of a generator in a file', () => {
-  it.each([python(NUMBERS), python(NUMBERS).replaceAll("'", '"')])('is read whole from %s', (text) => {
-    expect(readBgState(text)).toEqual({
-      ...{ bit_generator: 'PCG64', has_uint32: 1, uinteger: 17871527 },
-      state: { inc: INC, state: STATE },
-    });
+describe('a state of the generator', () => {
+  it.each([
+    ['Python', PYTHON],
+    ['JSON', JSON_TEXT],
+    ['JSON without spaces', JSON_TEXT.replaceAll(' ', '')],
+    ['JSON in lines', JSON_TEXT.replaceAll(' ', '\n  ')],
+    [
+      'another order',
+      `{'uinteger': 0, 'has_uint32': 0, 'state': {'inc': ${inc}, 'state': ${state}}, 'bit_generator': 'PCG64'}`,
+    ],
+  ])('is read from %s', (_, text) => {
+    expect(readBgState(text)).toEqual(STATE);
   });
 
   it.each([
-    '',
-    'None',
-    '{}',
-    python(`{'state': ${STATE}, 'inc': 2}`), // even
-    python(`{'state': ${2n ** 128n}, 'inc': ${INC}}`),
-    python(`{'state': -1, 'inc': ${INC}}`),
-    python(`{'state': 1.5, 'inc': ${INC}}`),
-    python(`{'state': '${STATE}', 'inc': ${INC}}`),
-    python(`{'state': ${STATE}, 'state': 1, 'inc': ${INC}}`),
-    python(NUMBERS, "'has_uint32': 2, 'uinteger': 1"),
-    python(NUMBERS, "'has_uint32': 1, 'uinteger': 4294967296"),
-    python(NUMBERS, "'has_uint32': 1, 'uinteger': 1, 'more': 1"),
-    python(NUMBERS).replace('PCG64', 'MT19937'),
-    `${python(NUMBERS)} + 1`,
-    python("__import__('os').system('true')"),
-    python('{'.repeat(2000)),
-    python(`&a ${NUMBERS}`).replace("'uinteger': 17871527", "'uinteger': *a"),
-  ])('is none: %s', (text) => {
+    ['nothing', ''],
+    ['another generator', PYTHON.replace('PCG64', 'MT19937')],
+    ['code', "__import__('os').system('true')"],
+    ['code within', PYTHON.replace(`${state}`, '(lambda: 1)()')],
+    ['a sum', PYTHON.replace(`${state}`, '1+1')],
+    ['a float', PYTHON.replace(`'uinteger': 0`, `'uinteger': 0.0`)],
+    ['a power of ten', PYTHON.replace(`'uinteger': 0`, `'uinteger': 1e3`)],
+    ['a negative number', PYTHON.replace(`'uinteger': 0`, `'uinteger': -1`)],
+    ['a number as a text', PYTHON.replace(`${state}`, `'${state}'`)],
+    ['a number with a sign of ours', PYTHON.replace(`${state}`, `'#${state}'`)],
+    ['a number of 129 bits', PYTHON.replace(`${state}`, String(2n ** 128n))],
+    ['a leading zero', PYTHON.replace(`${state}`, `0${state}`)],
+    ['an even increment', PYTHON.replace(`${inc}`, `${BigInt(inc) + 1n}`)],
+    ['a flag of 2', PYTHON.replace(`'has_uint32': 0`, `'has_uint32': 2`)],
+    ['a half word of 33 bits', PYTHON.replace(`'uinteger': 0`, `'uinteger': 4294967296`)],
+    ['a member too many', PYTHON.replace(`'uinteger': 0`, `'uinteger': 0, 'x': 0`)],
+    ['a member too few', PYTHON.replace(`, 'uinteger': 0`, '')],
+    ['a nesting without end', '['.repeat(500)],
+    ['a text without end', `${' '.repeat(100_000)}${PYTHON}`],
+    ['a comment', `${PYTHON} # x`],
+    ['a YAML tag', PYTHON.replace(`${state}`, `!!int ${state}`)],
+    ['two states', `${PYTHON}\n${PYTHON}`],
+  ])('is not read from %s', (_, text) => {
     expect(readBgState(text)).toBeUndefined();
   });
 });

@@ -160,6 +160,19 @@ describe('an imported history', () => {
   });
 });
 
+describe('a row with its place', () => {
+  const placed = FIVE.map((row, place) => ({ ...row, place }));
+
+  it('is taken once, whoever writes it, and never before the rows before it', () => {
+    const trial = new Trial();
+    trial.ask(beginImport(FIVE));
+    expect(trial.ask(placed[1] as ImportParticipant)).toMatchObject({ type: 'stale' });
+    expect(trial.all([...placed.slice(0, 3), ...placed.slice(1)])).toEqual(Array(7).fill('imported'));
+    expect(trial.proofs()).toHaveLength(5);
+    expect(trial.all([END, ...placed])).toEqual(['import-ended', ...Array(5).fill('not-importing')]);
+  });
+});
+
 describe('the proof of a row', () => {
   const proofsOf = (rows: readonly ImportParticipant[], more = {}) => {
     const trial = new Trial();

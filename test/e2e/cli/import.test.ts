@@ -1,0 +1,370 @@
+/** urn import: a history of the reference, or of another system, goes on here. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ask, clientOf, exactResults, within } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
+import { drawnRows } from '../../support/import-facts.ts';
+import {
+  APPROVED,
+  changedExport,
+  HARVEST,
+  importInto,
+  REFERENCE,
+  registerIn,
+} from '../../support/importing.ts';
+import { referenceCsv } from '../../support/reference-file.ts';
+import { issueKey, serve, start, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+/** A log in which the study is registered, without participants. */
+const registered = newFolder();
+
+beforeAll(() => registerIn(registered));
+
+function copyOf(folder: string): string {
+  const data = newFolder();
+  cpSync(folder, data, { recursive: true });
+  return data;
+}
+
+const typesIn = (data: string) => storedLog(data).map(({ record }) => record.type as string);
+const eventsIn = (data: string, type: string) => storedLog(data).filter(({ record }) => record.type === type);
+const showOf = async (data: string, study = HARVEST) =>
+  JSON.parse(await commandOk(['studies', 'show', study, '--json', '--data', data]));
+
+describe('a history of the reference', () => {
+  it.each([
+    ['its export', REFERENCE.csv, ['--seed-known'], '60 rows: 60 redrawn, 0 unproven.'],
+    ['its database', REFERENCE.database, ['--seed-known'], '60 rows: 60 redrawn, 0 unproven.'],
+    ['without the seed', REFERENCE.csv, [], '60 rows: 59 redrawn, 1 unproven (1: first).'],
+    ['with races', REFERENCE.raced, ['--seed-known'], '40 rows: 40 redrawn, 0 unproven.'],
+    [
+      'without its states',
+      REFERENCE.csv,
+      ['--format', 'csv'],
+      '60 rows: 0 redrawn, 60 unproven (1: other-system, 2: other-system,',
+    ],
+  ])('is tried out: %s', async (_, file, args, expected) => {
+    const before = storedLog(registered).length;
+    const { code, stdout, stderr } = await importInto(registered, file, '--dry-run', ...args);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'dry run: nothing was imported\n' });
+    expect(stderr).toContain(expected);
+    expect(stderr).toContain('The generator is fresh.');
+    expect(stderr).toContain("the import needs --approved-by 'NAME, ROLE, DATE[, REFERENCE]'");
+    expect(storedLog(registered)).toHaveLength(before);
+  });
+
+  it('goes on with the draws that the reference would have made', async () => {
+    const data = copyOf(registered);
+    const args = ['--seed-known', '--generator', 'continued', ...APPROVED];
+    const { code, stderr } = await importInto(data, REFERENCE.database, ...args);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        '60 rows: 60 redrawn, 0 unproven. The generator is continued.\n' +
+        `60 participants were imported into ${HARVEST} (revision 62)\n`,
+    });
+    const [edc, auditor] = [
+      await issueKey(data, 'edc'),
+      await issueKey(data, 'auditor', '--scope', 'read,audit'),
+    ];
+    const service = await serveHere(data, REFERENCE.studies);
+    const next = JSON.parse(readFileSync(REFERENCE.next, 'utf8')) as {
+      id: string;
+      levels: Record<string, string>;
+      trt: string;
+    }[];
+    for (const { id, levels } of next) await clientOf(service.url, edc).randomize(HARVEST, id, levels);
+    const listed = await clientOf(service.url, auditor).list(HARVEST);
+    await service.stop();
+    const exactly = (text: string) =>
+      JSON.parse(text.replaceAll(/([:,]\s*)(\d{16,})/g, '$1"$2"')) as { id: string; trt: string }[];
+    const shown = exactly(
+      JSON.stringify(exactResults(listed), (_, v) => (typeof v === 'bigint' ? `${v}` : v)),
+    );
+    expect(shown.slice(60)).toEqual(
+      exactly(readFileSync(REFERENCE.next, 'utf8')).map(({ id, trt, ...rest }) =>
+        expect.objectContaining({ id, trt, bg_state: (rest as Record<string, unknown>)['bg_state'] }),
+      ),
+    );
+    const { stdout } = await command(['verify', '--data', data]);
+    expect(stdout).toContain('whoever has a copy of that system can compute every later arm');
+    expect(stdout).toContain('no fault was found');
+  });
+
+  it('goes on from fresh entropy by default', async () => {
+    const data = copyOf(registered);
+    const { code } = await importInto(data, REFERENCE.csv, ...APPROVED);
+    expect(code).toBe(0);
+    const [begun] = eventsIn(data, 'HistoryImported');
+    expect(begun?.record.data).toMatchObject({
+      ...{ generator: 'fresh', proof: { redrawn: 59, unproven: 1 } },
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-10-01' }],
+    });
+    expect(begun?.record.data).not.toHaveProperty('seedKnown');
+    expect(JSON.parse(begun?.sealed ?? '').generator.seed).toMatch(/^\d{30,39}$/);
+    const shown = await commandOk(['studies', 'show', HARVEST, '--data', data]);
+    expect(shown).toMatch(/^participants +60 participants\nimported +59 redrawn, 1 unproven$/m);
+    const { stdout } = await command(['verify', '--data', data]);
+    expect(stdout).toContain('an imported participant could not be drawn again (first)');
+  });
+
+  it('needs an approval if the study is live, and writes nothing without it', async () => {
+    const before = storedLog(registered).length;
+    const { code, stderr } = await importInto(registered, REFERENCE.csv);
+    expect(code).toBe(2);
+    expect(stderr).toContain("only with an approval (hint: --approved-by 'NAME, ROLE, DATE[, REFERENCE]')");
+    expect(storedLog(registered)).toHaveLength(before);
+  });
+
+  it('is imported once', async () => {
+    const data = copyOf(registered);
+    await importInto(data, REFERENCE.csv, ...APPROVED);
+    const { code, stderr } = await importInto(data, REFERENCE.csv, ...APPROVED);
+    expect(code).toBe(2);
+    expect(stderr).toContain('the study has participants already');
+  });
+
+  it('leaves a paused study paused', async () => {
+    const studies = REFERENCE.studies.replace('  mode: live', '  mode: live\n  start: paused');
+    const data = await registerIn(newFolder(), studies);
+    expect((await importInto(data, REFERENCE.csv, ...APPROVED)).code).toBe(0);
+    expect(await showOf(data)).toMatchObject({
+      ...{ state: 'paused', reason: 'registered as paused', participants: 60 },
+      imported: { redrawn: 59, unproven: 1 },
+    });
+  });
+
+  it('needs the seed of the database to be that of the study', async () => {
+    const studies = REFERENCE.studies.replace('20261122', '20261123');
+    const data = await registerIn(newFolder(), studies);
+    const { code, stderr } = await importInto(data, REFERENCE.database, '--seed-known', '--dry-run');
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      'the database has another starting_seed than the study (hint: leave out --seed-known)',
+    );
+    const without = await importInto(data, REFERENCE.database, '--dry-run');
+    expect(without.stderr).toContain('60 rows: 59 redrawn, 1 unproven (1: first)');
+  });
+
+  it('is of the design that is registered', async () => {
+    const studies = REFERENCE.studies.replace('w: 1', 'w: 2').replace('[Female, Male]', '[Male, Female]');
+    const data = await registerIn(newFolder(), studies);
+    const { code, stderr } = await importInto(data, REFERENCE.database, '--dry-run');
+    expect(code).toBe(2);
+    expect(stderr).toContain('w is 1 in the database, and 2 in the study\n');
+    expect(stderr).toMatch(
+      /factors is \{.*"Female", ?"Male".*\} in the database, and \{.*"Male","Female".*\} in the study/,
+    );
+  });
+});
+
+describe('treatments that the file names otherwise', () => {
+  // As the reference eats the first letters of names: "standard" becomes "ndard".
+  const studies = REFERENCE.studies.replace('Control', 'standard');
+  const eaten = () => changedExport(newFolder(), (text) => text.replaceAll(',Control,', ',ndard,'));
+  let data: string;
+  beforeAll(async () => {
+    data = await registerIn(newFolder(), studies);
+  });
+
+  it('are refused with the map that they need', async () => {
+    const { code, stderr } = await importInto(data, eaten(), '--dry-run');
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      'row 4: there is no treatment "ndard"; the reference drops leading letters of names (hint: --treatment-map "ndard=standard")',
+    );
+  });
+
+  it('are imported with it, and drawn again', async () => {
+    const own = copyOf(data);
+    const args = ['--seed-known', '--treatment-map', 'ndard=standard', ...APPROVED];
+    const { code, stderr } = await importInto(own, eaten(), ...args);
+    expect(code).toBe(0);
+    expect(stderr).toContain('60 redrawn, 0 unproven');
+    expect(JSON.parse(eventsIn(own, 'HistoryImported')[0]?.sealed ?? '').source.treatmentMap).toEqual([
+      { from: 'ndard', to: 'standard' },
+    ]);
+    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
+  });
+
+  it.each([
+    ['of no treatment', ['ndard=none'], 'the study has no treatment "none"'],
+    ['of two names for one treatment', ['ndard=standard,x=standard'], 'several names stand for "standard"'],
+    [
+      'of one name for two treatments',
+      ['ndard=standard', 'ndard=Low dose'],
+      '"ndard" stands for several treatments',
+    ],
+    ['of nothing', ['ndard='], 'write THEIRS=OURS, such as ndard=standard'],
+    [
+      'onto a name that the file has too',
+      ['ndard=Low dose'],
+      '"ndard" and "Low dose" are the same treatment',
+    ],
+  ])('are refused with a map %s', async (_, maps, expected) => {
+    const args = maps.flatMap((map) => ['--treatment-map', map]);
+    const { code, stderr } = await importInto(data, eaten(), '--dry-run', ...args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(expected);
+  });
+});
+
+describe('a large history', () => {
+  const ROWS = 4000;
+  const LARGE = 'Large trial';
+  const yaml = JSON.stringify(
+    {
+      [LARGE]: {
+        mode: 'live',
+        starting_seed: 205891132094649041003846091740412883221n,
+        ...{ D: 'chisquare', w: 1, alpha: 0, beta: 1, treatments: CONFIGURATION.treatments },
+        factors: Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels])),
+      },
+    },
+    (_, value) => (typeof value === 'bigint' ? `${value}` : value),
+  ).replace(/"(\d{39})"/, '$1');
+  const folder = newFolder();
+  const [file, other] = [join(folder, 'large.csv'), join(folder, 'other.csv')];
+  const empty = newFolder();
+  const args = (data: string, ...more: string[]) => [
+    'import',
+    '--study',
+    LARGE,
+    '--from',
+    file,
+    '--seed-known',
+    '--data',
+    data,
+    ...APPROVED,
+    ...more,
+  ];
+  const taken = (data: string) => eventsIn(data, 'ParticipantImported').length;
+
+  beforeAll(async () => {
+    const [sex, site] = CONFIGURATION.factors;
+    const levels = (i: number) => [sex?.levels[i % 2] ?? '', site?.levels[(i >> 1) % 2] ?? ''];
+    const text = referenceCsv(drawnRows(Array.from({ length: ROWS }, (_, i) => ({ levels: levels(i) }))));
+    writeFileSync(file, text);
+    writeFileSync(other, text.replace('dummy', 'other'));
+    await registerIn(empty, yaml);
+  });
+
+  /** Killed when some rows are in, and not all. */
+  async function interrupted(): Promise<string> {
+    const data = copyOf(empty);
+    const { child, exited } = start(args(data));
+    await within(60_000, async () => taken(data) > 0);
+    child.kill('SIGKILL');
+    expect(await exited).toBeNull();
+    expect(taken(data)).toBeLessThan(ROWS);
+    return data;
+  }
+
+  it('goes on where it was killed, with the same file and options alone', async () => {
+    const data = await interrupted();
+    const before = taken(data);
+    expect(await showOf(data, LARGE)).toMatchObject({
+      ...{ state: 'importing', reason: `a history of ${ROWS} participants is being imported` },
+      ...{ participants: before, imported: { redrawn: ROWS, unproven: 0 } },
+    });
+    const from = await command(args(data).map((arg) => (arg === file ? other : arg)));
+    expect(from).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('from another file (hint: give the same file again, or --abort)'),
+    });
+    const otherwise = await command(args(data).filter((arg) => arg !== '--seed-known'));
+    expect(otherwise).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'was begun with other options (hint: --format reference --generator fresh --seed-known)',
+      ),
+    });
+    const dry = await command(args(data, '--dry-run'));
+    expect(dry.stdout).toBe(`dry run: the import would go on after ${before} of ${ROWS} rows\n`);
+    expect(taken(data)).toBe(before);
+    const again = await command(args(data));
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`going on after ${before} of ${ROWS} rows`),
+    });
+    const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
+    expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
+    expect(typesIn(data).filter((type) => type === 'HistoryImported')).toHaveLength(1);
+    expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
+  });
+
+  it('can be given up with a reason, and imported again from another file', async () => {
+    const data = await interrupted();
+    const abort = ['import', '--abort', '--study', LARGE, '--data', data];
+    expect(await command(abort)).toMatchObject({ code: 2, stderr: 'urn: --reason is missing\n' });
+    const given = await command([...abort, '--reason', 'the wrong file']);
+    expect(given).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('the study has no participants, as before'),
+    });
+    expect(await showOf(data, LARGE)).toMatchObject({ state: 'open', participants: 0 });
+    expect(await showOf(data, LARGE)).not.toHaveProperty('imported');
+    const again = await command([...abort, '--reason', 'the wrong file']);
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('no import into Large trial is under way'),
+    });
+    const from = args(data).map((arg) => (arg === file ? other : arg));
+    expect((await command(from)).code).toBe(0);
+    expect(await showOf(data, LARGE)).toMatchObject({ state: 'open', participants: ROWS });
+    expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
+  });
+
+  it('is imported once by two processes at the same time', async () => {
+    const data = await interrupted();
+    const ended = await Promise.all([urn(args(data)), urn(args(data))]);
+    // One may be done before the other begins.
+    for (const { code, stderr } of ended)
+      if (code !== 0) expect(stderr).toContain('the study has participants already');
+    expect(ended.map(({ code }) => code)).toContain(0);
+    const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
+    expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
+    expect(typesIn(data).filter((type) => type === 'HistoryImportEnded')).toHaveLength(1);
+  });
+
+  it('comes in beside a running service, which takes nobody meanwhile', async () => {
+    const data = copyOf(empty);
+    const [edc, blinded] = [await issueKey(data, 'edc'), await issueKey(data, 'b', '--scope', 'blinded')];
+    const service = await serve({ data, studies: yaml });
+    const levels = { '10': 'Male', '9': '30-Dupage County' };
+    const randomize = (id: string) => clientOf(service.url, edc).randomize(LARGE, id, levels);
+    const { child, exited } = start(args(data));
+    await within(60_000, async () => taken(data) > 0);
+    // A stopped process has the study as a killed one leaves it.
+    child.kill('SIGSTOP');
+    const before = taken(data);
+    expect(before).toBeLessThan(ROWS);
+    await within(10_000, async () => (await randomize('new')).status === 409);
+    const refused = await randomize('new');
+    expect(refused).toMatchObject({ status: 409, results: [] });
+    expect(refused.message).toBe(
+      'A history is being imported into the study, which takes no participants until then',
+    );
+    const writing = await ask(service.url, '/readyz', { parameters: { 'urn.for': 'writing' } });
+    expect(writing.text).toContain('importing');
+    expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(
+      /^urn_studies\{state="importing"\} 1$/m,
+    );
+    expect(await commandOk(['studies', 'list', '--data', data])).toContain('importing since');
+    const listed = await clientOf(service.url, blinded).list(LARGE);
+    expect(listed.results.length).toBeGreaterThan(0);
+    expect(listed.results[0]).not.toHaveProperty('trt');
+    child.kill('SIGCONT');
+    expect(await exited).toBe(0);
+    await within(10_000, async () => (await randomize('new')).status === 200);
+    expect(await randomize('i1')).toMatchObject({ status: 400, message: expect.stringContaining('i1') });
+    await service.stop();
+    expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
+  });
+});

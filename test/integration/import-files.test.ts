@@ -1,0 +1,277 @@
+/** What can be wrong with a history file, and how it is said: every problem of every row at once. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { SourceFormat } from '../../events/import.ts';
+import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
+import { type HistoryRow, readHistory } from '../../src/import/read-history.ts';
+import { openSource } from '../../src/import/source-file.ts';
+import { ImportError } from '../../src/import/source-table.ts';
+import { Database } from '../../src/store/sqlite/library.ts';
+import { changedExport, HARVEST, REFERENCE } from '../support/importing.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const [study] = parseStudiesFile(REFERENCE.studies, 'studies.yaml').studies;
+
+function read(file: string, format: SourceFormat = 'reference'): HistoryRow[] {
+  if (!study) throw new Error('no study');
+  return readHistory(openSource(file).table(HARVEST), study.configuration, format, new Map());
+}
+
+function problemsOf(file: string, format?: SourceFormat): readonly string[] {
+  try {
+    read(file, format);
+  } catch (error) {
+    if (error instanceof ImportError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+type Change = (text: string) => string;
+const changed = (change: Change) => changedExport(newFolder(), change);
+const problems = (change: Change) => problemsOf(changed(change));
+/** Changes a line of the file; the first line is 0, the first row 1. */
+const inLine =
+  (row: number, change: (line: string) => string): Change =>
+  (text) =>
+    text
+      .split('\n')
+      .map((line, i) => (i === row ? change(line) : line))
+      .join('\n');
+const inRow = (row: number, from: string | RegExp, to: string): Change =>
+  inLine(row, (line) => {
+    expect(line).toMatch(from);
+    return line.replace(from, to);
+  });
+
+const PLAIN = read(REFERENCE.csv);
+
+describe('a file of the same rows', () => {
+  it.each<[string, Change]>([
+    ['with a byte order mark', (text) => `\ufeff${text}`],
+    ['with the line ends of Windows', (text) => text.replaceAll('\n', '\r\n')],
+    ['with both line ends', inLine(0, (line) => `${line}\r`)],
+    ['with empty lines at its end', (text) => `${text}\n\n`],
+    ['without a line end', (text) => text.trimEnd()],
+    ['with every field quoted', (text) => text.replaceAll(',dummy,', ',"dummy",')],
+    [
+      'with instants in another form',
+      (text) => text.replaceAll(/2026-11-22 (\d\d:\d\d:\d\d\.\d+)/g, '2026-11-22T$1Z'),
+    ],
+  ])('is read: %s', (_, change) => {
+    const without = (rows: readonly HistoryRow[]) =>
+      rows.map(({ original: { user }, ...row }) => ({
+        ...{ ...row, original: user },
+      }));
+    expect(without(read(changed(change)))).toEqual(without(PLAIN));
+  });
+
+  it('is read with its columns in another order', () => {
+    const database = read(REFERENCE.database);
+    expect(database).toEqual(PLAIN);
+    const turned = changed((text) => {
+      const lines = text.trimEnd().split('\n');
+      // Its first column is the only one without quotes in it.
+      return lines.map((line) => line.replace(/^([^,]*),(.*)$/, '$2,$1')).join('\n');
+    });
+    expect(read(turned)).toEqual(PLAIN);
+  });
+
+  it('is in the order of the instants, then of the rows', () => {
+    const text = (line: string) => line.replace(/2026-11-22 [\d:.]+/, '2026-11-22 05:38:14.477949');
+    const rows = read(changed((all) => inLine(40, text)(inLine(50, text)(all))));
+    expect(rows.slice(0, 4).map(({ row }) => row)).toEqual([1, 40, 50, 2]);
+  });
+
+  it('keeps quotes, commas, line breaks and carriage returns in what people wrote', () => {
+    const user = 'José "J." O\'Neil,\nsite 1';
+    const rows = read(changed(inRow(1, ',dummy,', `,"${user.replaceAll('"', '""')}",`)));
+    expect(rows[0]).toMatchObject({ row: 1, original: { user, datetime: '2026-11-22 05:38:14.477949' } });
+    expect(rows).toHaveLength(60);
+    expect(rows[0]?.levels).toContain('02-Süd');
+    expect(PLAIN.some(({ levels }) => levels.includes('01-Nord, Haus "A"'))).toBe(true);
+  });
+
+  it('has no states if it is from another system, whatever stands there', () => {
+    const rows = read(changed(inRow(1, /"\{.*\}"/, 'none of it')), 'csv');
+    expect(rows.map(({ bgState }) => bgState)).toEqual(rows.map(() => undefined));
+  });
+
+  it('may lack states', () => {
+    const rows = read(changed(inRow(1, /"\{.*\}"/, '')));
+    expect(rows.map(({ bgState }) => bgState === undefined)).toEqual(rows.map((_, i) => i === 0));
+  });
+});
+
+describe('a file that is none', () => {
+  const folder = newFolder();
+  const file = (name: string, content: string | Uint8Array) => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
+
+  it.each<[string, () => string, string]>([
+    ['missing', () => join(folder, 'none'), 'none: there is no such file'],
+    ['a folder', () => folder, 'it is a folder'],
+    ['empty', () => file('empty.csv', ''), 'empty.csv is empty'],
+    [
+      'not UTF-8',
+      () => file('latin.csv', Buffer.from('id,müller\n', 'latin1')),
+      'the file is not UTF-8 (hint: save it as UTF-8)',
+    ],
+    ['UTF-16', () => file('wide.csv', Buffer.from('\ufeffid,trt\n', 'utf16le')), 'the file is not UTF-8'],
+    ['of another form', () => file('x.csv', 'a,b\n"x'), 'the file is not CSV: '],
+    [
+      'of fields with semicolons',
+      () => file('y.csv', 'id;trt\n1;Control\n'),
+      'the first line has no comma (hint: ',
+    ],
+  ])('is refused: %s', (_, path, expected) => {
+    expect(problemsOf(path())).toEqual([expect.stringContaining(expected)]);
+  });
+
+  it.skipIf(process.getuid?.() === 0)('is refused: not readable', () => {
+    const path = file('secret.csv', 'id');
+    chmodSync(path, 0o000);
+    expect(problemsOf(path)).toEqual([`cannot read ${path}: you may not read it`]);
+  });
+
+  it('has columns that are missing, unknown, twice', () => {
+    const header = (change: (line: string) => string) => problems(inLine(0, change));
+    expect(header((line) => line.replace('f_sex', 'sex').replace('user', 'who'))).toEqual([
+      'the file has no column "f_sex"',
+      'the file has no column "user"',
+      'the file has a column "sex", which the study does not know',
+      'the file has a column "who", which the study does not know',
+    ]);
+    expect(header((line) => line.replace('user', 'trt').replace('f_sex', 'id'))).toEqual([
+      'the file has the column "id" twice',
+      'the file has the column "trt" twice',
+    ]);
+    expect(problems((text) => text.slice(0, text.indexOf('\n')))).toEqual(['the file has no rows']);
+  });
+});
+
+describe('a row', () => {
+  it('is named with all its problems, and so is every other', () => {
+    const change: Change = (text) =>
+      [
+        inLine(3, () => ' x ,01,,2 or more,Placebo,yesterday,,"{}"'),
+        inRow(5, /^[^,]*/, '01-0000'),
+        inRow(6, ',dummy,', ',,'),
+        inLine(7, (line) => `${line},more`),
+      ].reduce((all, one) => one(all), text);
+    expect(problems(change)).toEqual([
+      'row 3: id begins or ends with white space; site has no level "01" (there are: "01-Nord, Haus \\"A\\"", "02-Süd", "03-West"); f_sex is empty; there is no treatment "Placebo" (there are: "Control", "Low dose", "High dose"); "yesterday" is not an instant, such as 2026-11-22 05:38:14.477949; user is empty; bg_state is not the state of a PCG64',
+      'row 5: the id "01-0000" stands in row 1 too',
+      'row 6: user is empty',
+      'row 7: it has 9 fields, and the first line has 8',
+    ]);
+  });
+
+  it.each<[string, Change, string]>([
+    ['an id with a NUL', inRow(1, '01-0000', '01\0'), 'row 1: id contains a control character'],
+    [
+      'an id with what nobody sees',
+      inRow(1, '01-0000', '01\u200b'),
+      'row 1: id contains U+200B, which nobody sees',
+    ],
+    ['a long id', inRow(1, '01-0000', 'x'.repeat(129)), 'row 1: id has more than 128 characters'],
+    ['a user with a NUL', inRow(1, ',dummy,', ',a\0b,'), 'row 1: user contains a control character'],
+    [
+      'a long user',
+      inRow(1, ',dummy,', `,${'x'.repeat(100_000)},`),
+      'row 1: user must be 1 to 2000 characters',
+    ],
+    ['an integer as a float', inRow(1, ',1,Low', ',1.0,Low'), 'row 1: prior (1+) lines has no level "1.0"'],
+    ['a level of another case', inRow(1, 'Female', 'female'), 'row 1: sex has no level "female"'],
+    [
+      'a day that is none',
+      inRow(1, '2026-11-22', '2026-02-30'),
+      'row 1: "2026-02-30 05:38:14.477949" is not an instant',
+    ],
+  ])('is refused for %s', (_, change, expected) => {
+    expect(problems(change)).toEqual([expect.stringContaining(expected)]);
+  });
+
+  it('is not printed whole if a field holds the rest of a file', () => {
+    const [problem = ''] = problems(inRow(1, 'Female', 'x'.repeat(1_000_000)));
+    expect(problem).toMatch(/sex has no level "x{59}"…/);
+    expect(problem.length).toBeLessThan(500);
+  });
+});
+
+describe("the reference's database", () => {
+  const copied = (change: (db: Database) => void) => {
+    const file = join(newFolder(), 'copy.db');
+    writeFileSync(file, readFileSync(REFERENCE.database));
+    const db = new Database(file);
+    change(db);
+    db.close();
+    return file;
+  };
+  const history = '"Harvest__2__Trial_history"';
+
+  it('is refused without a history of the study', () => {
+    const file = copied((db) => db.exec(`ALTER TABLE ${history} RENAME TO other_history`));
+    expect(problemsOf(file)).toEqual([
+      'the database has no table Harvest__2__Trial_history (it has: other_history)',
+    ]);
+  });
+
+  it.each([
+    ['in its header', (bytes: Buffer) => bytes.fill(0xff, 20, 90)],
+    ['in its pages', (bytes: Buffer) => bytes.fill(0xff, 4096)],
+    ['at its end', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ])('is refused if it is damaged %s', (_, damage) => {
+    const file = join(newFolder(), 'damaged.db');
+    writeFileSync(file, damage(readFileSync(REFERENCE.database)));
+    expect(problemsOf(file)).toEqual([
+      expect.stringMatching(/^the database cannot be read: .* \(hint: was it copied completely/),
+    ]);
+  });
+
+  it('is refused while changes wait beside it', () => {
+    const file = copied(() => undefined);
+    writeFileSync(`${file}-journal`, 'x');
+    expect(problemsOf(file)).toEqual([expect.stringContaining('is in use or was not closed (hint: ')]);
+  });
+
+  it('is read if it was written with a log beside it', () => {
+    expect(read(copied((db) => db.pragma('journal_mode = WAL')))).toEqual(PLAIN);
+  });
+
+  it('may lack states, as NULL or as a null of JSON', () => {
+    const file = copied((db) => {
+      db.exec(`UPDATE ${history} SET bg_state = NULL WHERE rowid = 1`);
+      db.exec(`UPDATE ${history} SET bg_state = 'null' WHERE rowid = 2`);
+    });
+    expect(read(file).map(({ bgState }) => bgState === undefined)).toEqual(PLAIN.map((_, i) => i < 2));
+  });
+
+  it('has integers that are no doubles', () => {
+    const file = copied((db) =>
+      db.exec(`UPDATE ${history} SET bg_state = json_set(bg_state, '$.uinteger', 1.5) WHERE rowid = 2`),
+    );
+    expect(problemsOf(file)).toEqual(['row 2: bg_state is not the state of a PCG64']);
+  });
+
+  it('has a design of its own, which must be that of the study', () => {
+    const file = copied((db) => {
+      const set = db.prepare('UPDATE "Harvest__2__Trial_config" SET value = ? WHERE param = ?');
+      for (const [value, param] of [
+        ['2', 'alpha'],
+        ['variance', 'D'],
+        ['["Control"]', 'treatments'],
+      ])
+        set.run(value, param);
+    });
+    expect(problemsOf(file)).toEqual([
+      'alpha is 2 in the database, and 0 in the study',
+      expect.stringMatching(/^D is variance in the database, and "range" in the study$/),
+      'treatments is ["Control"] in the database, and ["Control","Low dose","High dose"] in the study',
+    ]);
+  });
+});
