@@ -5,6 +5,8 @@ import { Pcg64 } from '../random/pcg64.ts';
 
 /** Longer than any state. */
 const MAX_LENGTH = 1000;
+/** A member given twice is one too many. */
+const MEMBERS = 6;
 /** The strings and integers of both forms. No string of a state needs an escape, and none has the sign of an integer. */
 const SCALAR = /'([^'"\\#]*)'|"([^"\\#]*)"|(\d+)/g;
 
@@ -29,6 +31,7 @@ export function readBgState(text: string): BgState | undefined {
   const json = text.replaceAll(SCALAR, (_, single?: string, double?: string, digits?: string) =>
     JSON.stringify(digits === undefined ? (single ?? double) : `#${digits}`),
   );
+  if (json.split(':').length - 1 !== MEMBERS) return undefined;
   try {
     const { state, has_uint32, uinteger } = Read.parse(JSON.parse(json));
     return Pcg64.restore({

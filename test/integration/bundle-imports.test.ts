@@ -49,6 +49,13 @@ const withAnotherArm = (revision: number) =>
     const others = CONFIGURATION.treatments.filter((treatment) => treatment !== allocation.treatment);
     Object.assign(allocation, { treatment: others[0] });
   });
+/** The override in the log gives the next arm. */
+const withDrawnArm = (revision: number) =>
+  sealed(revision, ({ allocation }) => {
+    const { treatments } = CONFIGURATION;
+    const place = treatments.indexOf(allocation.treatment);
+    Object.assign(allocation, { treatment: treatments.at(place - 1) });
+  });
 const at = (revision: number, datetime: string, row?: number) =>
   changed(revision, ({ data: members }) => {
     Object.assign(members.original, { datetime });
@@ -149,7 +156,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     expect(await all(seed('5'))).toEqual(inEach(inFull(1)));
     expect(await all(seed(`0${9n << 100n}`))).toEqual(inEach(inFull(1)));
     // Its arm is counted.
-    expect(await all(withAnotherArm(2))).toEqual(inEach(inFull(5)));
+    expect(await all(withAnotherArm(3))).toEqual(inEach(inFull(5)));
   });
 
   it.each<[string, Change, Findings]>([
@@ -241,21 +248,27 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['the id of another row', data(AT.last, { participantId: 'i1' }), AT.last],
     ['the id of an allocation behind it', data(AT.last, { participantId: 'n1' }), AT.n1],
     ['a space at the end of the id', data(AT.last, { participantId: 'x ' }), AT.last],
-    ['another level', withLevel(AT.last, 'Male'), inFull(AT.last)],
+    // It is not at this level that the arm was drawn, but at this level that the row is counted.
+    ['another level', withLevel(AT.last, 'Male'), inFull(AT.n1)],
     ['an unknown level', withLevel(AT.last, 'x'), AT.last],
     ['no level', data(AT.last, { levels: [] }), AT.last],
     ['a member more', data(AT.last, { file: 'x' }), AT.last],
     ['another arm', withAnotherArm(AT.i2), inFull(AT.i2)],
-    ['another arm of the override', withAnotherArm(AT.override), inFull(AT.override)],
-    ['another arm of the row without a state', withAnotherArm(AT.noState), inFull(AT.i7)],
+    ['the arm of the draw instead of the override', withDrawnArm(AT.override), inFull(AT.override)],
+    // The row and its arm are counted.
+    ['another arm of the row without a state', withAnotherArm(AT.noState), inFull(AT.i9)],
     [
       'an unknown arm',
       sealed(AT.noState, ({ allocation }) => Object.assign(allocation, { treatment: 'x' })),
       { full: AT.noState, open: AT.noState, blinded: 'ok' },
     ],
     ['no arm', changed(AT.i2, drop('allocation')), AT.i2],
-    ['the draw of another row', withSectionsOf(AT.i2, AT.i1, ['draw']), inFull(AT.i2)],
-    ['the draw and arm of another row', withSectionsOf(AT.i2, AT.i1, ['allocation', 'draw']), inFull(AT.i2)],
+    ['the draw of another row', withSectionsOf(AT.last, AT.i2, ['draw']), inFull(AT.last)],
+    [
+      'the draw and arm of another row',
+      withSectionsOf(AT.last, AT.i2, ['allocation', 'draw']),
+      inFull(AT.last),
+    ],
     ['other counts', sealed(AT.raced, ({ draw }) => draw.counts.reverse()), inFull(AT.raced)],
     [
       'another state before',

@@ -1594,7 +1594,11 @@ def imports_given_up():
     h.begin_import(there.file(is_shuffled=True), seed_known=True, approvals=[BOARD])
     h.import_rows(2)
     h.abort_import('a row is missing there')
-    h.enrol('site', '001-0001')
+    # The code of the first 001-0002 was broken, not that of this one.
+    h.enrol('site', *ids(1, 5))
+    h.correct('001-0002', h.next_levels('001-0002', 'site'))
+    h.void('001-0003', 'duplicate', duplicate_of='001-0002')
+    h.enrol('site', *ids(6, 8))
     return h
 
 

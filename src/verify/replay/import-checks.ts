@@ -71,7 +71,8 @@ export class ImportChecks {
     const causes = causesOf(format, hasState(sections), isEarlierKnown);
     if (!causes.includes(cause))
       return mismatch('data.cause', causes, cause, 'not as the recorded states of the generator have it');
-    const expected = redrawn ? 'draw' : hasState(sections) ? 'state' : undefined;
+    const isStateExpected = format === 'reference' && hasState(sections);
+    const expected = redrawn ? 'draw' : isStateExpected ? 'state' : undefined;
     const found = sections.filter((name) => name !== 'allocation');
     return found.length === (expected ? 1 : 0) && found[0] === expected
       ? undefined
