@@ -1,5 +1,5 @@
 /** What can be wrong with a history file, and how it is said: every problem of every row at once. */
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { SourceFormat } from '../../events/import.ts';
@@ -130,12 +130,6 @@ describe('a file that is none', () => {
     ],
   ])('is refused: %s', (_, path, expected) => {
     expect(problemsOf(path())).toEqual([expect.stringContaining(expected)]);
-  });
-
-  it.skipIf(process.getuid?.() === 0)('is refused: not readable', () => {
-    const path = file('secret.csv', 'id');
-    chmodSync(path, 0o000);
-    expect(problemsOf(path)).toEqual([`cannot read ${path}: you may not read it`]);
   });
 
   it('has columns that are missing, unknown, twice', () => {

@@ -38,6 +38,14 @@ const showOf = async (data: string, study = HARVEST) =>
   JSON.parse(await commandOk(['studies', 'show', study, '--json', '--data', data]));
 
 describe('a history of the reference', () => {
+  it('must be a file that may be read', async () => {
+    const path = join(newFolder(), 'secret.csv');
+    writeFileSync(path, 'id', { mode: 0o000 });
+    const args = ['import', '--study', HARVEST, '--from', path, '--data', copyOf(registered)];
+    const { code, stderr } = await urn(args, { heedsModes: true });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot read ${path}: you may not read it`)]);
+  });
+
   it.each([
     ['its export', REFERENCE.csv, ['--seed-known'], '60 rows: 60 redrawn, 0 unproven.'],
     ['its database', REFERENCE.database, ['--seed-known'], '60 rows: 60 redrawn, 0 unproven.'],
