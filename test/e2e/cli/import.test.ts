@@ -38,6 +38,20 @@ const showOf = async (data: string, study = HARVEST) =>
   JSON.parse(await commandOk(['studies', 'show', study, '--json', '--data', data]));
 
 describe('a history of the reference', () => {
+  it('comes back byte for byte when it is exported again', async () => {
+    const data = copyOf(registered);
+    const { code } = await importInto(
+      data,
+      REFERENCE.csv,
+      ...['--generator', 'continued', '--seed-known', ...APPROVED],
+    );
+    expect(code).toBe(0);
+    const out = join(newFolder(), 'back.csv');
+    const args = ['export', '--study', HARVEST, '--format', 'reference-csv', '--out', out, '--data', data];
+    expect((await urn(args)).code).toBe(0);
+    expect(readFileSync(out, 'utf8')).toBe(readFileSync(REFERENCE.csv, 'utf8'));
+  });
+
   it('must be a file that may be read', async () => {
     const path = join(newFolder(), 'secret.csv');
     writeFileSync(path, 'id', { mode: 0o000 });
