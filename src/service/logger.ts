@@ -8,8 +8,8 @@ export type { Logger };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** How long the process waits at its end for the last lines to be written, in ms. */
-const LAST_LINES_MS = 1000;
+/** How long the process waits at its end for the last lines to be written, in ms. A busy machine may need a while. */
+const LAST_LINES_MS = 5000;
 
 /** Lines are buffered until there are this many bytes, and written at least this often, in ms. */
 const BUFFER_BYTES = 4096;
@@ -27,8 +27,8 @@ export function makeLogger(level: string, out: DestinationStream = logDestinatio
 }
 
 /**
- * Writes a last line and waits until it is written, but not for long. If the reader of the log is gone, pino would go on
- * trying forever and the process would not exit.
+ * Writes a last line and waits until it is written, but not for long: a log that nobody reads must not keep the process
+ * from ending.
  */
 export async function endLog(
   logger: Logger,
@@ -39,6 +39,7 @@ export async function endLog(
   // Not `drain`: that can come when an earlier write is done and these lines are still to be written.
   const written = new Promise((resolve) => {
     out.once('close', resolve);
+    out.once('error', resolve);
     setTimeout(resolve, LAST_LINES_MS);
   });
   logger.info(last);

@@ -97,6 +97,8 @@ interface Item<Command, Outcome> {
 
 interface Batch<Command, Outcome> {
   readonly expectedRevision: number;
+  /** `at` of the event at that revision. */
+  readonly lastAt: string | undefined;
   readonly events: LogEvent[];
   readonly records: RecordBytes[];
   /** One for each decided command, in order. Called once the records are written. */
@@ -202,7 +204,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       const batch = this.#decide(items);
       const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);
       if (type === 'written') {
-        this.#watchClock(batch.events);
+        this.#watchClock(batch);
         this.#folded.accept(batch.events, batch.records);
         // One turn later, when the next batch is on its way, so that answering overlaps with its flush.
         setImmediate(() => {
@@ -217,8 +219,11 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   #decide(items: readonly Item<Command, Outcome>[]): Batch<Command, Outcome> {
-    const expectedRevision = this.#folded.revision;
-    const batch: Batch<Command, Outcome> = { expectedRevision, events: [], records: [], answers: [] };
+    const { revision: expectedRevision, lastAt } = this.#folded;
+    const batch: Batch<Command, Outcome> = {
+      ...{ expectedRevision, lastAt },
+      ...{ events: [], records: [], answers: [] },
+    };
     let state = this.#decider.fork(this.#folded.state);
     let bytes = 0;
     for (const item of items) {
@@ -315,8 +320,9 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** A clock that steps back does no harm, because revisions define the order, but somebody should know. */
-  #watchClock(events: readonly LogEvent[]): void {
-    let before = this.#folded.lastAt;
+  #watchClock({ events, lastAt }: Batch<Command, Outcome>): void {
+    // Not that of the folded stream: whoever follows the log may have folded these events already.
+    let before = lastAt;
     for (const { at } of events) {
       // These texts sort like the times, so most events need no parsing.
       if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCK_TOLERANCE_MS)
