@@ -272,7 +272,7 @@ function isComplete(
   return type === 'not-importing' && last?.original !== undefined;
 }
 
-async function abort({ study: name, reason, yes, ...options }: Options): Promise<void> {
+async function abort({ study: name, reason, yes, dryRun, ...options }: Options): Promise<void> {
   const unfit = reason === undefined ? 'is missing' : freeTextProblem(reason, 1);
   if (unfit !== undefined) throw new UsageError(`--reason ${unfit}`);
   await withStudies(options, async (log) => {
@@ -280,10 +280,10 @@ async function abort({ study: name, reason, yes, ...options }: Options): Promise
     if (!study) throw unknownStudy(name);
     const { importing } = stateOf(log, study);
     if (!importing) return note(`no import into ${name} is under way`);
-    if (
-      !yes &&
-      !(await isConfirmed(`Give up the import into ${name} (${importing.taken} of ${importing.rows} rows)?`))
-    ) {
+    const rows = `${importing.taken} of ${importing.rows} rows`;
+    if (dryRun) return result(`dry run: nothing was recorded; the import of ${rows} would be given up`);
+    if (!yes && !(await isConfirmed(`Give up the import into ${name} (${rows})?`))) {
+      note('nothing was recorded');
       process.exitCode = 1;
       return;
     }

@@ -325,6 +325,12 @@ describe('a large history', () => {
     const data = await interrupted();
     const abort = ['import', '--abort', '--study', LARGE, '--data', data];
     expect(await command(abort)).toMatchObject({ code: 2, stderr: 'urn: --reason is missing\n' });
+    const before = storedLog(data).length;
+    const tried = await command([...abort, '--reason', 'the wrong file', '--dry-run']);
+    expect(tried.stdout).toMatch(
+      /^dry run: nothing was recorded; the import of \d+ of \d+ rows would be given up\n$/,
+    );
+    expect(storedLog(data)).toHaveLength(before);
     const given = await command([...abort, '--reason', 'the wrong file']);
     expect(given).toMatchObject({
       code: 0,

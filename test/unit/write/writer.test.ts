@@ -71,6 +71,26 @@ describe('a command', () => {
     expect(visible()).toEqual(['001']);
   });
 
+  it('is reported when its clock stands before the last event, even if its own record was folded first', async () => {
+    const memory = new MemoryStore();
+    const store = new FaultyStore(memory);
+    const told: string[][] = [];
+    const hooks = { onClockSetBack: (...times: string[]) => void told.push(times) };
+    const here = writingProcess(store, { series: 1, hooks });
+    const there = writingProcess(memory, { series: 2 });
+    await there.submit(REGISTER);
+    // The clock of each process advances by a second with each event, so this one is now behind.
+    for (const id of ['a', 'b', 'c']) await there.submit(randomize(id));
+    await here.runner.rebuild();
+    store.next(async (send) => {
+      const result = await send();
+      await here.runner.catchUp(STREAM);
+      return result;
+    });
+    expect(await here.submit(randomize('001'))).toBe('randomized');
+    expect(told).toEqual([[STREAM, '2026-03-01T09:00:03.000Z', '2026-03-01T09:00:00.000Z']]);
+  });
+
   it('is written with the actor who requested it and the current time', async () => {
     const all = await scene();
     await all.here.submit(randomize('001'), { ...NURSE, onBehalfOf: 'Dr. Müller' });
