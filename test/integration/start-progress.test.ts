@@ -6,7 +6,7 @@ import { StartProgress } from '../../src/service/start-progress.ts';
 import { startService } from '../../src/service/start-service.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../support/facts.ts';
-import { freePorts } from '../support/kafka/free-ports.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Answer, checked, within } from './client.ts';
 import { inCi } from './in-ci.ts';
-import { freePorts } from './kafka/free-ports.ts';
+import { freePorts } from './free-ports.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 const READY_WITHIN_MS = 30_000;

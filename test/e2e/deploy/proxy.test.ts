@@ -5,7 +5,7 @@ import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ask, within } from '../../support/client.ts';
 import { openMany, readAll } from '../../support/hostile.ts';
-import { freePorts } from '../../support/kafka/free-ports.ts';
+import { freePorts } from '../../support/free-ports.ts';
 import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { type NameServer, startNameServer } from '../../support/name-server.ts';
 import { hasProxy, startProxy, type TlsProxy } from '../../support/proxy.ts';

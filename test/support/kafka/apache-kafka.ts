@@ -1,11 +1,10 @@
 /** A real broker without Docker: Apache Kafka's own jars, fetched by Maven, as one KRaft node on free ports. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePorts } from './free-ports.ts';
+import { freePorts } from '../free-ports.ts';
 
 const VERSION = '3.9.1';
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
@@ -31,7 +30,7 @@ export interface OwnBroker extends Broker {
   readonly caFile: string;
   /** The folder of its partitions, each in a folder named `<topic>-<number>`. */
   readonly data: string;
-  /** Resolves when it listens. After `kill`, it comes back with its data. */
+  /** Resolves when it serves. After `kill`, it comes back with its data. */
   start(): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -86,10 +85,11 @@ export async function apacheKafka(
   if (formatted.status !== 0) throw new Error(`Kafka's storage: ${formatted.stdout}${formatted.stderr}`);
   let running: Running | undefined;
   const start = async () => {
-    running = run('java', [...java, 'kafka.Kafka', settings]);
+    const kafka = run('java', [...java, 'kafka.Kafka', settings]);
+    running = kafka;
     await Promise.race([
-      listening(ports.plain),
-      running.exited.then(() => Promise.reject(new Error(`Kafka ended: ${running?.output()}`))),
+      started(kafka),
+      kafka.exited.then(() => Promise.reject(new Error(`Kafka ended: ${kafka.output()}`))),
     ]);
   };
   const kill = async () => {
@@ -147,15 +147,11 @@ function run(command: string, args: readonly string[]): Running {
   };
 }
 
-async function listening(port: number): Promise<void> {
-  for (const deadline = Date.now() + UP_WITHIN_MS; Date.now() < deadline; await delay(100)) {
-    const isUp = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false));
-      socket.once('connect', () => socket.destroy());
-    });
-    if (isUp) return;
-  }
-  throw new Error(`Kafka does not listen on ${port}`);
+/** A port that accepts is no proof: it may be somebody else's. The broker itself says when it serves. */
+async function started(kafka: Running): Promise<void> {
+  for (const deadline = Date.now() + UP_WITHIN_MS; Date.now() < deadline; await delay(50))
+    if (kafka.output().includes('Kafka Server started')) return;
+  throw new Error(`Kafka has not started within ${UP_WITHIN_MS / 1000} s: ${kafka.output()}`);
 }
 
 /** @returns the folder; another process may fetch at the same time */
@@ -193,6 +189,7 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 `;
 
 const LOGGING = `log4j.rootLogger=WARN, out
+log4j.logger.kafka.server.KafkaRaftServer=INFO
 log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
