@@ -5,8 +5,8 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Answer, checked, within } from './client.ts';
-import { inCi } from './in-ci.ts';
 import { freePorts } from './free-ports.ts';
+import { inCi } from './in-ci.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 const READY_WITHIN_MS = 30_000;

@@ -4,10 +4,10 @@
  */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll } from 'vitest';
+import { freePorts } from '../free-ports.ts';
 import { inCi } from '../in-ci.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 import { apacheKafka, type Broker, JAAS, lacking, ONE_NODE, type OwnBroker } from './apache-kafka.ts';
-import { freePorts } from '../free-ports.ts';
 
 export interface BrokerOfFile<B> {
   /** Why there is none, for `describe.skipIf`. */
