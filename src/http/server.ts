@@ -36,8 +36,14 @@ const LIMITS = {
 
 /** How long a shutdown waits for requests in progress, in ms. */
 const DRAIN_MS = 20_000;
-/** How long a shutdown goes on listening, and waits for connections without a complete request, in ms. */
-const QUIET_MS = 500;
+/**
+ * A shutdown goes on listening until no connection came or ended during so many looks in a row. They are counted rather
+ * than timed: on a busy machine, half a second may pass without this process getting to read what has arrived.
+ */
+const QUIET_LOOKS = 25;
+const LOOK_MS = 20;
+/** However many connections come. */
+const MOST_LOOKS = 10 * QUIET_LOOKS;
 
 export class HttpServer {
   readonly #server: Server;
@@ -45,6 +51,8 @@ export class HttpServer {
   readonly #turns: Turns;
   /** The sockets of all connections, including those still in their TLS handshake. */
   readonly #sockets = new Set<Socket>();
+  /** How many connections have come and ended. */
+  #changes = 0;
 
   constructor(
     app: Express,
@@ -75,7 +83,11 @@ export class HttpServer {
     server.maxConnections = limits.connections;
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      this.#changes++;
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#changes++;
+      });
     });
     if (connectionsPerAddress !== undefined)
       server.on('connection', new Admission(connectionsPerAddress, onConnectionRefused).admit);
@@ -109,9 +121,12 @@ export class HttpServer {
    */
   async drain(): Promise<void> {
     this.#turns.drain();
-    const started = performance.now();
-    while (performance.now() - started < QUIET_MS && this.#sockets.size > 0)
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    for (let looks = 0, quiet = 0; looks < MOST_LOOKS && quiet < QUIET_LOOKS; looks++) {
+      if (this.#sockets.size === 0) break;
+      const before = this.#changes;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      quiet = this.#changes === before ? quiet + 1 : 0;
+    }
 
     const closed = new Promise((resolve) => this.#server.close(resolve));
     const timers: NodeJS.Timeout[] = [];
