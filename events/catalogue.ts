@@ -8,6 +8,7 @@
  * that the skipped fact forbids.
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
+import { StudyAmended } from './amendment.ts';
 import { AllocationRevealed, UnblindingReported } from './code-break.ts';
 import {
   AllocationReinstated,
@@ -46,6 +47,7 @@ export type StudyFact =
   | FactOf<typeof StudyResumed>
   | FactOf<typeof StudyClosed>
   | FactOf<typeof StudyReopened>
+  | FactOf<typeof StudyAmended>
   | FactOf<typeof LevelsCorrected>
   | FactOf<typeof AllocationVoided>
   | FactOf<typeof AllocationReinstated>
@@ -142,6 +144,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   StudyResumed,
   StudyClosed,
   StudyReopened,
+  StudyAmended,
   LevelsCorrected,
   AllocationVoided,
   AllocationReinstated,

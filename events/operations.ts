@@ -42,6 +42,7 @@ const REASONS = [
 export const RefusalReason = z.enum([
   ...REASONS,
   'closed', // the study is closed
+  'level-closed', // a level of the participant takes no more
   'full', // the study has as many participants as its limits allow
   'importing', // a history is being imported into the study
   'stale', // what was to be corrected is not, or no longer, as the request says

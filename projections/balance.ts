@@ -2,7 +2,7 @@
  * How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and
  * auditors.
  */
-import type { StudyConfiguration } from '../events/study.ts';
+import type { Design } from './design.ts';
 import { countedLevels, currentLevels, type Enrolled } from './enrolled.ts';
 
 /** Counts are in the order of the treatments. */
@@ -28,7 +28,7 @@ export function urnsDiffer({ totals, factors, counted }: BalanceView): boolean {
   return JSON.stringify({ totals, factors }) !== JSON.stringify(counted);
 }
 
-type Shape = Pick<StudyConfiguration, 'treatments' | 'factors'>;
+type Shape = Pick<Design, 'treatments' | 'factors'>;
 type Placed = Enrolled & { readonly treatment: string };
 
 /** Kept up to date with every participant that comes or is corrected. */

@@ -1,8 +1,10 @@
 /**
- * The design of a study as it is in force: the registration, with everything that has changed since. Defaults are written
- * out. It names no participant and no count.
+ * The design of a study as it is in force: the registration, with every amendment since. Defaults are written out. It
+ * names no participant and no count.
  */
-import type { Policies, StudyConfiguration } from '../events/study.ts';
+import type { Amendment, DesignChange } from '../events/amendment.ts';
+import type { PartialEvent } from '../events/record.ts';
+import type { Limits, Policies, StudyConfiguration } from '../events/study.ts';
 import type { Protocol } from '../events/text.ts';
 import type { Projection } from './projection.ts';
 
@@ -14,17 +16,40 @@ export function defaultLevelCounts(
   return blinding === 'blinded' ? 'as-corrected' : 'as-randomized';
 }
 
+export interface Factor {
+  readonly name: string;
+  /** All there ever were, by their names of now: those of the registration in its order, then those that were added. */
+  readonly levels: readonly string[];
+  /** Those that take no new participants. */
+  readonly closed: readonly string[];
+  /** Names that levels had. Such a name belongs to its level for ever. */
+  readonly earlierNames: readonly EarlierName[];
+}
+
+export interface EarlierName {
+  readonly name: string;
+  /** The name of the level now. */
+  readonly now: string;
+  /** Whether requests may still use it. */
+  readonly isAlias: boolean;
+}
+
 export interface Design {
+  /** Number of the last amendment; 0 without. */
+  readonly amendment: number;
+  readonly name: string;
+  readonly mode: StudyConfiguration['mode'];
   readonly treatments: readonly string[];
-  readonly factors: StudyConfiguration['factors'];
+  readonly factors: readonly Factor[];
   readonly D: StudyConfiguration['D'];
+  readonly urnSelection: StudyConfiguration['urnSelection'];
   readonly w: number;
   readonly alpha: number;
   readonly beta: number;
   readonly idPattern: string | undefined;
   readonly target: number | undefined;
   readonly blinding: 'open' | 'blinded';
-  readonly limits: StudyConfiguration['limits'];
+  readonly limits: Limits | undefined;
   readonly policies: {
     readonly stopAtLimit: boolean;
     readonly levelCounts: 'as-randomized' | 'as-corrected';
@@ -38,19 +63,24 @@ export const design: Projection<Design | undefined> = {
   name: 'design',
   stream: 'study',
   initial: () => undefined,
-  apply(state, event) {
-    if (event.type === 'StudyRegistered') return registered(event.data.configuration);
-    if (event.type !== 'StudyReopened' || !event.data.protocol || !state) return state;
-    return { ...state, protocol: event.data.protocol };
-  },
+  apply: designAfter,
 };
 
-function registered(configuration: StudyConfiguration): Design {
-  const { treatments, factors, D, w, alpha, beta, idPattern, targetEnrollment } = configuration;
-  const { blinding, limits, policies = {}, protocol } = configuration;
+/** Every other event leaves the design as it is: the same object. */
+export function designAfter(before: Design | undefined, event: PartialEvent): Design | undefined {
+  if (event.type === 'StudyRegistered') return registeredDesign(event.data.configuration);
+  if (event.type === 'StudyAmended') return before && amendedDesign(before, event.data);
+  if (event.type !== 'StudyReopened' || !event.data.protocol || !before) return before;
+  return { ...before, protocol: event.data.protocol };
+}
+
+export function registeredDesign(configuration: StudyConfiguration): Design {
+  const { name, mode, treatments, factors, D, urnSelection, w, alpha, beta } = configuration;
+  const { idPattern, targetEnrollment, blinding, limits, policies = {}, protocol } = configuration;
   return {
-    ...{ treatments, factors, D, w, alpha, beta, idPattern, target: targetEnrollment },
-    ...{ blinding: blinding ?? 'open', limits, protocol },
+    ...{ amendment: 0, name, mode, treatments, D, urnSelection, w, alpha, beta },
+    ...{ idPattern, target: targetEnrollment, blinding: blinding ?? 'open', limits, protocol },
+    factors: factors.map((factor) => ({ ...factor, closed: [], earlierNames: [] })),
     policies: {
       stopAtLimit: policies.stopAtLimit ?? false,
       levelCounts: policies.levelCounts ?? defaultLevelCounts(blinding),
@@ -58,4 +88,109 @@ function registered(configuration: StudyConfiguration): Design {
       forcedCounts: policies.forcedCounts ?? 'counted',
     },
   };
+}
+
+/** The amendment must be possible: this only applies it. */
+export function amendedDesign(before: Design, { amendment, changes, protocol }: Amendment): Design {
+  const after = changes.reduce(changedDesign, before);
+  return { ...after, amendment, ...(protocol && { protocol }) };
+}
+
+/** The design after one change, which must be possible. */
+export function changedDesign(before: Design, change: DesignChange): Design {
+  switch (change.kind) {
+    case 'level-added':
+    case 'level-closed':
+    case 'level-reopened':
+    case 'level-renamed': {
+      const factors = before.factors.map((factor) =>
+        factor.name === change.factor ? changedFactor(factor, change) : factor,
+      );
+      return { ...before, factors, limits: limitsUnderNewName(before.limits, change) };
+    }
+    case 'limits':
+      return { ...before, limits: change.value };
+    case 'id-pattern':
+      return { ...before, idPattern: change.value };
+    case 'target':
+      return { ...before, target: change.value };
+    case 'blinding':
+      return { ...before, blinding: change.value };
+    case 'policy':
+      return { ...before, policies: { ...before.policies, [change.name]: change.value } };
+  }
+}
+
+type LevelChange = Extract<DesignChange, { level: string }>;
+
+function changedFactor(factor: Factor, change: LevelChange): Factor {
+  const { level } = change;
+  switch (change.kind) {
+    case 'level-added':
+      return { ...factor, levels: [...factor.levels, level] };
+    case 'level-closed':
+      return { ...factor, closed: [...factor.closed, level] };
+    case 'level-reopened':
+      return { ...factor, closed: factor.closed.filter((one) => one !== level) };
+    case 'level-renamed': {
+      const { to, alias = false } = change;
+      const renamed = (one: string) => (one === level ? to : one);
+      const earlier = factor.earlierNames
+        .filter(({ name }) => name !== to)
+        .map((one) => ({ ...one, now: renamed(one.now) }));
+      return {
+        ...factor,
+        levels: factor.levels.map(renamed),
+        closed: factor.closed.map(renamed),
+        earlierNames: [...earlier, { name: level, now: to, isAlias: alias }],
+      };
+    }
+  }
+}
+
+function limitsUnderNewName(limits: Limits | undefined, change: LevelChange): Limits | undefined {
+  if (change.kind !== 'level-renamed' || !limits?.levels) return limits;
+  const { factor, level, to } = change;
+  const isOf = (limit: { factor: string; level: string }) => limit.factor === factor && limit.level === level;
+  return { ...limits, levels: limits.levels.map((limit) => (isOf(limit) ? { ...limit, level: to } : limit)) };
+}
+
+/** A level of a participant, by its name of now, whatever its name was before; the text itself if there is none. */
+export function levelNow({ levels, earlierNames }: Factor, name: string): string {
+  if (earlierNames.length === 0 || levels.includes(name)) return name;
+  return earlierNames.find((earlier) => earlier.name === name)?.now ?? name;
+}
+
+/** The level that a request means; undefined if the factor has none, or none of that name any more. */
+export function askedLevel({ levels, earlierNames }: Factor, name: string): string | undefined {
+  if (levels.includes(name)) return name;
+  return earlierNames.find((earlier) => earlier.name === name && earlier.isAlias)?.now;
+}
+
+/** The levels that take participants, in order. */
+export function openLevels({ levels, closed }: Factor): readonly string[] {
+  return closed.length === 0 ? levels : levels.filter((level) => !closed.includes(level));
+}
+
+/** Another name for one level. */
+export interface Renaming {
+  /** Index of the factor. */
+  readonly factor: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What an amendment renames, in order. */
+export function renamingsOf({ changes }: Amendment, { factors }: Design): readonly Renaming[] {
+  return changes.flatMap((change) =>
+    change.kind === 'level-renamed'
+      ? [
+          {
+            factor: factors.findIndex(({ name }) => name === change.factor),
+            from: change.level,
+            to: change.to,
+          },
+        ]
+      : [],
+  );
 }

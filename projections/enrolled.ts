@@ -4,12 +4,12 @@
  */
 import type { VoidCause } from '../events/corrections.ts';
 import type { LogEvent, PartialEvent } from '../events/record.ts';
-import type { StudyConfiguration } from '../events/study.ts';
+import type { Design, Renaming } from './design.ts';
 
 export interface Enrolled {
   /** As randomized. */
   readonly participantId: string;
-  /** As randomized: one level per factor, in the order of the study. */
+  /** As randomized: one level per factor, in the order of the study. Levels have the names of now. */
   readonly levels: readonly string[];
   /** Of the event that enrolled the participant. */
   readonly revision: number;
@@ -57,7 +57,7 @@ export function isCorrection<E extends { readonly type: string }>(
 export function correctedBy<P extends Enrolled>(
   participant: P,
   event: Pick<CorrectionEvent, 'type' | 'data'> & { readonly revision: number },
-  factors: StudyConfiguration['factors'],
+  factors: Design['factors'],
 ): P {
   const { participantId: id, levels } = participant;
   const before = participant.corrected ?? { id, levels, countedLevels: levels };
@@ -70,7 +70,7 @@ export function correctedBy<P extends Enrolled>(
 function difference(
   before: Corrected,
   event: CorrectionEvent,
-  factors: StudyConfiguration['factors'],
+  factors: Design['factors'],
 ): Partial<Corrected> {
   switch (event.type) {
     case 'LevelsCorrected': {
@@ -91,6 +91,27 @@ function difference(
     case 'ParticipantIdCorrected':
       return { id: event.data.to };
   }
+}
+
+/** The participant when levels have new names: the levels are the same. */
+export function underNewNames<P extends Enrolled>(participant: P, renamings: readonly Renaming[]): P {
+  const renamed = (levels: readonly string[]) => renamings.reduce(levelsRenamed, levels);
+  const levels = renamed(participant.levels);
+  const { corrected } = participant;
+  if (!corrected) return levels === participant.levels ? participant : { ...participant, levels };
+  return {
+    ...participant,
+    levels,
+    corrected: {
+      ...corrected,
+      levels: renamed(corrected.levels),
+      countedLevels: renamed(corrected.countedLevels),
+    },
+  };
+}
+
+function levelsRenamed(levels: readonly string[], { factor, from, to }: Renaming): readonly string[] {
+  return levels[factor] === from ? levels.with(factor, to) : levels;
 }
 
 export function currentId({ participantId, corrected }: Enrolled): string {

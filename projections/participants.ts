@@ -1,10 +1,11 @@
 /** The participants of a study, in order of randomization, as they are known now. */
 
 import type { LogEvent } from '../events/record.ts';
-import type { BgState, StudyConfiguration } from '../events/study.ts';
+import type { BgState } from '../events/study.ts';
 import { microsecondsOf } from '../src/base/instant.ts';
 import { Balance } from './balance.ts';
-import { correctedBy, type Enrolled, isCorrection, type WholeCorrection } from './enrolled.ts';
+import { type Design, designAfter, renamingsOf } from './design.ts';
+import { correctedBy, type Enrolled, isCorrection, underNewNames, type WholeCorrection } from './enrolled.ts';
 import type { Projection } from './projection.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
@@ -29,9 +30,8 @@ export class Participants {
   inOrder: Participant[] = [];
   /** The place in the list, by every id that a participant has or had. */
   #places = new Map<string, number>();
-  #factors: StudyConfiguration['factors'] = [];
+  #design: Design | undefined;
   #balance: Balance | undefined;
-  #configuration: StudyConfiguration | undefined;
 
   /** The participant who has, or had, this id. */
   find(id: string): Participant | undefined {
@@ -44,10 +44,23 @@ export class Participants {
     return this.#balance;
   }
 
-  begin(configuration: StudyConfiguration): void {
-    this.#configuration = configuration;
-    this.#factors = configuration.factors;
-    this.#balance = new Balance(configuration);
+  begin(event: Of<'StudyRegistered'>): void {
+    this.#design = designAfter(undefined, event);
+    this.#recount();
+  }
+
+  amend(event: Of<'StudyAmended'>): void {
+    if (!this.#design) return;
+    const renamings = renamingsOf(event.data, this.#design);
+    this.#design = designAfter(this.#design, event);
+    if (renamings.length > 0) this.inOrder = this.inOrder.map((one) => underNewNames(one, renamings));
+    this.#recount();
+  }
+
+  #recount(): void {
+    if (!this.#design) return;
+    this.#balance = new Balance(this.#design);
+    for (const participant of this.inOrder) this.#balance.add(participant);
   }
 
   randomize({ at, actor, data, revision, sections }: Of<'ParticipantRandomized'>): void {
@@ -73,7 +86,7 @@ export class Participants {
   clear(): void {
     this.inOrder = [];
     this.#places = new Map();
-    if (this.#configuration) this.begin(this.#configuration);
+    this.#recount();
   }
 
   #enrol(
@@ -95,8 +108,8 @@ export class Participants {
   correct(event: WholeCorrection): void {
     const place = this.#places.get(event.data.participantId) ?? -1;
     const before = this.inOrder[place];
-    if (!before) return;
-    const after = correctedBy(before, event, this.#factors);
+    if (!before || !this.#design) return;
+    const after = correctedBy(before, event, this.#design.factors);
     this.inOrder[place] = after;
     if (event.type === 'ParticipantIdCorrected') this.#places.set(event.data.to, place);
     this.#balance?.replace(before, after);
@@ -112,7 +125,8 @@ export const participants: Projection<Participants> = {
     else if (event.type === 'ParticipantImported') state.import(event);
     else if (event.type === 'HistoryImportEnded' && 'aborted' in event.data) state.clear();
     else if (isCorrection(event)) state.correct(event);
-    else if (event.type === 'StudyRegistered') state.begin(event.data.configuration);
+    else if (event.type === 'StudyAmended') state.amend(event);
+    else if (event.type === 'StudyRegistered') state.begin(event);
     return state;
   },
 };

@@ -1,6 +1,6 @@
 /** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
-import type { StudyConfiguration } from '../../events/study.ts';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
+import type { Design } from '../../projections/design.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
 import type { Flow, ReportParticipants } from './report-participants.ts';
 import { barsPicture, colourOf } from './report-pictures.ts';
@@ -8,7 +8,7 @@ import { barsPicture, colourOf } from './report-pictures.ts';
 /** The numbers of a CONSORT flow diagram: by arm, or in a blinded report of all arms together. */
 export function flow(
   people: ReportParticipants,
-  { treatments }: StudyConfiguration,
+  { treatments }: Pick<Design, 'treatments'>,
   isOpen: boolean,
 ): string {
   const arms = isOpen ? treatments : [];
@@ -32,7 +32,7 @@ ${htmlTable(
 <p class="lead">Voided: randomized in error. Unblinded: the code was broken, or an unblinding was reported.</p>`;
 }
 
-export function balance(people: ReportParticipants, { treatments }: StudyConfiguration): string {
+export function balance(people: ReportParticipants, { treatments }: Pick<Design, 'treatments'>): string {
   const { byArm } = people;
   const head = ['', ...treatments.map(e), 'all'];
   const key = treatments

@@ -5,11 +5,13 @@
 import type { PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { Balance, type BalanceView } from '../../projections/balance.ts';
+import { type Design, designAfter, registeredDesign, renamingsOf } from '../../projections/design.ts';
 import {
   type CorrectionEvent,
   correctedBy,
   currentId,
   type Enrolled,
+  underNewNames,
   voidedByCause,
 } from '../../projections/enrolled.ts';
 
@@ -34,16 +36,21 @@ const ALL = 'all';
 const NOT_REVEALED: readonly string[] = [];
 
 export class ReportParticipants {
-  readonly #configuration: StudyConfiguration;
+  #design: Design;
   /** By the id as randomized. */
   readonly #all = new Map<string, Reported>();
   #byArm: Balance;
   #everybody: Balance;
 
   constructor(configuration: StudyConfiguration) {
-    this.#configuration = configuration;
-    this.#byArm = new Balance(configuration);
-    this.#everybody = new Balance({ ...configuration, treatments: [ALL] });
+    this.#design = registeredDesign(configuration);
+    this.#byArm = new Balance(this.#design);
+    this.#everybody = new Balance({ ...this.#design, treatments: [ALL] });
+  }
+
+  /** In force after the last event. */
+  get design(): Design {
+    return this.#design;
   }
 
   get count(): number {
@@ -90,8 +97,27 @@ export class ReportParticipants {
   /** Of an import that was given up. */
   clear(): void {
     this.#all.clear();
-    this.#byArm = new Balance(this.#configuration);
-    this.#everybody = new Balance({ ...this.#configuration, treatments: [ALL] });
+    this.#recount();
+  }
+
+  amend(event: Extract<PartialEvent, { type: 'StudyAmended' }>): void {
+    const renamings = renamingsOf(event.data, this.#design);
+    this.#design = designAfter(this.#design, event) ?? this.#design;
+    if (renamings.length > 0)
+      for (const [id, participant] of this.#all) this.#all.set(id, underNewNames(participant, renamings));
+    this.#recount();
+  }
+
+  #recount(): void {
+    this.#byArm = new Balance(this.#design);
+    this.#everybody = new Balance({ ...this.#design, treatments: [ALL] });
+    for (const participant of this.#all.values()) this.#count(participant);
+  }
+
+  #count(participant: Reported): void {
+    const { treatment } = participant;
+    this.#everybody.add({ ...participant, treatment: ALL });
+    if (treatment !== undefined) this.#byArm.add({ ...participant, treatment });
   }
 
   enrol({
@@ -99,8 +125,8 @@ export class ReportParticipants {
     sections,
     revision,
   }: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>): void {
-    const { factors } = this.#configuration;
-    // The texts of the configuration stand for those of each record, so that they are in memory once.
+    const { factors } = this.#design;
+    // The texts of the design stand for those of each record, so that they are in memory once.
     const levels = data.levels.map(
       ({ level }, i) => factors[i]?.levels.find((known) => known === level) ?? level,
     );
@@ -108,15 +134,14 @@ export class ReportParticipants {
     const { participantId } = data;
     const participant = { participantId, levels, revision, treatment, revealed: NOT_REVEALED };
     this.#all.set(participantId, participant);
-    this.#everybody.add({ ...participant, treatment: ALL });
-    if (treatment !== undefined) this.#byArm.add({ ...participant, treatment });
+    this.#count(participant);
   }
 
   /** @returns the participant before and after; undefined if there is none */
   correct(event: CorrectionEvent): { readonly before: Reported; readonly after: Reported } | undefined {
     const before = this.#all.get(event.data.participantId);
     if (!before) return undefined;
-    const after = correctedBy(before, event, this.#configuration.factors);
+    const after = correctedBy(before, event, this.#design.factors);
     this.#all.set(before.participantId, after);
     this.#everybody.replace({ ...before, treatment: ALL }, { ...after, treatment: ALL });
     const { treatment } = before;

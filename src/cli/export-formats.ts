@@ -67,7 +67,7 @@ export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
 
 function writeList({ state, participants }: Exported, options: FormatOptions, file: string): Written {
   const { blinded: isBlinded = false, excel: isForExcel = false } = options;
-  const columns = columnsOf(state.configuration, { isBlinded, isForExcel });
+  const columns = columnsOf(state.design, { isBlinded, isForExcel });
   return {
     text: headLine(columns) + rowLines(columns, participants),
     companions: {
@@ -84,21 +84,21 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
 
 /** @throws UsageError with all that stands against it */
 function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
-  const { configuration, counts, bgState } = state;
+  const { design, counts, bgState } = state;
   const { counted, others } = byCounting(participants);
-  const problems = problemsOfReference(configuration, participants, bgState);
+  const problems = problemsOfReference(design, participants, bgState);
   if (others.length > 0 && out === undefined)
     problems.push(`${others.length} participants are not counted and need a file of their own: give --out`);
   if (problems.length > 0)
     throw new UsageError(['the reference could not go on from this study:', ...problems].join('\n  '));
-  const text = referenceCsv(configuration, counted);
-  checkReference(configuration, text, { counts, bgState });
+  const text = referenceCsv(design, counted);
+  checkReference(design, text, { counts, bgState });
   const notCounted = '.not-counted.csv';
   return {
     text,
     companions: {
       '.at.csv': trueTimes(counted),
-      ...(others.length > 0 && { [notCounted]: notCountedCsv(configuration, others) }),
+      ...(others.length > 0 && { [notCounted]: notCountedCsv(design, others) }),
     },
     participants: counted.length,
     facts: { notCounted: others.length, drawnMore: DRAWN_MORE },
@@ -110,7 +110,7 @@ function writeHistory({ state, participants }: Exported, { out }: FormatOptions)
           ]
         : []),
     ],
-    warnings: eatenNames(configuration).map(
+    warnings: eatenNames(design).map(
       ([name, eaten]) =>
         `versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
     ),

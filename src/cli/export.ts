@@ -75,7 +75,7 @@ async function run(options: Options): Promise<void> {
   const content = FORMATS[format].contentOf(options);
   await withLog(options, async (log) => {
     const exported = await studyAt(log, study, revisionOf(options));
-    const { mode } = exported.state.configuration;
+    const { mode } = exported.state.design;
     const file = out === undefined ? undefined : fileFor(out, options, content, mode === 'test');
     const written = FORMATS[format].write(exported, options, basename(file ?? ''));
     const files = Object.entries({ '': written.text, ...written.companions });

@@ -118,12 +118,17 @@ async function importHistory(options: Options): Promise<void> {
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const { configuration } = study.registered;
+    const { design } = study;
     const table = file.table(name);
-    const history = readHistory(table, configuration, format, mapOf(options.treatmentMap ?? []));
+    const history = readHistory(table, design, format, mapOf(options.treatmentMap ?? []));
     const state = stateOf(log, study);
     const under = state.importing?.import;
-    const begin = { ...beginning(options, history, file, approvals), import: under ?? randomUUID() };
+    const { amendment } = design;
+    const begin = {
+      ...beginning(options, history, file, approvals),
+      amendment,
+      import: under ?? randomUUID(),
+    };
     const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
       return { type: 'import-participant', import: begin.import, place, ...row };
     });

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
+import { design, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
@@ -230,12 +231,15 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, participants, participantEvents },
+    { registered: studyConfig, design, participants, participantEvents },
     isBeyond(moment),
   );
   const { inOrder, balance } = states.participants;
   return {
-    study: { stream, registered: states.registered ?? registered, revision },
+    study: {
+      ...{ stream, revision, registered: states.registered ?? registered },
+      design: states.design ?? registeredDesign(registered.configuration),
+    },
     counts: balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
     enrolled: inOrder.length,

@@ -123,20 +123,19 @@ export class CodeBreaks {
 
   /** @throws the given error if the participant is not known here, or the key is limited to others */
   async #revealUnrecorded(
-    { stream, registered, revision }: Study,
+    { stream, design, revision }: Study,
     asked: Asked,
     actor: Actor,
     error: Error,
   ): Promise<RevealResult> {
     const participant = this.#find(stream, asked.participantId);
-    const { configuration } = registered;
     // The same for both, so that the answer does not tell who is outside the limits.
-    if (!participant || !mayReveal(asked.where, participant, configuration)) throw error;
+    if (!participant || !mayReveal(asked.where, participant, design)) throw error;
     const { category, grounds, reveal, idempotencyKey } = asked;
     const shownAt = this.#now().toISOString();
     const recordedIn = await this.#keep(
       {
-        study: configuration.name,
+        study: design.name,
         participantId: participant.participantId,
         randomizedAt: participant.revision,
         ...{ category, ...grounds, reveal, shownAt, actor, idempotencyKey },

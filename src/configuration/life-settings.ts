@@ -3,9 +3,10 @@ import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts
 import type { Protocol } from '../../events/text.ts';
 import { defaultLevelCounts } from '../../projections/design.ts';
 import { isDay } from '../base/day.ts';
+import { nameProblem } from '../base/names.ts';
 import { quote } from '../base/text.ts';
 import type { Refuse } from './finding.ts';
-import { nameProblem, readChoice, readCount, refuseMissing, suggest } from './values.ts';
+import { readChoice, readCount, refuseMissing, suggest } from './values.ts';
 import { type Entry, isMissing } from './yaml-tree.ts';
 
 export const LIFE_KEYS = ['blinding', 'start', 'limits', 'policies', 'protocol'] as const;

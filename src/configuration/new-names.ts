@@ -1,10 +1,8 @@
 /** Rules for the names of a study when it is registered. They do not apply to studies that are in the log already. */
 import type { StudyConfiguration } from '../../events/study.ts';
+import { isTooLong, MAX_NAME_CHARACTERS } from '../base/names.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import type { Problem } from './finding.ts';
-
-/** In code points. Longer names would noticeably increase memory use. */
-const MAX_CHARACTERS = 200;
 
 export function problemsOfNewNames(configuration: StudyConfiguration): Problem[] {
   const invalid = lookAlikeProblem(configuration.name);
@@ -13,9 +11,9 @@ export function problemsOfNewNames(configuration: StudyConfiguration): Problem[]
       ? []
       : [{ reason: `its name ${invalid}`, hint: 'choose a name that nobody can take for another' }]),
     ...namesOf(configuration)
-      .filter(([, name]) => name.length > MAX_CHARACTERS && [...name].length > MAX_CHARACTERS)
+      .filter(([, name]) => isTooLong(name))
       .map(([what]) => ({
-        reason: `${what} has more than ${MAX_CHARACTERS} characters`,
+        reason: `${what} has more than ${MAX_NAME_CHARACTERS} characters`,
         hint: 'choose a shorter one',
       })),
   ];
@@ -34,5 +32,5 @@ function namesOf({ name, treatments, factors }: StudyConfiguration): [what: stri
 }
 
 export function shortened(name: string): string {
-  return name.length > MAX_CHARACTERS ? `${[...name].slice(0, 40).join('')}…` : name;
+  return name.length > MAX_NAME_CHARACTERS ? `${[...name].slice(0, 40).join('')}…` : name;
 }

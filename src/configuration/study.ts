@@ -1,5 +1,6 @@
 /** One study of the studies file. */
 import type { StudyConfiguration } from '../../events/study.ts';
+import { nameProblem } from '../base/names.ts';
 import { quote } from '../base/text.ts';
 import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
 import type { Refuse } from './finding.ts';
@@ -7,7 +8,6 @@ import { LIFE_KEYS, readLifeSettings } from './life-settings.ts';
 import { readUrnSettings, URN_KEYS, type UrnSettings } from './urn-settings.ts';
 import {
   factorNameProblem,
-  nameProblem,
   readChoice,
   readCount,
   readNames,

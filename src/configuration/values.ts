@@ -1,23 +1,10 @@
 /** The values of a studies file: names, whole numbers and choices. Each is read exactly or refused, never converted. */
+
+import { nameProblem } from '../base/names.ts';
 import { quote } from '../base/text.ts';
 import type { Problem, Refuse } from './finding.ts';
 import { nearestTo } from './nearest.ts';
 import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
-
-/** Why a study, factor, level or treatment cannot have this name; undefined if it can. */
-export function nameProblem(name: string): Problem | undefined {
-  if (name.trim() === '') return { reason: 'is empty', hint: 'give it a name' };
-  if (/\p{Cc}/u.test(name)) {
-    return { reason: 'contains a control character', hint: 'write it on one line, without tabs' };
-  }
-  if (/\p{Cs}/u.test(name)) {
-    return { reason: 'contains half a character (a lone surrogate)', hint: 'type the character itself' };
-  }
-  if (name.includes('\ufffd')) {
-    return { reason: 'contains the replacement character U+FFFD', hint: 'save the file as UTF-8' };
-  }
-  return undefined;
-}
 
 /** See http-api.md: factors are plain query parameters next to these, and the prefix `f_` marks them in records. */
 export function factorNameProblem(name: string): Problem | undefined {

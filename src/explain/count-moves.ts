@@ -1,5 +1,6 @@
 /** Which corrections changed the counts of the urns. */
-import type { Level, StudyConfiguration } from '../../events/study.ts';
+import type { Level } from '../../events/study.ts';
+import { type Design, type Factor, levelNow } from '../../projections/design.ts';
 import {
   type CorrectionEvent,
   correctedBy,
@@ -14,7 +15,7 @@ export interface CountMove {
   readonly type: CorrectionEvent['type'];
   /** As randomized. */
   readonly participantId: string;
-  /** Levels whose urns it changed. */
+  /** Levels whose urns it changed, by their names of now. */
   readonly levels: readonly Level[];
 }
 
@@ -25,7 +26,7 @@ export interface CountMove {
 export function countMoves(
   corrections: readonly WholeCorrection[],
   enrolled: (id: string) => Enrolled | undefined,
-  factors: StudyConfiguration['factors'],
+  factors: Design['factors'],
 ): CountMove[] {
   const now = new Map<string, Enrolled>();
   return corrections.flatMap((event) => {
@@ -34,12 +35,19 @@ export function countMoves(
     if (!before) return [];
     const after = correctedBy(before, event, factors);
     now.set(participantId, after);
-    const levels = factors.flatMap(({ name }, i) => {
-      const [from, to] = [countedLevels(before)?.[i], countedLevels(after)?.[i]];
-      return from === to ? [] : [from, to].flatMap((level) => (level ? [{ factor: name, level }] : []));
+    const levels = factors.flatMap((factor, i) => {
+      const [from, to] = [before, after].map((one) => levelIn(factor, countedLevels(one)?.[i]));
+      return from === to
+        ? []
+        : [from, to].flatMap((level) => (level ? [{ factor: factor.name, level }] : []));
     });
     return levels.length > 0 ? [{ revision: event.revision, type: event.type, participantId, levels }] : [];
   });
+}
+
+/** A correction says the names of its time. */
+function levelIn(factor: Factor, level: string | undefined): string | undefined {
+  return level === undefined ? undefined : levelNow(factor, level);
 }
 
 function asRandomized(participant: Enrolled | undefined): Enrolled | undefined {

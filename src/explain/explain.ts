@@ -85,11 +85,11 @@ export function explain(
   event: RandomizedEvent,
   corrections: readonly WholeCorrection[] = [],
 ): Explanation {
-  const { configuration, counts, bgState } = before;
-  const { name: study, D, w, alpha, beta, treatments, factors } = configuration;
+  const { design, counts, bgState } = before;
+  const { name: study, D, w, alpha, beta, treatments, factors } = design;
   const levels = event.data.levels.map(({ level }) => level);
   const working = worked(before, levels, event);
-  const { treatment, draw } = allocationOf(configuration, working, bgState);
+  const { treatment, draw } = allocationOf(design, working, bgState);
   const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
   const urns = working.urns.map((urn, i) => ({
     ...(named[i] ?? { factor: '', level: '' }),
@@ -132,7 +132,7 @@ export function explain(
 
 function worked(before: RegisteredState, levels: readonly string[], event: RandomizedEvent): Working {
   try {
-    return workOut(before.configuration, before.counts, levelIndexes(before, levels), before.bgState);
+    return workOut(before.design, before.counts, levelIndexes(before, levels), before.bgState);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);

@@ -1,6 +1,6 @@
 /** The columns of the list of participants for statisticians. One row is one participant, as known now. */
 import { VoidCause } from '../../events/corrections.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { Participant } from '../../projections/participants.ts';
 import { csvLine, guarded } from './csv.ts';
@@ -23,8 +23,8 @@ export interface TableOptions {
 }
 
 /** In the order of the file. */
-export function columnsOf(configuration: StudyConfiguration, options: TableOptions): Column[] {
-  const columns = [...idColumns(), ...factorColumns(configuration), ...allocationColumns(configuration)];
+export function columnsOf(design: Design, options: TableOptions): Column[] {
+  const columns = [...idColumns(), ...factorColumns(design), ...allocationColumns(design)];
   const shown = columns.filter(({ name }) => name !== TREATMENT || !options.isBlinded);
   return options.isForExcel ? shown.map(guardedColumn) : shown;
 }
@@ -56,7 +56,7 @@ function idColumns(): Column[] {
   ];
 }
 
-function factorColumns({ factors }: StudyConfiguration): Column[] {
+function factorColumns({ factors }: Design): Column[] {
   return [
     ...factors.map(({ name, levels }, i): Column => {
       const of = (participant: Participant) => currentLevels(participant)[i] ?? '';
@@ -71,7 +71,7 @@ function factorColumns({ factors }: StudyConfiguration): Column[] {
   ];
 }
 
-function allocationColumns({ treatments }: StudyConfiguration): Column[] {
+function allocationColumns({ treatments }: Design): Column[] {
   return [
     {
       name: TREATMENT,

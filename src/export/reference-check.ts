@@ -1,5 +1,6 @@
 /** Reads a history back as an import does, and compares how it goes on with how the study goes on. */
-import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BgState } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { readHistory } from '../import/read-history.ts';
 import { csvTable } from '../import/source-file.ts';
 import { allocate } from '../urn/allocate.ts';
@@ -18,24 +19,24 @@ export const DRAWN_MORE = 5;
  * @param csv the file
  * @throws Error when the file is not the study: some count, arm or state differs
  */
-export function checkReference(configuration: StudyConfiguration, csv: string, study: Drawing): void {
-  const reread = readReference(configuration, csv);
-  configuration.factors.forEach(({ levels }, factor) => {
+export function checkReference(design: Design, csv: string, study: Drawing): void {
+  const reread = readReference(design, csv);
+  design.factors.forEach(({ levels }, factor) => {
     levels.forEach((_, level) => {
       const counts = [study.counts, reread.counts].map((each) => each.of(factor, level).join());
       if (counts[0] !== counts[1]) throw new Error('the file has other counts than the study');
     });
   });
-  const one = drawMore(configuration, study);
-  const other = drawMore(configuration, reread);
+  const one = drawMore(design, study);
+  const other = drawMore(design, reread);
   if (one.join() !== other.join()) throw new Error('the file does not go on as the study does');
 }
 
 /** The state behind the last row, and what it was drawn from. @throws ImportError for a file that cannot be imported */
-export function readReference(configuration: StudyConfiguration, csv: string): Drawing {
-  const rows = readHistory(csvTable(Buffer.from(csv)), configuration, 'reference', new Map());
-  const { factors, treatments } = configuration;
-  const counts = new Counts(configuration);
+export function readReference(design: Design, csv: string): Drawing {
+  const rows = readHistory(csvTable(Buffer.from(csv)), design, 'reference', new Map());
+  const { factors, treatments } = design;
+  const counts = new Counts(design);
   for (const { levels, treatment } of rows)
     counts.add(
       levels.map((level, i) => factors[i]?.levels.indexOf(level) ?? -1),
@@ -47,12 +48,12 @@ export function readReference(configuration: StudyConfiguration, csv: string): D
 }
 
 /** Arm and state of each, one after the other. */
-function drawMore(configuration: StudyConfiguration, { counts, bgState }: Drawing): string[] {
+function drawMore(design: Design, { counts, bgState }: Drawing): string[] {
   const more = counts.fork();
   let state = bgState;
   return Array.from({ length: DRAWN_MORE }, (_, n) => {
-    const levels = configuration.factors.map((factor, i) => (n + i) % factor.levels.length);
-    const { treatmentIndex, draw } = allocate(configuration, more, levels, state);
+    const levels = design.factors.map((factor, i) => (n + i) % factor.levels.length);
+    const { treatmentIndex, draw } = allocate(design, more, levels, state);
     more.add(levels, treatmentIndex);
     state = draw.bgStateAfter;
     const { state: numbers, has_uint32, uinteger } = state;

@@ -3,7 +3,8 @@
  * bit for bit. Facts about its format are those of pandas 1.5: what `read_csv` takes for a missing value, and that
  * `to_csv` quotes only where it must and ends lines with LF.
  */
-import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BgState } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { countedLevels, currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { Participant } from '../../projections/participants.ts';
 import { microsecondsOf } from '../base/instant.ts';
@@ -31,7 +32,7 @@ export function byCounting(participants: readonly Participant[]): {
 }
 
 /** The file of those who are counted. */
-export function referenceCsv(configuration: StudyConfiguration, counted: readonly Counted[]): string {
+export function referenceCsv(design: Design, counted: readonly Counted[]): string {
   let last = Number.NEGATIVE_INFINITY;
   const lines = counted.map(({ participant, levels }) => {
     // Batches share an instant, and clocks are set back. Of equal ones the reference would go on from the earlier row.
@@ -41,7 +42,7 @@ export function referenceCsv(configuration: StudyConfiguration, counted: readonl
       : Math.max(microseconds(participant.at), last + 1);
     return csvLine(cellsOf(participant, levels, original?.datetime ?? datetime(last)), '\n');
   });
-  return csvLine(columnsOfReference(configuration), '\n') + lines.join('');
+  return csvLine(columnsOfReference(design), '\n') + lines.join('');
 }
 
 /** The true times of the same rows. */
@@ -53,7 +54,7 @@ export function trueTimes(counted: readonly Counted[]): string {
 }
 
 /** The file of those who are not counted, with their current levels, their true times, and why. */
-export function notCountedCsv(configuration: StudyConfiguration, others: readonly Participant[]): string {
+export function notCountedCsv(design: Design, others: readonly Participant[]): string {
   const lines = others.map((participant) => [
     ...cellsOf(
       participant,
@@ -62,12 +63,12 @@ export function notCountedCsv(configuration: StudyConfiguration, others: readonl
     ),
     participant.corrected?.voided?.cause ?? '',
   ]);
-  return [[...columnsOfReference(configuration), 'voided_cause'], ...lines]
+  return [[...columnsOfReference(design), 'voided_cause'], ...lines]
     .map((line) => csvLine(line, '\n'))
     .join('');
 }
 
-export function columnsOfReference({ factors }: StudyConfiguration): string[] {
+export function columnsOfReference({ factors }: Design): string[] {
   return ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user', 'bg_state'];
 }
 
@@ -101,13 +102,13 @@ export const MISSING: ReadonlySet<string> = new Set([
 
 /** Why the reference could not go on from the file as the study does; none if it can. */
 export function problemsOfReference(
-  configuration: StudyConfiguration,
+  design: Design,
   participants: readonly Participant[],
   bgState: BgState,
 ): string[] {
   const { counted } = byCounting(participants);
   const missing = new Set<string>();
-  const columns = columnsOfReference(configuration);
+  const columns = columnsOfReference(design);
   const unknown = counted.filter(({ participant }) => !participant.bgStateAfter).length;
   for (const { participant, levels } of counted)
     for (const [i, cell] of cellsOf(participant, levels, '0').entries())
@@ -139,7 +140,7 @@ function stateProblem(
  * What versions of the reference make of the names of arms that they draw: they take the letters of `balls_trt_` from
  * their beginning. Only those that they change.
  */
-export function eatenNames({ treatments }: StudyConfiguration): [name: string, eaten: string][] {
+export function eatenNames({ treatments }: Design): [name: string, eaten: string][] {
   return treatments
     .map((name): [string, string] => [name, name.replace(/^[abls_tr]+/, '')])
     .filter(([name, eaten]) => eaten !== name);

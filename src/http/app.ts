@@ -10,6 +10,7 @@ import { HttpProblem, problemOf } from './request/problem.ts';
 import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
 import type { Services } from './request/services.ts';
+import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
 import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
@@ -55,6 +56,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
+  route(app, '/amendments', '{}', { POST: postAmendment(parts) });
   route(app, '/level_corrections', '[]', { POST: postLevelCorrection(parts) });
   route(app, '/voids', '[]', { POST: postVoid(parts) });
   route(app, '/reinstatements', '[]', { POST: postReinstatement(parts) });

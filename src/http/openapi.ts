@@ -1,5 +1,7 @@
 /** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
+
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
+import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
 import {
@@ -62,6 +64,7 @@ const PATHS = {
   '/study_design': { get: studyDesignOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
+  '/amendments': { post: amendOperation },
   '/level_corrections': { post: correctLevelsOperation },
   '/voids': { post: voidOperation },
   '/reinstatements': { post: reinstateOperation },

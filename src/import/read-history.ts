@@ -1,6 +1,7 @@
 /** Makes rows of a study out of a table: every problem of every row at once. */
 import type { SourceFormat } from '../../events/import.ts';
-import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BgState } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import { lookAlikeProblem, quote } from '../base/text.ts';
@@ -36,24 +37,24 @@ const EATEN = new Set('balls_trt_');
  */
 export function readHistory(
   table: SourceTable,
-  configuration: StudyConfiguration,
+  design: Design,
   format: SourceFormat,
   map: TreatmentMap,
 ): HistoryRow[] {
-  const { factors } = configuration;
+  const { factors } = design;
   const wanted = ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user'];
   const missing = wanted.filter((name) => !table.columns.includes(name));
   const unknown = table.columns.filter((name) => !wanted.includes(name) && name !== 'bg_state');
   const problems = [
     ...missing.map((name) => `the file has no column ${quote(name)}`),
     ...unknown.map((name) => `the file has a column ${quote(name)}, which the study does not know`),
-    ...settingsProblems(table, configuration),
-    ...mapProblems(map, configuration),
+    ...settingsProblems(table, design),
+    ...mapProblems(map, design),
   ];
   if (table.rows.length === 0) problems.push('the file has no rows');
   if (problems.length > 0) throw new ImportError(problems);
 
-  const reader = new RowReader(table, configuration, format, map);
+  const reader = new RowReader(table, design, format, map);
   const rows = table.rows.map((cells, i) => reader.read(cells, i + 1));
   if (reader.problems.length > 0) throw new ImportError(reader.problems);
   return rows.sort((a, b) => a.instant - b.instant || a.row - b.row);
@@ -62,7 +63,7 @@ export function readHistory(
 class RowReader {
   readonly problems: string[] = [];
   readonly #columns: ReadonlyMap<string, number>;
-  readonly #configuration: StudyConfiguration;
+  readonly #design: Design;
   readonly #format: SourceFormat;
   readonly #map: TreatmentMap;
   readonly #pattern: IdPattern | undefined;
@@ -72,18 +73,13 @@ class RowReader {
   /** How the file names each treatment. */
   readonly #names = new Map<string, string>();
 
-  constructor(
-    { columns }: SourceTable,
-    configuration: StudyConfiguration,
-    format: SourceFormat,
-    map: TreatmentMap,
-  ) {
+  constructor({ columns }: SourceTable, design: Design, format: SourceFormat, map: TreatmentMap) {
     this.#columns = new Map(columns.map((name, i) => [name, i]));
     this.#width = columns.length;
-    this.#configuration = configuration;
+    this.#design = design;
     this.#format = format;
     this.#map = map;
-    const { idPattern } = configuration;
+    const { idPattern } = design;
     this.#pattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
   }
 
@@ -98,7 +94,7 @@ class RowReader {
       return value ?? '';
     };
     const participantId = this.#id(needed('id'), row, found);
-    const levels = this.#configuration.factors.map(({ name, levels: known }) => {
+    const levels = this.#design.factors.map(({ name, levels: known }) => {
       const level = needed(`f_${name}`);
       if (level !== '' && !known.includes(level))
         found.push(`${name} has no level ${shown(level)} (there are: ${known.map(quote).join(', ')})`);
@@ -132,7 +128,7 @@ class RowReader {
   }
 
   #treatment(name: string, found: string[]): string {
-    const { treatments } = this.#configuration;
+    const { treatments } = this.#design;
     const treatment = this.#map.get(name) ?? name;
     if (name === '') return treatment;
     if (treatments.includes(treatment)) {
@@ -169,7 +165,7 @@ function withoutEaten(name: string): string {
   return first < 0 ? '' : [...name].slice(first).join('');
 }
 
-function mapProblems(map: TreatmentMap, { treatments }: StudyConfiguration): string[] {
+function mapProblems(map: TreatmentMap, { treatments }: Design): string[] {
   const targets = [...map.values()];
   return targets.flatMap((to, i) => {
     if (!treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
@@ -178,10 +174,10 @@ function mapProblems(map: TreatmentMap, { treatments }: StudyConfiguration): str
 }
 
 /** The reference keeps the design beside the history. It must be the one registered here. */
-function settingsProblems({ settings }: SourceTable, configuration: StudyConfiguration): string[] {
+function settingsProblems({ settings }: SourceTable, design: Design): string[] {
   if (!settings) return [];
-  const { w, alpha, beta, D, urnSelection, treatments, factors } = configuration;
-  const design: readonly (readonly [string, unknown])[] = [
+  const { w, alpha, beta, D, urnSelection, treatments, factors } = design;
+  const ours: readonly (readonly [string, unknown])[] = [
     ['w', w],
     ['alpha', alpha],
     ['beta', beta],
@@ -190,11 +186,11 @@ function settingsProblems({ settings }: SourceTable, configuration: StudyConfigu
     ['treatments', treatments],
     ['factors', inOrderOfName(factors.map(({ name, levels }) => [name, levels]))],
   ];
-  return design.flatMap(([name, registered]) => {
+  return ours.flatMap(([name, registered]) => {
     const theirs = settings.get(name);
     if (theirs === undefined || comparable(name, theirs) === JSON.stringify(registered)) return [];
-    const ours = name === 'factors' ? Object.fromEntries(registered as [string, unknown][]) : registered;
-    return [`${name} is ${theirs} in the database, and ${JSON.stringify(ours)} in the study`];
+    const shown = name === 'factors' ? Object.fromEntries(registered as [string, unknown][]) : registered;
+    return [`${name} is ${theirs} in the database, and ${JSON.stringify(shown)} in the study`];
   });
 }
 

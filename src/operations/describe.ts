@@ -54,6 +54,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   'idempotency-key-reused': 'the Idempotency-Key was used for another request',
   paused: 'the study is paused',
   closed: 'the study is closed',
+  'level-closed': 'a level of the participant is closed',
   full: 'the study has reached a limit',
   importing: 'a history is being imported',
   stale: 'what was to be corrected is not as the request says',

@@ -26,6 +26,8 @@ export const ACTS: Readonly<Record<StudyFact['type'], Act>> = {
   StudyResumed: { cli: true, scopes: ['manage'], in: ['paused'] },
   StudyClosed: { cli: true, scopes: ['manage'], in: ['open', 'paused'] },
   StudyReopened: { cli: true, scopes: ['manage'], in: ['closed'] },
+  // Of a closed study, it has no effect until it is reopened.
+  StudyAmended: { cli: true, scopes: ['manage'], in: SETTLED },
   // Mistakes are found at any time, and most of them late.
   LevelsCorrected: { cli: true, scopes: ['correct'], in: SETTLED },
   AllocationVoided: { cli: true, scopes: ['correct'], in: SETTLED },

@@ -1,5 +1,7 @@
 /** The commands of a study. Their form has been checked already; `decide` judges them against the study's state. */
+
 import type { LevelLimit } from '../../events/access.ts';
+import type { DesignChange } from '../../events/amendment.ts';
 import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
 import type { IdCause, LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
@@ -24,10 +26,16 @@ export interface Repeatable {
   readonly idempotencyKey?: string | undefined;
 }
 
-export interface Randomize extends Repeatable {
+/** A command with an id or levels that whoever submits it has compared with the design. */
+export interface Judged {
+  /** Number of the last amendment of that design. The command is refused once there is another one. */
+  readonly amendment?: number | undefined;
+}
+
+export interface Randomize extends Repeatable, Judged {
   readonly type: 'randomize';
   readonly participantId: string;
-  /** One level per factor, in the order of the configuration. */
+  /** One level per factor, in the order of the design, by their names of now. */
   readonly levels: readonly string[];
   /** Set when this process enrols nobody in the study because its studies file differs from the registration. */
   readonly suspended?: boolean;
@@ -52,6 +60,16 @@ export interface Close extends Repeatable {
 
 export interface Reopen extends Repeatable {
   readonly type: 'reopen';
+  readonly reason: string;
+  readonly approvals: readonly Approval[];
+  readonly protocol?: Protocol | undefined;
+}
+
+export interface Amend extends Repeatable {
+  readonly type: 'amend';
+  /** The number of this amendment: one more than that of the last. */
+  readonly amendment: number;
+  readonly changes: readonly DesignChange[];
   readonly reason: string;
   readonly approvals: readonly Approval[];
   readonly protocol?: Protocol | undefined;
@@ -117,14 +135,14 @@ export interface Reinstate extends AboutParticipant {
 }
 
 /** A participant has the wrong id. */
-export interface CorrectId extends AboutParticipant {
+export interface CorrectId extends AboutParticipant, Judged {
   readonly type: 'correct-id';
   readonly to: string;
   readonly cause: IdCause;
 }
 
 /** A history of another system begins to come in. */
-export interface BeginImport {
+export interface BeginImport extends Judged {
   readonly type: 'begin-import';
   readonly import: string;
   readonly source: { readonly format: SourceFormat; readonly rows: number };
@@ -181,9 +199,10 @@ export interface FullLimit {
 
 /** Commands that need nothing but the part of the stream that is in the clear. */
 export type StateCommand = Pause | Resume | Close | Reopen;
+export type StudyLifeCommand = StateCommand | Amend;
 export type Correction = CorrectLevels | VoidAllocation | Reinstate | CorrectId;
 export type ParticipantCommand = Reveal | ReportUnblinding | Correction;
-export type LifeCommand = StateCommand | ParticipantCommand;
+export type LifeCommand = StudyLifeCommand | ParticipantCommand;
 export type ImportCommand = BeginImport | ImportParticipant | EndImport;
 export type StudyCommand = Register | Randomize | Recover | ImportCommand | LifeCommand;
 
@@ -192,6 +211,13 @@ export type StudyOutcome =
   | { readonly type: 'recovered' | 'already-recovered' }
   | { readonly type: 'paused' | 'already-paused' | 'resumed' | 'not-paused' }
   | { readonly type: 'closed' | 'already-closed' | 'reopened' | 'not-closed' }
+  | { readonly type: 'amended' }
+  /** Each problem with a path in the fact. */
+  | { readonly type: 'not-amendable'; readonly problems: readonly FieldProblem[] }
+  /** What was judged by the design before an amendment must be judged again. */
+  | { readonly type: 'amended-meanwhile' }
+  /** The study has no such level now, or takes nobody with it. */
+  | { readonly type: 'level-unknown' | 'level-closed'; readonly factor: string; readonly level: string }
   | { readonly type: 'randomized' | 'imported'; readonly participantId: string }
   | { readonly type: 'import-begun' | 'import-ended' | 'import-aborted' | 'not-importing' }
   /** The study has participants. */
@@ -227,6 +253,11 @@ export type StudyOutcome =
   | { readonly type: 'refused'; readonly because: Status | 'suspended' }
   /** The study, or a level, has reached its limit. */
   | { readonly type: 'full'; readonly limit: FullLimit };
+
+export interface FieldProblem {
+  readonly field: string;
+  readonly why: string;
+}
 
 /** @param field a path in the data of the fact */
 export function impossible(field: string, why: string): StudyOutcome {

@@ -1,7 +1,7 @@
 /** Corrections of what is recorded of one participant: the fact that a command asks for, and why it is not possible. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { LevelChange, VoidCause } from '../../events/corrections.ts';
-import { defaultLevelCounts } from '../../projections/design.ts';
+import { askedLevel } from '../../projections/design.ts';
 import { correctedBy, countsMoved, currentId, currentLevels } from '../../projections/enrolled.ts';
 import { type Correction, impossible, type StudyOutcome } from './commands.ts';
 import { type Allocated, holderOf, type Life, requestSection } from './life.ts';
@@ -43,21 +43,27 @@ export function correctionOf(life: Life, command: Correction, participant: Alloc
   }
 }
 
-/** Unknown factors come first. They are refused later. */
-function inDesignOrder({ configuration }: Life, changes: readonly LevelChange[]): LevelChange[] {
-  const place = ({ factor }: LevelChange) => configuration.factors.findIndex(({ name }) => name === factor);
-  return changes.map(({ factor, from, to }) => ({ factor, from, to })).sort((a, b) => place(a) - place(b));
+/** Unknown factors come first. They and unknown levels are refused later. */
+function inDesignOrder({ design: { factors } }: Life, changes: readonly LevelChange[]): LevelChange[] {
+  const place = ({ factor }: LevelChange) => factors.findIndex(({ name }) => name === factor);
+  return changes
+    .map(({ factor, from, to }) => {
+      const known = factors.find(({ name }) => name === factor);
+      const asked = (level: string) => (known && askedLevel(known, level)) ?? level;
+      return { factor, from: asked(from), to: asked(to) };
+    })
+    .sort((a, b) => place(a) - place(b));
 }
 
-function levelCounts({ configuration: { policies, blinding } }: Life): 'as-randomized' | 'as-corrected' {
-  return policies?.levelCounts ?? defaultLevelCounts(blinding);
+function levelCounts({ design: { policies } }: Life): 'as-randomized' | 'as-corrected' {
+  return policies.levelCounts;
 }
 
 /** What is never removed by policy: who was ineligible was there, and is analysed. */
-function voidCounts({ configuration: { policies } }: Life, cause: VoidCause): 'kept' | 'removed' {
+function voidCounts({ design: { policies } }: Life, cause: VoidCause): 'kept' | 'removed' {
   if (cause === 'entry') return 'removed';
   const isNobody = cause === 'duplicate' || cause === 'never-enrolled';
-  return isNobody ? (policies?.voidCounts ?? 'kept') : 'kept';
+  return isNobody ? policies.voidCounts : 'kept';
 }
 
 /** An id that nobody has stays as it is, and is refused later. */
@@ -66,8 +72,8 @@ function originalId(life: Life, id: string | undefined): string | undefined {
 }
 
 /** Whether the urns count otherwise once the fact is recorded. */
-export function movesCounts({ configuration }: Life, fact: CorrectionFact, before: Allocated): boolean {
-  return countsMoved(before, correctedBy(before, { ...fact, revision: -1 }, configuration.factors));
+export function movesCounts({ design }: Life, fact: CorrectionFact, before: Allocated): boolean {
+  return countsMoved(before, correctedBy(before, { ...fact, revision: -1 }, design.factors));
 }
 
 /** Why the fact is not possible; undefined if it is. */
@@ -89,7 +95,7 @@ export function correctionProblem(
 }
 
 function changesProblem(
-  { configuration: { factors } }: Life,
+  { design: { factors } }: Life,
   changes: readonly LevelChange[],
   participant: Allocated,
 ): StudyOutcome | undefined {

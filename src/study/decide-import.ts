@@ -13,7 +13,7 @@ import {
 } from './commands.ts';
 import { isSame, proofOf } from './import-proof.ts';
 import { beginProblem, endProblem, rowProblem } from './imports.ts';
-import { holderOf } from './life.ts';
+import { holderOf, isAmendedSince } from './life.ts';
 import { levelIndexes, type RegisteredState } from './state.ts';
 
 type ImportFact = Extract<
@@ -45,7 +45,10 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
     generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
   };
   const problem =
-    stateProblem(state, 'HistoryImported') ?? beginProblem(state, data) ?? generatorProblem(command);
+    stateProblem(state, 'HistoryImported') ??
+    (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
+    beginProblem(state, data) ??
+    generatorProblem(command);
   if (problem) return { outcome: problem };
   return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
 }
@@ -63,8 +66,8 @@ function generatorProblem({ generator, bgState, seed }: BeginImport): StudyOutco
 
 function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
   const { participantId, levels, original, row, treatment, bgState } = command;
-  const { configuration, imported } = state;
-  const named = configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const { design, imported } = state;
+  const named = design.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
   const common = { import: command.import, levels: named, original, participantId, row };
   const early =
     stateProblem(state, 'ParticipantImported') ??
@@ -74,12 +77,12 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
   if (!imported) return { outcome: { type: 'not-importing' } };
   if (holderOf(state, participantId))
     return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
-  const arm = configuration.treatments.indexOf(treatment);
+  const arm = design.treatments.indexOf(treatment);
   if (arm < 0) return { outcome: impossible('treatment', 'the study has no such treatment') };
   const isOwn = imported.format === 'reference';
   const proof = !isOwn
     ? ({ cause: 'other-system' } as const)
-    : proofOf(configuration, imported.steps, {
+    : proofOf(design, imported.steps, {
         levelIndexes: levelIndexes(state, levels),
         arm,
         after: bgState,

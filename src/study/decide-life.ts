@@ -1,12 +1,12 @@
 /** Decides the commands that need nothing that is sealed. Pure, like decide.ts. */
 import type { StudyFact } from '../../events/catalogue.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
-import type { Approval } from '../../events/text.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
-import { isDay } from '../base/day.ts';
 import type { Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
+import { amendmentOf, amendmentProblem, staleAmendment } from './amendments.ts';
+import { approvalProblems, protocolProblems } from './approvals.ts';
 import {
+  type Amend,
   type Grounds,
   impossible,
   type LifeCommand,
@@ -19,25 +19,49 @@ import {
 } from './commands.ts';
 import { type CorrectionFact, correctionOf, correctionProblem, movesCounts } from './corrections.ts';
 import { brokenLimit, isWithin, stakeOf } from './key-limits.ts';
-import { type Allocated, answeredBefore, contentOf, holderOf, type Life, requestSection } from './life.ts';
+import {
+  type Allocated,
+  answeredBefore,
+  contentOf,
+  holderOf,
+  isAmendedSince,
+  type Life,
+  requestSection,
+} from './life.ts';
 
 type Of<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type StateFact = Of<'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened'>;
+type AmendmentFact = Of<'StudyAmended'>;
 type UnblindingFact = Of<'AllocationRevealed' | 'UnblindingReported'>;
-type LifeFact = StateFact | UnblindingFact | CorrectionFact;
+type LifeFact = StateFact | AmendmentFact | UnblindingFact | CorrectionFact;
 type LifeDecision = Decision<LifeFact, StudyOutcome>;
 
 export function decideLife(life: Life, command: LifeCommand): LifeDecision {
-  return 'participantId' in command ? aboutParticipant(life, command) : aboutStudy(life, command);
+  if ('participantId' in command) return aboutParticipant(life, command);
+  return command.type === 'amend' ? amend(life, command) : setState(life, command);
 }
 
-function aboutStudy(life: Life, command: StateCommand): LifeDecision {
+function setState(life: Life, command: StateCommand): LifeDecision {
   const fact = stateFact(command);
   const again = askedAgain(life, command, fact);
   if (again) return { outcome: again };
   if (life.status === STATE_AFTER[command.type]) return { outcome: { type: ALREADY[command.type] } };
   const problem = stateProblem(life, fact) ?? approvalProblem(life, fact);
   return problem ? { outcome: problem } : { fact, outcome: { type: DONE[command.type] } };
+}
+
+function amend(life: Life, command: Amend): LifeDecision {
+  const fact: AmendmentFact = {
+    type: 'StudyAmended',
+    data: amendmentOf(command),
+    sections: requestSection(command),
+  };
+  const problem =
+    askedAgain(life, command, fact) ??
+    stateProblem(life, fact) ??
+    staleAmendment(life.design, fact.data) ??
+    amendmentProblem(life.design, fact.data);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'amended' } };
 }
 
 const STATE_AFTER = { pause: 'paused', resume: 'open', close: 'closed', reopen: 'open' } as const;
@@ -61,19 +85,26 @@ function aboutParticipant(life: Life, command: ParticipantCommand): LifeDecision
     outside ??
     recordedAlready(life, command) ??
     stateProblem(life, fact) ??
+    amendedMeanwhile(life, command) ??
     (isUnblinding(fact) ? unblindingProblem(life, fact) : correctionProblem(life, fact, participant));
   return problem ? { outcome: withinLimits(life, command, participant, problem) } : { fact, outcome };
 }
 
 /** A site may record that a participant moves to it, but must not find out levels by trying. */
 function withinLimits(
-  { configuration }: Life,
+  { design }: Life,
   { where }: ParticipantCommand,
   participant: Allocated,
   problem: StudyOutcome,
 ): StudyOutcome {
-  if (problem.type !== 'stale' || isWithin(where, configuration, currentLevels(participant))) return problem;
+  if (problem.type !== 'stale' || isWithin(where, design, currentLevels(participant))) return problem;
   return { ...problem, why: 'a level is not as the request says' };
+}
+
+function amendedMeanwhile(life: Life, command: ParticipantCommand): StudyOutcome | undefined {
+  return command.type === 'correct-id' && isAmendedSince(life, command)
+    ? { type: 'amended-meanwhile' }
+    : undefined;
 }
 
 /** The answer to a request whose idempotency key was used before. */
@@ -99,15 +130,15 @@ function participantFor(
 
 /** Outside the limits of a key there is no such participant. */
 function limitsProblem(
-  { configuration }: Life,
+  { design }: Life,
   { where }: ParticipantCommand,
   participant: Allocated,
   fact: LifeFact,
 ): StudyOutcome | undefined {
-  const stake = stakeOf(fact, participant, configuration.factors);
-  if (!brokenLimit(where, stake, configuration)) return undefined;
+  const stake = stakeOf(fact, participant, design.factors);
+  if (!brokenLimit(where, stake, design)) return undefined;
   const now = { ...stake, of: stake.of.slice(0, 1) };
-  const mayKnow = stake.need === 'all' && !brokenLimit(where, now, configuration);
+  const mayKnow = stake.need === 'all' && !brokenLimit(where, now, design);
   return { type: mayKnow ? 'outside-limits' : 'no-such-participant' };
 }
 
@@ -212,20 +243,18 @@ function unblindingProblem({ reveals }: Life, { type, data }: UnblindingFact): S
     : impossible('revealedAt', 'no code of this participant was broken at this revision');
 }
 
-function approvalProblem({ configuration }: Life, { type, data }: StateFact): StudyOutcome | undefined {
+function approvalProblem({ design }: Life, { type, data }: StateFact): StudyOutcome | undefined {
   if (type !== 'StudyClosed' && type !== 'StudyReopened') return undefined;
-  const { approvals } = data;
-  const wrong = approvals?.findIndex(({ on }) => !isDay(on)) ?? -1;
-  if (wrong >= 0) return impossible(`approvals[${wrong}].on`, 'it is not a day of the calendar');
-  if (type === 'StudyClosed') return undefined;
-  if (lacksApproval(data.approvals, configuration))
-    return impossible('approvals', 'a live study can be reopened only with an approval');
-  const date = data.protocol?.date;
-  return date === undefined || isDay(date)
-    ? undefined
-    : impossible('protocol.date', 'it is not a day of the calendar');
-}
-
-function lacksApproval(approvals: readonly Approval[], { mode }: StudyConfiguration): boolean {
-  return mode === 'live' && approvals.length === 0;
+  const [problem] =
+    type === 'StudyClosed'
+      ? approvalProblems(data.approvals ?? [])
+      : [
+          ...approvalProblems(
+            data.approvals,
+            design.mode,
+            'a live study can be reopened only with an approval',
+          ),
+          ...protocolProblems(data.protocol),
+        ];
+  return problem && impossible(problem.field, problem.why);
 }

@@ -1,5 +1,6 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 import type { StudyFact } from '../../events/catalogue.ts';
+import { levelNow } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
@@ -9,7 +10,8 @@ import { ACTS } from './acts.ts';
 import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { decideImport } from './decide-import.ts';
 import { decideLife } from './decide-life.ts';
-import { answeredBefore, holderOf, requestSection } from './life.ts';
+import { levelRefusal } from './levels.ts';
+import { answeredBefore, holderOf, isAmendedSince, requestSection } from './life.ts';
 import { fullLimit } from './limits.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
@@ -54,13 +56,9 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
   const refused = randomizeRefusal(state, command);
   if (refused) return { outcome: refused };
   const { participantId, levels } = command;
-  const { treatment, draw } = allocate(
-    state.configuration,
-    state.counts,
-    levelIndexes(state, levels),
-    state.bgState,
-  );
-  const named = state.configuration.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const { design, counts, bgState } = state;
+  const { treatment, draw } = allocate(design, counts, levelIndexes(state, levels), bgState);
+  const named = design.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
   return {
     fact: {
       type: 'ParticipantRandomized',
@@ -91,10 +89,15 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
     const differingFactors = isAsRandomized ? [] : differing(state, currentLevels(taken), levels);
     return { type: 'duplicate', participantId, differingFactors };
   }
+  if (isAmendedSince(state, command)) return { type: 'amended-meanwhile' };
+  const unknown = levelRefusal(state.design, levels, 'level-unknown');
+  if (unknown) return unknown;
   if (!ACTS.ParticipantRandomized.in.includes(state.status))
     return { type: 'refused', because: state.status };
   if (command.suspended) return { type: 'refused', because: 'suspended' };
-  const limit = fullLimit(state.filled, state.configuration, levels);
+  const closed = levelRefusal(state.design, levels, 'level-closed');
+  if (closed) return closed;
+  const limit = fullLimit(state.filled, state.design, levels);
   return limit && { type: 'full', limit };
 }
 
@@ -106,9 +109,15 @@ export function tryOut(state: StudyState, command: Randomize | LifeCommand): Stu
   return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
 }
 
-/** Names of the factors whose levels differ. */
-function differing(state: RegisteredState, a: readonly string[], b: readonly string[]): string[] {
-  return state.configuration.factors.filter((_, i) => a[i] !== b[i]).map(({ name }) => name);
+/** Names of the factors whose levels differ. What was asked for before a renaming has the names of then. */
+function differing(
+  { design: { factors } }: RegisteredState,
+  a: readonly string[],
+  b: readonly string[],
+): string[] {
+  return factors
+    .filter((factor, i) => a[i] !== b[i] && levelNow(factor, a[i] ?? '') !== levelNow(factor, b[i] ?? ''))
+    .map(({ name }) => name);
 }
 
 function recover(state: RegisteredState, { recovery, kept, signed, seed }: Recover): StudyDecision {

@@ -18,6 +18,12 @@ export class ForkableMap<K, V> {
     this.#own.set(key, value);
   }
 
+  /** Must not be changed while it is read. */
+  *entries(): Iterable<readonly [K, V]> {
+    for (const entry of this.#parent?.entries() ?? []) if (!this.#own.has(entry[0])) yield entry;
+    yield* this.#own;
+  }
+
   isEmpty(): boolean {
     return this.#own.size === 0 && (this.#parent?.isEmpty() ?? true);
   }

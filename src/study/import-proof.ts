@@ -4,9 +4,9 @@
  * rows, and the counts that were known between them and this row, are tried too.
  */
 import type { UnprovenCause } from '../../events/import.ts';
-import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BgState } from '../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
-import { type Allocation, allocate } from '../urn/allocate.ts';
+import { type Allocation, allocate, type UrnDesign } from '../urn/allocate.ts';
 import type { Counts } from '../urn/counts.ts';
 
 /** How many rows back a state is tried. */
@@ -35,7 +35,7 @@ type Proof = { readonly draw: Allocation['draw'] } | { readonly cause: UnprovenC
  * @throws RangeError when a PCG64 cannot have that state
  */
 export function proofOf(
-  configuration: StudyConfiguration,
+  design: UrnDesign,
   steps: Steps,
   { levelIndexes, arm, after }: { levelIndexes: readonly number[]; arm: number; after: BgState | undefined },
 ): Proof {
@@ -47,7 +47,7 @@ export function proofOf(
     if (!bgState) continue;
     if (cause === 'first') cause = 'differs';
     for (const { counts } of steps.slice(from)) {
-      const { draw, treatmentIndex } = allocate(configuration, counts, levelIndexes, bgState);
+      const { draw, treatmentIndex } = allocate(design, counts, levelIndexes, bgState);
       if (!isSame(draw.bgStateAfter, after)) continue;
       if (treatmentIndex === arm) return { draw };
       cause = 'override';

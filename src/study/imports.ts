@@ -1,8 +1,8 @@
 /** The import of a history, as far as it is in the clear: what may follow what. */
 import type { StudyFact } from '../../events/catalogue.ts';
-import { isDay } from '../base/day.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import type { Status } from './acts.ts';
+import { approvalProblems } from './approvals.ts';
 import { impossible, type StudyOutcome } from './commands.ts';
 import type { Life } from './life.ts';
 
@@ -30,14 +30,16 @@ interface Place {
 }
 
 export function beginProblem(
-  { configuration, enrolled }: Life,
+  { design, enrolled }: Life,
   { approvals, proof, source }: Data<'HistoryImported'>,
 ): StudyOutcome | undefined {
   if (!enrolled.isEmpty()) return { type: 'not-empty' };
-  if (configuration.mode === 'live' && approvals.length === 0)
-    return impossible('approvals', 'a history can be imported into a live study only with an approval');
-  const wrong = approvals.findIndex(({ on }) => !isDay(on));
-  if (wrong >= 0) return impossible(`approvals[${wrong}].on`, 'it is not a day of the calendar');
+  const [problem] = approvalProblems(
+    approvals,
+    design.mode,
+    'a history can be imported into a live study only with an approval',
+  );
+  if (problem) return impossible(problem.field, problem.why);
   if (proof.redrawn + proof.unproven !== source.rows)
     return impossible('proof', 'it is not of all rows of the source');
   return undefined;

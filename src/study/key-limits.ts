@@ -1,7 +1,7 @@
 /** Which participants an API key with limits may act on. */
 import type { LevelLimit } from '../../events/access.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import { type Design, levelNow } from '../../projections/design.ts';
 import { correctedBy, currentLevels, type Enrolled } from '../../projections/enrolled.ts';
 
 /** Lists of levels with which the limits of a key are compared: they must hold for all of them, or for one. */
@@ -14,7 +14,7 @@ export interface Stake {
 export function stakeOf(
   fact: Pick<StudyFact, 'type' | 'data'>,
   participant: Enrolled,
-  factors: StudyConfiguration['factors'],
+  factors: Design['factors'],
 ): Stake {
   const { type, data } = fact as StudyFact;
   const current = currentLevels(participant);
@@ -32,7 +32,7 @@ export function stakeOf(
   }
 }
 
-type Factors = Pick<StudyConfiguration, 'factors'>;
+type Factors = Pick<Design, 'factors'>;
 
 /** A correction must not lock out an emergency. */
 function unblindingStake(participant: Enrolled): Stake {
@@ -43,9 +43,9 @@ function unblindingStake(participant: Enrolled): Stake {
 export function mayReveal(
   where: readonly LevelLimit[] | undefined,
   participant: Enrolled,
-  configuration: Factors,
+  design: Factors,
 ): boolean {
-  return brokenLimit(where, unblindingStake(participant), configuration) === undefined;
+  return brokenLimit(where, unblindingStake(participant), design) === undefined;
 }
 
 /** A limit that does not hold, and the level that it forbids. */
@@ -57,10 +57,10 @@ export interface BrokenLimit extends LevelLimit {
 export function brokenLimit(
   where: readonly LevelLimit[] | undefined,
   { need, of }: Stake,
-  configuration: Factors,
+  design: Factors,
 ): BrokenLimit | undefined {
   if (!where) return undefined;
-  const broken = of.map((levels) => brokenBy(levels, where, configuration));
+  const broken = of.map((levels) => brokenBy(levels, where, design));
   return need === 'any' && broken.includes(undefined) ? undefined : broken.find((limit) => limit);
 }
 
@@ -70,10 +70,10 @@ export function brokenLimit(
  */
 export function isWithin(
   where: readonly LevelLimit[] | undefined,
-  configuration: Factors,
+  design: Factors,
   levels: readonly string[],
 ): boolean {
-  return !where || brokenBy(levels, where, configuration) === undefined;
+  return !where || brokenBy(levels, where, design) === undefined;
 }
 
 function brokenBy(
@@ -82,8 +82,11 @@ function brokenBy(
   { factors }: Factors,
 ): BrokenLimit | undefined {
   for (const limit of where) {
-    const level = levels[factors.findIndex(({ name }) => name === limit.factor)];
-    if (level === undefined || !limit.levels.includes(level)) return { ...limit, level };
+    const index = factors.findIndex(({ name }) => name === limit.factor);
+    const [factor, level] = [factors[index], levels[index]];
+    // The key was issued at some time, and its levels have the names of then.
+    const isListed = factor && limit.levels.some((listed) => levelNow(factor, listed) === level);
+    if (level === undefined || !isListed) return { ...limit, level };
   }
   return undefined;
 }

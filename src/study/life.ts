@@ -5,12 +5,14 @@
 import { hash } from 'node:crypto';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { type Design, designAfter, registeredDesign, renamingsOf } from '../../projections/design.ts';
 import { type CorrectionEvent, correctedBy, type Enrolled } from '../../projections/enrolled.ts';
 import type { Status } from './acts.ts';
-import type { Repeatable } from './commands.ts';
+import type { Judged, Repeatable } from './commands.ts';
+import { Enrolment } from './enrolment.ts';
 import { ForkableMap } from './forkable-map.ts';
 import { begun, type Importing, withRow } from './imports.ts';
-import { type Filled, filledAfter, noneFilled } from './limits.ts';
+import { type Filled, filledAfter, filledBy } from './limits.ts';
 
 /** What was asked with an idempotency key. */
 export interface Answered {
@@ -29,11 +31,11 @@ export interface Allocated extends Enrolled {
 
 export interface Life {
   readonly status: Status;
-  readonly configuration: StudyConfiguration;
+  readonly design: Design;
   /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
   readonly recovery: number;
   /** By the id as randomized. */
-  readonly enrolled: ForkableMap<string, Allocated>;
+  readonly enrolled: Enrolment;
   /** All other ids that participants have or had, with the ids as randomized. */
   readonly renamed: ForkableMap<string, string>;
   /** By `requestKey`. */
@@ -69,6 +71,11 @@ export function answeredBefore(
   return idempotencyKey === undefined ? undefined : requests.get(requestKey(user, idempotencyKey));
 }
 
+/** Whether what depends on the design was judged by another one. */
+export function isAmendedSince({ design }: Life, { amendment }: Judged): boolean {
+  return amendment !== undefined && amendment !== design.amendment;
+}
+
 /** The section of a fact that holds the idempotency key of its request. */
 export function requestSection({ idempotencyKey }: Repeatable) {
   return idempotencyKey === undefined ? {} : { request: { idempotencyKey } };
@@ -99,12 +106,13 @@ interface Sections {
 
 /** The life of a study that was just registered. */
 export function newLife(configuration: StudyConfiguration): Life {
+  const design = registeredDesign(configuration);
   return {
     status: configuration.start ?? 'open',
-    configuration,
+    design,
     recovery: 0,
-    filled: noneFilled(configuration),
-    enrolled: new ForkableMap(),
+    filled: filledBy(design),
+    enrolled: new Enrolment(),
     renamed: new ForkableMap(),
     requests: new ForkableMap(),
     reveals: [],
@@ -128,7 +136,9 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
       return { ...life, status: 'paused' };
     case 'StudyResumed':
     case 'StudyReopened':
-      return { ...life, status: 'open' };
+      return { ...life, status: 'open', design: designAfter(life.design, event) ?? life.design };
+    case 'StudyAmended':
+      return amend(life, event);
     case 'StudyClosed':
       return { ...life, status: 'closed' };
     case 'AllocationRevealed': {
@@ -161,17 +171,17 @@ function enrol<L extends Life>(
 ): L {
   const { data, revision, sections } = event;
   const { participantId } = data;
-  const { configuration, enrolled, filled, requests } = life;
+  const { design, enrolled, filled, requests } = life;
   if (enrolled.get(participantId)) throw new Error('a participant was randomized twice');
   const levels = data.levels.map(({ level }) => level);
-  const arm = configuration.treatments.indexOf(sections.allocation?.treatment ?? '');
+  const arm = design.treatments.indexOf(sections.allocation?.treatment ?? '');
   const participant = { participantId, levels, revision, arm };
   enrolled.set(participantId, participant);
   const key = requestOf(event);
   if (key !== undefined) requests.set(key, { revision, enrolled: participant });
   // Nothing is copied for each participant unless the study has limits.
   if (filled.length === 0) return life;
-  return { ...life, filled: filledAfter(filled, configuration, undefined, participant) };
+  return { ...life, filled: filledAfter(filled, design, undefined, participant) };
 }
 
 function importRow<L extends Life>(
@@ -181,28 +191,34 @@ function importRow<L extends Life>(
   return { ...life, importing: life.importing && withRow(life.importing, data) };
 }
 
+/** Limits are counted anew, because others may apply. */
+function amend<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'StudyAmended' }>): L {
+  const { enrolled } = life;
+  const design = designAfter(life.design, event) ?? life.design;
+  enrolled.amend(design, renamingsOf(event.data, life.design));
+  return { ...life, design, filled: filledBy(design, enrolled.all()) };
+}
+
 /** Of an import that was given up nothing is left but its records. */
 function ended<L extends Life>(
   life: L,
   data: Extract<PartialEvent, { type: 'HistoryImportEnded' }>['data'],
 ): L {
-  const { configuration, enrolled, importing, status } = life;
+  const { design, enrolled, importing, status } = life;
   const after = { ...life, status: importing?.statusBefore ?? status, importing: undefined };
-  return 'aborted' in data
-    ? { ...after, enrolled: enrolled.emptied(), filled: noneFilled(configuration) }
-    : after;
+  return 'aborted' in data ? { ...after, enrolled: enrolled.emptied(), filled: filledBy(design) } : after;
 }
 
 function correct<L extends Life>(life: L, event: CorrectionEvent): L {
-  const { configuration, enrolled, filled, renamed } = life;
+  const { design, enrolled, filled, renamed } = life;
   const { participantId } = event.data;
   const before = enrolled.get(participantId);
   if (!before) throw new Error('a participant was corrected who was never randomized');
-  const after = correctedBy(before, event, configuration.factors);
+  const after = correctedBy(before, event, design.factors);
   enrolled.set(participantId, after);
   if (event.type === 'ParticipantIdCorrected' && event.data.to !== participantId)
     renamed.set(event.data.to, participantId);
-  return { ...life, filled: filledAfter(filled, configuration, before, after) };
+  return { ...life, filled: filledAfter(filled, design, before, after) };
 }
 
 function requestOf({ actor, sections }: PartialEvent): string | undefined {

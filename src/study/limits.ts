@@ -1,16 +1,16 @@
 /** The limits of a study: how many participants it takes, in all and with a level. */
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { currentLevels, type Enrolled, fillsPlace } from '../../projections/enrolled.ts';
 import type { FullLimit } from './commands.ts';
 
-type Limited = Pick<StudyConfiguration, 'limits' | 'policies' | 'factors'>;
+type Limited = Pick<Design, 'limits' | 'policies' | 'factors'>;
 
 /** How many participants each limit counts, in the order of `limitsOf`. Empty if the limits stop nobody. */
 export type Filled = readonly number[];
 
 /** The limits that stop participants, in a fixed order. */
 function limitsOf({ limits, policies }: Limited): readonly FullLimit[] {
-  if (!limits || !policies?.stopAtLimit) return [];
+  if (!limits || !policies.stopAtLimit) return [];
   const { total, levels = [] } = limits;
   return [
     ...(total === undefined ? [] : [{ max: total }]),
@@ -18,8 +18,13 @@ function limitsOf({ limits, policies }: Limited): readonly FullLimit[] {
   ];
 }
 
-export function noneFilled(configuration: Limited): Filled {
-  return limitsOf(configuration).map(() => 0);
+/** @param participants all that there are */
+export function filledBy(design: Limited, participants: Iterable<Enrolled> = []): Filled {
+  const none: Filled = limitsOf(design).map(() => 0);
+  if (none.length === 0) return none;
+  let filled = none;
+  for (const participant of participants) filled = filledAfter(filled, design, undefined, participant);
+  return filled;
 }
 
 /**
@@ -28,29 +33,23 @@ export function noneFilled(configuration: Limited): Filled {
  */
 export function filledAfter(
   filled: Filled,
-  configuration: Limited,
+  design: Limited,
   before: Enrolled | undefined,
   after: Enrolled,
 ): Filled {
   if (filled.length === 0) return filled;
   const countedBy = (limit: FullLimit, participant: Enrolled | undefined) =>
-    participant && fillsPlace(participant)
-      ? Number(appliesTo(limit, configuration, currentLevels(participant)))
-      : 0;
-  return limitsOf(configuration).map(
+    participant && fillsPlace(participant) ? Number(appliesTo(limit, design, currentLevels(participant))) : 0;
+  return limitsOf(design).map(
     (limit, i) => (filled[i] ?? 0) + countedBy(limit, after) - countedBy(limit, before),
   );
 }
 
 /** The limit that keeps a participant with these levels out; undefined if there is none. */
-export function fullLimit(
-  filled: Filled,
-  configuration: Limited,
-  levels: readonly string[],
-): FullLimit | undefined {
+export function fullLimit(filled: Filled, design: Limited, levels: readonly string[]): FullLimit | undefined {
   if (filled.length === 0) return undefined;
-  return limitsOf(configuration).find(
-    (limit, i) => appliesTo(limit, configuration, levels) && (filled[i] ?? 0) >= limit.max,
+  return limitsOf(design).find(
+    (limit, i) => appliesTo(limit, design, levels) && (filled[i] ?? 0) >= limit.max,
   );
 }
 

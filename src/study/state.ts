@@ -2,6 +2,7 @@
 import type { SourceFormat } from '../../events/import.ts';
 import type { LogEvent } from '../../events/record.ts';
 import type { BgState } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { countedLevels, isCorrection, type WholeCorrection } from '../../projections/enrolled.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { microsecondsOf } from '../base/instant.ts';
@@ -41,11 +42,11 @@ export type StudyState = { readonly status: 'unregistered' } | RegisteredState;
 export function evolve(state: StudyState, event: LogEvent): StudyState {
   if (event.type === 'StudyRegistered') {
     if (state.status !== 'unregistered') throw new Error('a study was registered twice');
-    const { configuration } = event.data;
+    const life = newLife(event.data.configuration);
     return {
-      ...newLife(configuration),
-      levelIndexes: configuration.factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i]))),
-      counts: new Counts(configuration),
+      ...life,
+      levelIndexes: indexesOf(life.design),
+      counts: new Counts(life.design),
       seedState: event.sections.generator.bgState,
       bgState: event.sections.generator.bgState,
     };
@@ -60,7 +61,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
         state,
         event.data.levels.map(({ level }) => level),
       );
-      after.counts.add(levels, after.configuration.treatments.indexOf(treatment));
+      after.counts.add(levels, after.design.treatments.indexOf(treatment));
       after.bgState = event.sections.draw.bgStateAfter;
       return after;
     }
@@ -70,6 +71,8 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       return { ...after, imported: withImported(after, event) };
     case 'HistoryImportEnded':
       return importEnded(state, after, event);
+    case 'StudyAmended':
+      return recounted({ ...after, levelIndexes: indexesOf(after.design) });
     case 'StudyRecovered':
       return { ...after, bgState: event.sections.generator.bgState };
     default:
@@ -80,10 +83,10 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
 
 function importedBy(
-  { configuration, seedState }: RegisteredState,
+  { design, seedState }: RegisteredState,
   { data, sections }: Of<'HistoryImported'>,
 ): Imported {
-  const beginning = { bgState: data.seedKnown ? seedState : undefined, counts: new Counts(configuration) };
+  const beginning = { bgState: data.seedKnown ? seedState : undefined, counts: new Counts(design) };
   return {
     sha256: sections.source.sha256,
     format: data.source.format,
@@ -100,13 +103,13 @@ function withImported(
   state: RegisteredState,
   { data, sections }: Of<'ParticipantImported'>,
 ): Imported | undefined {
-  const { configuration, counts, imported } = state;
+  const { design, counts, imported } = state;
   if (!imported) return undefined;
   const levels = levelIndexes(
     state,
     data.levels.map(({ level }) => level),
   );
-  counts.add(levels, configuration.treatments.indexOf(sections.allocation.treatment));
+  counts.add(levels, design.treatments.indexOf(sections.allocation.treatment));
   const bgState = sections.draw?.bgStateAfter ?? sections.state?.bgState;
   const instant = microsecondsOf(data.original.datetime) ?? 0;
   const isLatest = !imported.latest || instant > imported.latest.instant;
@@ -123,9 +126,20 @@ function importEnded(
   after: RegisteredState,
   { data }: Of<'HistoryImportEnded'>,
 ): RegisteredState {
-  if ('aborted' in data) return { ...after, imported: undefined, counts: new Counts(after.configuration) };
+  if ('aborted' in data) return { ...after, imported: undefined, counts: new Counts(after.design) };
   const bgState = importing?.isRecovered ? after.bgState : (imported?.generator ?? after.bgState);
   return { ...after, imported: undefined, bgState };
+}
+
+/** The urns of the design in force, with everybody whom they count. */
+function recounted(state: RegisteredState): RegisteredState {
+  const after = { ...state, counts: new Counts(state.design) };
+  for (const participant of after.enrolled.all()) count(after, participant, 1);
+  return after;
+}
+
+function indexesOf({ factors }: Design): readonly ReadonlyMap<string, number>[] {
+  return factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i])));
 }
 
 /** Moves the participant in the urns, if the correction does. */
@@ -144,11 +158,11 @@ function count(state: RegisteredState, participant: Allocated, by: 1 | -1): void
   if (levels) state.counts.add(levelIndexes(state, levels), participant.arm, by);
 }
 
-/** @throws RangeError when a level is not in the configuration */
+/** @throws RangeError when a level is not in the design */
 export function levelIndexes(state: RegisteredState, levels: readonly string[]): number[] {
   return levels.map((level, factor) => {
     const index = state.levelIndexes[factor]?.get(level);
-    if (index === undefined) throw new RangeError(`level of factor ${factor} is not in the configuration`);
+    if (index === undefined) throw new RangeError(`level of factor ${factor} is not in the design`);
     return index;
   });
 }

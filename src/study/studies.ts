@@ -4,6 +4,7 @@ import { v5 } from 'uuid';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { type Design, design } from '../../projections/design.ts';
 import { logHistory, type Recovery } from '../../projections/log.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import { DomainError } from '../base/errors.ts';
@@ -20,7 +21,9 @@ import { type StudyState, studyState } from './state.ts';
 export interface Study {
   readonly stream: string;
   readonly registered: RegisteredStudy;
-  /** Revision up to which `registered` and every projection of this study are folded. */
+  /** In force after the last event. */
+  readonly design: Design;
+  /** Revision up to which `registered`, `design` and every projection of this study are folded. */
   readonly revision: number;
 }
 
@@ -237,7 +240,9 @@ export class Studies {
   #at(stream: string): Study | undefined {
     const { runner } = this.#parts;
     const registered = runner.state(studyConfig, stream);
-    return registered && { stream, registered, revision: runner.revision(stream) };
+    const inForce = runner.state(design, stream);
+    if (!registered || !inForce) return undefined;
+    return { stream, registered, design: inForce, revision: runner.revision(stream) };
   }
 
   #writer(stream: string): StudyWriter {

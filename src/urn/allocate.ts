@@ -4,14 +4,21 @@
  * Sources: Wei 1978 for the urn; the reference implementation for method 1 (draw from the participant's most imbalanced
  * urn, break ties by lot) and for the order of the two draws (the lot first).
  */
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { ImbalanceMeasure } from '../../events/study.ts';
 import { boundedInteger } from '../random/bounded.ts';
 import { type BgState, Pcg64 } from '../random/pcg64.ts';
-import { balls } from './balls.ts';
+import { balls, type UrnWeights } from './balls.ts';
 import type { Counts } from './counts.ts';
 import { cumulative, indexAt, probabilities } from './draw.ts';
 import { imbalance } from './imbalance.ts';
 import { mostImbalanced } from './selection.ts';
+
+/** What of a study's design an allocation needs. */
+export interface UrnDesign extends UrnWeights {
+  readonly treatments: readonly string[];
+  readonly factors: readonly { readonly name: string }[];
+  readonly D: ImbalanceMeasure;
+}
 
 export interface Allocation {
   readonly treatmentIndex: number;
@@ -44,7 +51,7 @@ export interface Urn {
   readonly imbalance: number;
 }
 
-/** Every number on the way to an allocation. Indexes are those of the configuration's factors and treatments. */
+/** Every number on the way to an allocation. Indexes are those of the design's factors and treatments. */
 export interface Working {
   /** One per factor. */
   readonly urns: readonly Urn[];
@@ -68,27 +75,27 @@ export interface Working {
 /**
  * The method, step by step. A pure function; `counts` is only read.
  *
- * @param counts of the earlier participants, made for the same configuration
- * @param levelIndexes the participant's level of each factor, in the order of the configuration's factors
+ * @param counts of the earlier participants, made for the same design
+ * @param levelIndexes the participant's level of each factor, in the order of the design's factors
  * @param bgStateBefore the study's generator state after the previous allocation
- * @throws RangeError when an index is out of range, the counts belong to another configuration, the state is malformed,
+ * @throws RangeError when an index is out of range, the counts belong to another design, the state is malformed,
  *   or an urn would hold more than 2^53 - 1 balls
  */
 export function workOut(
-  configuration: StudyConfiguration,
+  design: UrnDesign,
   counts: Counts,
   levelIndexes: readonly number[],
   bgStateBefore: BgState,
 ): Working {
-  const { factors, treatments, D } = configuration;
+  const { factors, treatments, D } = design;
   if (levelIndexes.length !== factors.length) {
     throw new RangeError(`${levelIndexes.length} levels given for ${factors.length} factors`);
   }
   // 1. and 2. The urns of the participant's levels, and how imbalanced they are.
   const urns = levelIndexes.map((level, factor) => {
     const row = counts.of(factor, level);
-    if (row.length !== treatments.length) throw new RangeError('counts of another configuration');
-    const held = balls(configuration, row);
+    if (row.length !== treatments.length) throw new RangeError('counts of another design');
+    const held = balls(design, row);
     return { counts: row, balls: held, imbalance: imbalance(D, held) };
   });
 
@@ -125,21 +132,17 @@ export function workOut(
  * `counts`. Parameters and errors are those of `workOut`.
  */
 export function allocate(
-  configuration: StudyConfiguration,
+  design: UrnDesign,
   counts: Counts,
   levelIndexes: readonly number[],
   bgStateBefore: BgState,
 ): Allocation {
-  return allocationOf(
-    configuration,
-    workOut(configuration, counts, levelIndexes, bgStateBefore),
-    bgStateBefore,
-  );
+  return allocationOf(design, workOut(design, counts, levelIndexes, bgStateBefore), bgStateBefore);
 }
 
 /** The treatment and the evidence to record, from the working. */
 export function allocationOf(
-  { factors, treatments }: StudyConfiguration,
+  { factors, treatments }: UrnDesign,
   working: Working,
   bgStateBefore: BgState,
 ): Allocation {

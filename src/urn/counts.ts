@@ -7,9 +7,11 @@
  * So a fork is free until it is written to, and then costs one copy of the table (one pointer per level of the study).
  * Chains of forks do not get slower.
  */
-import type { StudyConfiguration } from '../../events/study.ts';
 
-type Shape = Pick<StudyConfiguration, 'treatments' | 'factors'>;
+interface Shape {
+  readonly treatments: readonly string[];
+  readonly factors: readonly { readonly levels: readonly string[] }[];
+}
 /** n_k of one level of one factor, in the order of the treatments. */
 type Row = readonly number[];
 /** Rows by index of the factor and index of the level. */
@@ -23,12 +25,12 @@ export class Counts {
 
   /**
    * Starts with all counts zero.
-   * @param configuration its factors, levels and treatments, in the order of the indexes
+   * @param shape of the design: its factors, levels and treatments, in the order of the indexes
    * @param shared only for `fork`: the table to start from instead
    */
-  constructor(configuration: Shape, shared?: Table) {
-    this.#shape = configuration;
-    this.#table = shared ?? emptyTable(configuration);
+  constructor(shape: Shape, shared?: Table) {
+    this.#shape = shape;
+    this.#table = shared ?? emptyTable(shape);
     this.#shared = shared !== undefined;
   }
 

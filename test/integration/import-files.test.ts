@@ -1,8 +1,10 @@
 /** What can be wrong with a history file, and how it is said: every problem of every row at once. */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { SourceFormat } from '../../events/import.ts';
+import { registeredDesign } from '../../projections/design.ts';
 import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
 import { type HistoryRow, readHistory } from '../../src/import/read-history.ts';
 import { openSource } from '../../src/import/source-file.ts';
@@ -16,7 +18,12 @@ const [study] = parseStudiesFile(REFERENCE.studies, 'studies.yaml').studies;
 
 function read(file: string, format: SourceFormat = 'reference'): HistoryRow[] {
   if (!study) throw new Error('no study');
-  return readHistory(openSource(file).table(HARVEST), study.configuration, format, new Map());
+  return readHistory(
+    openSource(file).table(HARVEST),
+    registeredDesign(study.configuration),
+    format,
+    new Map(),
+  );
 }
 
 function problemsOf(file: string, format?: SourceFormat): readonly string[] {

@@ -296,7 +296,7 @@ function findingsOf({ life, warnings }: StreamReport) {
 
 /** For each imported row that was drawn again: how many rows back its state stands, with the counts of then or later ones. */
 function proofsIn(vector: Vector): string[] {
-  const factors = decidedBy(vector, ({ configuration }) => configuration.factors)[0] ?? [];
+  const factors = decidedBy(vector, ({ design }) => design.factors)[0] ?? [];
   let states: { state: string; revision: number }[] = [];
   const proofs: string[] = [];
   for (const { type, data, sections, revision } of eventsOf(vector, vector.stream)) {
@@ -444,8 +444,8 @@ describe.each(studies)('$study: $about', (vector) => {
 
   it('is folded to the same status, counts and generator after every record', () => {
     const ids = idsIn(vector);
-    const states = decidedBy(vector, ({ status, configuration, enrolled, counts, bgState }) => {
-      const table = configuration.factors.map(({ levels }, factor) =>
+    const states = decidedBy(vector, ({ status, design, enrolled, counts, bgState }) => {
+      const table = design.factors.map(({ levels }, factor) =>
         levels.map((_, level) => [...counts.of(factor, level)]),
       );
       const known = ids.filter((id) => enrolled.get(id) !== undefined).length;

@@ -25,8 +25,11 @@ export const DRY_RUN_RESULT = {
 
 export const DRY_RUN_HEADER = { 'Urn-Dry-Run': 'true' } as const;
 
-/** The answer to a dry run that found nothing wrong. It says nothing of what would be drawn. */
-export function dryRunReply(counts: CountsEffect, revision: number): StudyReply {
-  const results = JSON.stringify({ effect: { counts } });
+/**
+ * The answer to a dry run that found nothing wrong. It says nothing of what would be drawn.
+ * @param more members of `effect`
+ */
+export function dryRunReply(counts: CountsEffect, revision: number, more: object = {}): StudyReply {
+  const results = JSON.stringify({ effect: { counts, ...more } });
   return { status: 200, message: SUCCESS, results, revision, headers: DRY_RUN_HEADER };
 }

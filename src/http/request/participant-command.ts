@@ -15,7 +15,7 @@ export function recordFor(request: StudyRequest, id: string): string {
   const participant = participants.find(id);
   const scopes = accepted.key.scopes.filter((scope) => scope === 'read' || scope === 'blinded');
   const isShown = participant && scopes.length > 0 && mayKnowOf(request, participant);
-  return isShown ? view.records([participant], scopes) : '[]';
+  return isShown ? view().records([participant], scopes) : '[]';
 }
 
 /** The answer when a command about a participant was refused; undefined if it was not. */
@@ -46,6 +46,14 @@ export function participantProblem(outcome: StudyOutcome, revision: number): Stu
         results: '[]',
         revision,
         refused: 'importing',
+      };
+    case 'amended-meanwhile':
+      return {
+        status: 409,
+        message: 'The study was amended at this moment (send the request again)',
+        results: '[]',
+        revision,
+        refused: 'stale',
       };
     case 'impossible':
       return impossibleReply(outcome, revision, '[]');

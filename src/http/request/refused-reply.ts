@@ -63,6 +63,18 @@ export function fullReply({ max, of }: FullLimit, revision: number): StudyReply 
   };
 }
 
+export function closedReply(
+  { factor, level }: { readonly factor: string; readonly level: string },
+  revision: number,
+): StudyReply {
+  return {
+    ...CONFLICT,
+    message: `The study takes no more participants with ${factor} = ${level}: the level is closed`,
+    revision,
+    refused: 'level-closed',
+  };
+}
+
 /** What is well-formed, but not possible in this study. @param empty `results` of the route without a result */
 export function impossibleReply(
   { field, why }: Extract<StudyOutcome, { type: 'impossible' }>,

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { ApiKey } from '../../../projections/access.ts';
+import { type Design, design } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Accepted } from '../../access/keys.ts';
@@ -33,7 +34,10 @@ export interface KeyRequest {
 /** A request that passed all checks up to the key's scope. */
 export interface StudyRequest extends KeyRequest {
   readonly study: Study;
-  readonly view: StudyView;
+  /** The design in force at the time of the call. */
+  readonly design: () => Design;
+  /** By that design. An amendment may come at any `await`. */
+  readonly view: () => StudyView;
   readonly participants: Participants;
 }
 
@@ -134,6 +138,7 @@ function aboutStudy(
   study: Study,
 ): StudyRequest {
   const { views, runner } = services;
+  const inForce = () => runner.state(design, study.stream) ?? study.design;
   // Listed one by one: a spread costs more than the rest of this function.
   return {
     http,
@@ -141,7 +146,8 @@ function aboutStudy(
     query,
     accepted,
     study,
-    view: views.of(study),
+    design: inForce,
+    view: () => views.of(inForce()),
     participants: runner.state(participants, study.stream),
   };
 }
@@ -267,15 +273,10 @@ function noStudy(name: string): HttpProblem {
   return new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
 }
 
-/** Whether the key may act on a participant with these levels, one per factor in the study's order. */
-export function withinLimits(key: ApiKey, study: Study, levels: readonly string[]): boolean {
-  return isWithin(key.where, study.registered.configuration, levels);
-}
-
 /** Whether the key's limits let it know of a participant, as they are now. */
 export function mayKnowOf(
-  { accepted: { key }, study }: Pick<StudyRequest, 'accepted' | 'study'>,
+  { accepted: { key }, design: inForce }: Pick<StudyRequest, 'accepted' | 'design'>,
   participant: Participant,
 ): boolean {
-  return withinLimits(key, study, currentLevels(participant));
+  return isWithin(key.where, inForce(), currentLevels(participant));
 }

@@ -1,12 +1,11 @@
 /** A study as HTTP shows it: parameters are checked against its factors, and records are rendered according to scopes. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../projections/design.ts';
 import { currentId, currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { type Column, columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
-import type { Study } from '../../study/studies.ts';
 import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
@@ -33,13 +32,15 @@ export const SLICE = 250;
 
 export interface NewParticipant {
   readonly id: string;
-  /** One level per factor, in the order of the configuration. */
+  /** One level per factor, in the order of the design, by their names of now. */
   readonly levels: readonly string[];
+  /** Why the design has no such participant. Its amendments do not change the answer to a repeated request. */
+  readonly problems: readonly string[];
 }
 
 export interface Filter {
   readonly id: string | undefined;
-  /** The level asked for, per factor in the order of the configuration. */
+  /** The level asked for, per factor in the order of the design. */
   readonly levels: readonly (string | undefined)[];
 }
 
@@ -65,45 +66,42 @@ interface Rendering {
 }
 
 export class StudyViews {
-  readonly #views = new Map<string, StudyView>();
+  /** A design never changes: an amendment makes another one. */
+  readonly #views = new WeakMap<Design, StudyView>();
   readonly #datetimeFormat: DatetimeFormat;
 
   constructor(datetimeFormat: DatetimeFormat) {
     this.#datetimeFormat = datetimeFormat;
   }
 
-  /** A registered configuration never changes, so its view is made once. */
-  of({ stream, registered }: Study): StudyView {
-    const existing = this.#views.get(stream);
+  of(design: Design): StudyView {
+    const existing = this.#views.get(design);
     if (existing) return existing;
-    const view = new StudyView(registered.configuration, this.#datetimeFormat);
-    this.#views.set(stream, view);
+    const view = new StudyView(design, this.#datetimeFormat);
+    this.#views.set(design, view);
     return view;
   }
 }
 
 export class StudyView {
-  readonly #configuration: StudyConfiguration;
+  readonly #design: Design;
   readonly #factorNames: readonly string[];
   /** Their names in a record. */
   readonly #memberNames: readonly string[];
   readonly #idPattern: IdPattern | undefined;
-  /** One per factor. */
-  readonly #levels: readonly z.ZodType<string>[];
   readonly #renderings = new Map<string, Rendering>();
   readonly #columns: readonly Column[];
   readonly #blindedColumns: readonly Column[];
   readonly #datetime: (at: string) => string;
 
-  constructor(configuration: StudyConfiguration, datetimeFormat: DatetimeFormat) {
-    this.#configuration = configuration;
-    this.#factorNames = configuration.factors.map(({ name }) => name);
+  constructor(design: Design, datetimeFormat: DatetimeFormat) {
+    this.#design = design;
+    this.#factorNames = design.factors.map(({ name }) => name);
     this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
-    const { idPattern } = configuration;
+    const { idPattern } = design;
     this.#idPattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
-    this.#levels = configuration.factors.map(levelSchema);
-    this.#columns = columnsOf(configuration, { isBlinded: false });
-    this.#blindedColumns = columnsOf(configuration, { isBlinded: true });
+    this.#columns = columnsOf(design, { isBlinded: false });
+    this.#blindedColumns = columnsOf(design, { isBlinded: true });
     this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
@@ -112,20 +110,18 @@ export class StudyView {
    * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be matched against the pattern in time
    */
   newParticipant(query: Query, found: readonly string[]): NewParticipant {
-    const problems = [...found, ...prefixedParameters(query)];
-    const id = this.#newId(query, problems);
-    const levels = this.#levels.map(
-      (level, i) => check(level, query.get(this.#factorNames[i] ?? ''), problems) ?? '',
-    );
-    if (problems.length > 0 || id === undefined) throw new HttpProblem(400, problems.join('; '));
-    return { id: ownText(id), levels };
-  }
-
-  #newId(query: Query, problems: string[]): string | undefined {
-    const id = check(ParticipantId, query.get('id'), problems);
-    const problem = id === undefined ? undefined : this.patternProblem(id);
-    if (problem !== undefined) problems.push(`id ${problem}`);
-    return id;
+    const form = [...found, ...prefixedParameters(query)];
+    const problems: string[] = [];
+    const id = check(ParticipantId, query.get('id'), form);
+    const unlike = id === undefined ? undefined : this.patternProblem(id);
+    if (unlike !== undefined) problems.push(`id ${unlike}`);
+    const levels = this.#design.factors.map((factor) => {
+      const asked = query.get(factor.name);
+      if (asked === undefined) form.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
+      return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
+    });
+    if (form.length > 0 || id === undefined) throw new HttpProblem(400, [...form, ...problems].join('; '));
+    return { id: ownText(id), levels, problems };
   }
 
   /**
@@ -151,9 +147,9 @@ export class StudyView {
     const problems = [...found, ...prefixedParameters(query), ...this.#unknownParameters(query)];
     const id = query.get('id');
     if (id !== undefined) check(ParticipantId, id, problems);
-    const levels = this.#levels.map((level, i) => {
-      const wanted = query.get(this.#factorNames[i] ?? '');
-      return wanted === undefined ? undefined : check(level, wanted, problems);
+    const levels = this.#design.factors.map((factor) => {
+      const wanted = query.get(factor.name);
+      return wanted === undefined ? undefined : levelOf(factor, wanted, factor.levels, problems);
     });
     if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
     return { id, levels };
@@ -240,7 +236,7 @@ export class StudyView {
     const cacheKey = `${treatment} ${bgState} ${shown.levels} ${shown.place}`;
     const cached = this.#renderings.get(cacheKey);
     if (cached) return cached;
-    const { factors, treatments } = this.#configuration;
+    const { factors, treatments } = this.#design;
     const { id, datetime, user, bg_state } = recordMembers;
     const named = Object.fromEntries(factors.map(({ name, levels }) => [`f_${name}`, oneOf(levels)]));
     const schema = z.strictObject({
@@ -292,13 +288,25 @@ function withBgState(record: object): string {
   return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
 }
 
-function levelSchema({ name, levels }: StudyConfiguration['factors'][number]): z.ZodType<string> {
-  const allowed = `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
-  const own = new Map(levels.map((level) => [level, level]));
-  return oneOf(levels, {
-    missing: `${name} is missing ${allowed}`,
-    invalid: (value) => `${name} has no level ${JSON.stringify(value)} ${allowed}`,
-  }).transform((value) => own.get(value) ?? value);
+/** The level that is meant, by its name of now. Adds a problem if there is none, or none of that name any more. */
+function levelOf(factor: Factor, asked: string, choices: readonly string[], problems: string[]): string {
+  const { levels } = factor;
+  const known = askedLevel(factor, asked);
+  // The text of the design, because a substring of a URL would keep the whole URL in memory.
+  if (known !== undefined) return levels.find((level) => level === known) ?? known;
+  problems.push(noSuchLevel(factor, asked, choices));
+  return levelNow(factor, asked);
+}
+
+/** @param choices the levels that could be asked for; default: all of the factor */
+export function noSuchLevel(factor: Factor, asked: string, choices = factor.levels): string {
+  const now = levelNow(factor, asked);
+  const renamed = now === asked ? '' : `: it is called ${JSON.stringify(now)} now`;
+  return `${factor.name} has no level ${JSON.stringify(asked)}${renamed} ${allowed(choices)}`;
+}
+
+function allowed(levels: readonly string[]): string {
+  return `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
 }
 
 /** A copy in memory of its own: a substring of a URL would keep the whole URL in memory. */
@@ -307,15 +315,9 @@ function ownText(part: string): string {
 }
 
 /** z.enum is no use here: it keeps its values as keys of an object, and a treatment or level may have any name. */
-function oneOf(
-  values: readonly string[],
-  messages?: { missing: string; invalid: (value: string) => string },
-): z.ZodType<string> {
-  const allowed = new Set(values);
-  const string = messages ? z.string({ error: messages.missing }) : z.string();
-  return string.refine((value) => allowed.has(value), {
-    error: ({ input }) => messages?.invalid(String(input)) ?? 'not among the allowed values',
-  });
+function oneOf(values: readonly string[]): z.ZodType<string> {
+  const own = new Set(values);
+  return z.string().refine((value) => own.has(value), { error: 'not among the allowed values' });
 }
 
 function prefixedParameters(query: Query): string[] {

@@ -108,7 +108,7 @@ export function postCodeBreak(services: Services) {
       status: 200,
       message: SUCCESS,
       // The arm is what was asked for, whatever else the key may read.
-      results: view.records([participant], ['read']),
+      results: view().records([participant], ['read']),
       revision,
       headers: { 'Urn-Recorded': recordedIn, ...receipt },
     };

@@ -10,7 +10,7 @@ import {
   VoidAnalysis,
   VoidCause,
 } from '../../../events/corrections.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import { askedLevel, type Design } from '../../../projections/design.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import { ACTS } from '../../study/acts.ts';
 import { type Correction, impossible } from '../../study/commands.ts';
@@ -25,6 +25,7 @@ import { RECEIPT } from '../request/receipt.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+import { noSuchLevel } from '../request/study-view.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
 const SCOPES = ACTS.LevelsCorrected.scopes;
@@ -160,8 +161,8 @@ function correctionOperation(summary: string, operationId: string, body: Json, b
 }
 
 export function postLevelCorrection(services: Services) {
-  return correctionHandler(services, LevelsBody, ({ body, study }) => {
-    const { factors } = study.registered.configuration;
+  return correctionHandler(services, LevelsBody, ({ body, design }) => {
+    const { factors } = design();
     const { cause, changes, note } = body;
     const stray = strayLevel(changes, factors);
     return stray ?? { type: 'correct-levels', cause, changes, note };
@@ -183,9 +184,10 @@ export function postReinstatement(services: Services) {
 }
 
 export function postIdCorrection(services: Services) {
-  return correctionHandler(services, IdBody, ({ body: { cause, to }, view }) => {
-    const problem = view.patternProblem(to);
-    return problem === undefined ? { type: 'correct-id', cause, to } : impossible('to', problem);
+  return correctionHandler(services, IdBody, ({ body: { cause, to }, design, view }) => {
+    const problem = view().patternProblem(to);
+    const { amendment } = design();
+    return problem === undefined ? { type: 'correct-id', cause, to, amendment } : impossible('to', problem);
   });
 }
 
@@ -222,7 +224,7 @@ function correctionHandler<T extends Body>(
  * The first level that is of another factor.
  * @throws HttpProblem 400 naming every factor and level that the study does not have
  */
-function strayLevel(changes: readonly LevelChange[], factors: StudyConfiguration['factors']) {
+function strayLevel(changes: readonly LevelChange[], factors: Design['factors']) {
   const problems: string[] = [];
   let stray: ReturnType<typeof impossible> | undefined;
   for (const [i, { factor, ...levels }] of changes.entries()) {
@@ -234,11 +236,10 @@ function strayLevel(changes: readonly LevelChange[], factors: StudyConfiguration
       );
       continue;
     }
-    const allowed = `(allowed: ${known.levels.map((level) => JSON.stringify(level)).join(', ')})`;
     for (const member of ['from', 'to'] as const) {
       const level = levels[member];
-      if (known.levels.includes(level)) continue;
-      const why = `${factor} has no level ${JSON.stringify(level)} ${allowed}`;
+      if (askedLevel(known, level) !== undefined) continue;
+      const why = noSuchLevel(known, level);
       const other = factors.find((one) => one.levels.includes(level));
       if (other) stray ??= impossible(`changes[${i}].${member}`, `${why}; it is a level of ${other.name}`);
       else problems.push(`changes[${i}].${member}: ${why}`);

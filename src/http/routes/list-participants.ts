@@ -1,7 +1,10 @@
 /** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
 import type { Scope } from '../../../events/access.ts';
+import { type Design, design } from '../../../projections/design.ts';
+import { currentLevels } from '../../../projections/enrolled.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Moment } from '../../history/moment.ts';
+import { isWithin } from '../../study/key-limits.ts';
 import { CSV, wantsCsv } from '../request/accept.ts';
 import {
   BG_STATE,
@@ -16,11 +19,11 @@ import type { Lists } from '../request/key-limits.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf } from '../request/page.ts';
-import { VIEW } from '../request/parameters.ts';
+import { refuseProblems, VIEW } from '../request/parameters.ts';
 import { bare, SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
-import { mayKnowOf, type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
-import { type Filter, levelsShown, SHOWN_LEVELS, type Shown, SLICE } from '../request/study-view.ts';
+import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
+import { levelsShown, SHOWN_LEVELS, type Shown, SLICE, type StudyView } from '../request/study-view.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
 
 const PAGE = [
@@ -102,11 +105,21 @@ function shownBy(query: StudyRequest['query'], problems: string[]): Shown {
 interface ListOptions {
   readonly moment: Moment | undefined;
   readonly page: Page;
-  readonly wanted: Filter;
   readonly scopes: readonly Scope[];
   readonly shown: Shown;
+}
+
+interface Wanted {
+  readonly id: string | undefined;
   /** Undefined: all participants are wanted. */
   readonly isWanted: ((participant: Participant) => boolean) | undefined;
+}
+
+/** The study at the moment that is listed. Its parts go together, though it may grow or be amended meanwhile. */
+interface Listed {
+  readonly design: Design;
+  readonly participants: Participants;
+  readonly revision: number;
 }
 
 export function listParticipants(services: Services) {
@@ -114,58 +127,82 @@ export function listParticipants(services: Services) {
     const options = optionsOf(request);
     const { lists } = services.limits;
     // A list that is rendered in one slice delays nobody.
-    if (candidates(request.participants, options).length > SLICE) {
+    if (mostListed(services, request, options) > SLICE) {
       await lists.begin(request.accepted.key.keyId, request.response);
       if (options.moment) lists.beginPast(request.response);
     }
-    const { among, revision } = await candidatesAt(services, request, options);
-    return reply(request, options, { among, revision }, lists);
+    const listed = await listedAt(services, request, options);
+    const view = services.views.of(listed.design);
+    const wanted = wantedIn(request, view, listed.design, options);
+    const among = candidates(listed.participants, options, wanted);
+    const { revision } = listed;
+    return reply(request, view, options, { among, revision, isWanted: wanted.isWanted }, lists);
   });
 }
 
 /** @throws HttpProblem 400 naming every problem at once, 403 */
 function optionsOf(request: StudyRequest): ListOptions {
-  const { query, accepted, view } = request;
+  const { query, view } = request;
   const problems: string[] = [];
   const moment = momentOf(request, problems);
   const page = pageOf(query, problems);
   const scopes = scopesShown(request, problems);
   const shown = shownBy(query, problems);
-  const wanted = view.filter(query, problems);
-  const isUnfiltered = wanted.levels.every((level) => level === undefined) && !accepted.key.where;
-  const isWanted = (participant: Participant) => {
-    const levels = levelsShown(participant, shown.levels);
-    const has = wanted.levels.every((level, i) => level === undefined || level === levels[i]);
-    return has && mayKnowOf(request, participant);
-  };
-  return { moment, page, wanted, scopes, shown, isWanted: isUnfiltered ? undefined : isWanted };
+  // The levels of another moment may be others.
+  if (moment) refuseProblems(problems);
+  else view().filter(query, problems);
+  return { moment, page, scopes, shown };
 }
 
-/** The candidates for the list, and the revision they are from. The study may have grown since the request arrived. */
-async function candidatesAt(
-  services: Services,
-  request: StudyRequest,
-  options: ListOptions,
-): Promise<{ among: readonly Participant[]; revision: number }> {
-  const { stream } = request.study;
-  if (options.moment) {
-    const { states, revision } = await studyAt(services, request, options.moment, { participants });
-    return { among: candidates(states.participants, options), revision };
+/** How many participants the list has, as far as that is known before the study is read. */
+function mostListed(services: Services, request: StudyRequest, options: ListOptions): number {
+  const { participants } = request;
+  if (options.moment) return request.query.has('id') ? 1 : participants.inOrder.length;
+  const inForce = request.design();
+  const wanted = wantedIn(request, services.views.of(inForce), inForce, options);
+  return candidates(participants, options, wanted).length;
+}
+
+async function listedAt(services: Services, request: StudyRequest, { moment }: ListOptions): Promise<Listed> {
+  if (moment) {
+    const { states, revision } = await studyAt(services, request, moment, { design, participants });
+    if (!states.design) throw new Error('a moment of a study that is before its registration');
+    return { design: states.design, participants: states.participants, revision };
   }
   const { runner } = services;
+  const { stream } = request.study;
   return {
-    among: candidates(runner.state(participants, stream), options),
+    design: request.design(),
+    participants: runner.state(participants, stream),
     revision: runner.revision(stream),
   };
+}
+
+/** @throws HttpProblem 400 */
+function wantedIn(
+  { query, accepted: { key } }: StudyRequest,
+  view: StudyView,
+  inForce: Design,
+  { shown }: ListOptions,
+): Wanted {
+  const { id, levels: asked } = view.filter(query);
+  if (asked.every((level) => level === undefined) && !key.where) return { id, isWanted: undefined };
+  const isWanted = (participant: Participant) => {
+    const levels = levelsShown(participant, shown.levels);
+    const has = asked.every((level, i) => level === undefined || level === levels[i]);
+    return has && isWithin(key.where, inForce, currentLevels(participant));
+  };
+  return { id, isWanted };
 }
 
 /** The participants among whom those on the list are found. It is a copy, so it does not grow. */
 function candidates(
   participants: Participants,
-  { page, wanted, isWanted }: ListOptions,
+  { page }: ListOptions,
+  { id, isWanted }: Wanted,
 ): readonly Participant[] {
-  if (wanted.id !== undefined) {
-    const one = participants.find(wanted.id);
+  if (id !== undefined) {
+    const one = participants.find(id);
     return one && one.revision >= page.from ? [one] : [];
   }
   const { inOrder } = participants;
@@ -185,10 +222,17 @@ function firstFrom(inOrder: readonly Participant[], revision: number): number {
   return low;
 }
 
+interface Found {
+  readonly among: readonly Participant[];
+  readonly revision: number;
+  readonly isWanted: Wanted['isWanted'];
+}
+
 async function reply(
-  { view, http }: StudyRequest,
-  { page, scopes, shown: levels, isWanted }: ListOptions,
-  { among, revision }: { among: readonly Participant[]; revision: number },
+  { http }: StudyRequest,
+  view: StudyView,
+  { page, scopes, shown: levels }: ListOptions,
+  { among, revision, isWanted }: Found,
   lists: Lists,
 ): Promise<StudyReply> {
   const { limit = among.length } = page;

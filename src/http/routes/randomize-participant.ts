@@ -4,7 +4,8 @@ import { currentId } from '../../../projections/enrolled.ts';
 import { type Participant, participants } from '../../../projections/participants.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { StudyOutcome } from '../../study/commands.ts';
+import type { Randomize, StudyOutcome } from '../../study/commands.ts';
+import { isWithin } from '../../study/key-limits.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { BG_STATE, DRY_RUN_PARAMETER, idParameter, STUDY } from '../request/documented-parameters.ts';
 import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
@@ -15,7 +16,7 @@ import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
 import { DRY_RUN } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
-import { fullReply, refusedReply, reusedReply } from '../request/refused-reply.ts';
+import { closedReply, fullReply, refusedReply, reusedReply } from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import {
@@ -24,7 +25,6 @@ import {
   type StudyReply,
   type StudyRequest,
   studyHandler,
-  withinLimits,
 } from '../request/study-request.ts';
 import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
@@ -57,15 +57,17 @@ export const randomizeParticipantOperation = operation(
 
 export function randomizeParticipant(services: Services) {
   const randomize = async (request: StudyRequest): Promise<StudyReply> => {
-    const { http, query, accepted, study, view } = request;
+    const { http, query, accepted, study, design } = request;
     const problems: string[] = [];
     const shownScopes = scopesShown(request, problems);
     const isDry = isDryRun(query, problems);
     const behalf = onBehalfOf(http);
     const lookAlikes = lookAlikeProblems(query.get('id'), behalf);
     if (lookAlikes.length > 0 && (await isUnknown(services, request))) problems.push(...lookAlikes);
-    const { id, levels } = withBodyUnread(http, () => view.newParticipant(query, problems));
-    if (!withinLimits(accepted.key, study, levels))
+    const inForce = design();
+    const asked = withBodyUnread(http, () => services.views.of(inForce).newParticipant(query, problems));
+    const { id, levels } = asked;
+    if (!isWithin(accepted.key.where, inForce, levels))
       throw new HttpProblem(403, 'This API key is limited to other levels than these');
     const { keyId, user } = accepted.key;
     const actor = actorOf(request);
@@ -76,9 +78,13 @@ export function randomizeParticipant(services: Services) {
       user,
       idempotencyKey: idempotencyKeyOf(http),
       suspended: services.studies.isSuspended(study.stream),
+      amendment: inForce.amendment,
     };
+    if (asked.problems.length > 0)
+      return unlikeDesign(services, request, shownScopes, command, asked.problems);
     if (isDry) {
       const { outcome, revision } = await services.studies.tryOut(study.stream, command);
+      if (outcome.type === 'amended-meanwhile') return randomize(request);
       return outcome.type === 'randomized'
         ? dryRunReply('moves', revision)
         : {
@@ -91,6 +97,7 @@ export function randomizeParticipant(services: Services) {
     posts.enter(keyId);
     try {
       const { outcome, revision } = await services.studies.submit(study.stream, command, actor);
+      if (outcome.type === 'amended-meanwhile') return randomize(request);
       return answer(request, shownScopes, services.ledger, outcome, revision);
     } finally {
       posts.leave(keyId);
@@ -98,6 +105,30 @@ export function randomizeParticipant(services: Services) {
   };
   return studyHandler(services, ['randomize'], randomize, checkForm);
 }
+
+/**
+ * A participant whom the design in force does not have. An amendment does not change the answer to a request that was
+ * answered before it.
+ */
+async function unlikeDesign(
+  services: Services,
+  request: StudyRequest,
+  shownScopes: readonly Scope[],
+  command: Randomize,
+  problems: readonly string[],
+): Promise<StudyReply> {
+  const refusal = new HttpProblem(400, problems.join('; '));
+  if (request.design().amendment === 0) throw refusal;
+  const { outcome, revision } = await services.studies.tryOut(request.study.stream, command);
+  if (!ANSWERED_BEFORE.has(outcome.type)) throw refusal;
+  return answer(request, shownScopes, services.ledger, outcome, revision);
+}
+
+const ANSWERED_BEFORE: ReadonlySet<StudyOutcome['type']> = new Set([
+  'repeated',
+  'duplicate',
+  'idempotency-key-reused',
+]);
 
 /** Adds any problem with the parameter to the list. */
 function isDryRun(query: StudyRequest['query'], problems: string[]): boolean {
@@ -174,6 +205,8 @@ function answer(
       return reusedReply(revision);
     case 'refused':
       return refusedReply(outcome.because, revision);
+    case 'level-closed':
+      return closedReply(outcome, revision);
     case 'full':
       return fullReply(outcome.limit, revision);
     default:
@@ -205,7 +238,7 @@ function record(
   // A correction may have moved them out of the key's limits since.
   if (!mayKnowOf(request, participant)) return { results: '[]', discloses: undefined };
   const shown = [participant];
-  return { results: request.view.records(shown, scopes), discloses: statesIn(shown, scopes, revision) };
+  return { results: request.view().records(shown, scopes), discloses: statesIn(shown, scopes, revision) };
 }
 
 function recorded({ participants }: StudyRequest, participantId: string): Participant {

@@ -1,7 +1,8 @@
 /** GET /study_config: the configuration of a study. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
-import { type RegisteredStudy, studyConfig } from '../../../projections/study-config.ts';
+import { type Design, design, openLevels } from '../../../projections/design.ts';
+import { studyConfig } from '../../../projections/study-config.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { toJson } from '../request/json.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
@@ -17,7 +18,7 @@ const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 export const StudyConfigurationResult = z.strictObject({
   factors: z
     .map(z.string(), z.array(z.string()))
-    .meta({ description: 'The allowed levels of each factor, by its name' }),
+    .meta({ description: 'The levels of each factor that take participants, by its name' }),
   treatments: z.array(z.string()),
   D: z.enum(['range', 'variance', 'chisquare']).meta({ description: 'The imbalance measure' }),
   alpha: z.int().meta({ description: 'Balls added for the assigned treatment' }),
@@ -62,21 +63,25 @@ export function getStudyConfig(services: Services) {
     const { scopes } = accepted.key;
     const discloses = scopes.includes('audit') ? ({ what: 'seed' } as const) : undefined;
     if (!moment) {
-      const results = configurationJson(study.registered, scopes);
+      const results = configurationJson(request.design(), study.registered.seed, scopes);
       return { status: 200, message: SUCCESS, results, revision: study.revision, discloses };
     }
-    const { states, revision } = await studyAt(services, request, moment, { studyConfig });
-    if (!states.studyConfig) throw new Error('a moment of a study that is before its registration');
-    const results = configurationJson(states.studyConfig, scopes);
+    const { states, revision } = await studyAt(services, request, moment, { design, studyConfig });
+    if (!states.design || !states.studyConfig)
+      throw new Error('a moment of a study that is before its registration');
+    const results = configurationJson(states.design, states.studyConfig.seed, scopes);
     return { status: 200, message: SUCCESS, results, revision, discloses };
   });
 }
 
-/** JSON of the configuration. Only the scope `audit` may see `starting_seed`. */
-function configurationJson({ configuration, seed }: RegisteredStudy, scopes: readonly Scope[]): string {
-  const { factors, treatments, D, alpha, beta, w, urnSelection } = configuration;
+/**
+ * JSON of the configuration in force, with the levels that take participants. Only the scope `audit` may see
+ * `starting_seed`.
+ */
+function configurationJson(inForce: Design, seed: string, scopes: readonly Scope[]): string {
+  const { factors, treatments, D, alpha, beta, w, urnSelection } = inForce;
   const result = {
-    factors: new Map(factors.map(({ name, levels }) => [name, levels])),
+    factors: new Map(factors.map((factor) => [factor.name, openLevels(factor)])),
     treatments,
     D,
     alpha,

@@ -1,7 +1,7 @@
 /** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
 
 import { z } from 'zod';
-import { type Design, design } from '../../../projections/design.ts';
+import type { Design, Factor } from '../../../projections/design.ts';
 import { currentLevels, fillsPlace } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { STATUSES } from '../../study/acts.ts';
@@ -23,6 +23,40 @@ const Limit = z.strictObject({
   enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
 });
 
+/** The design in force, with its defaults written out. */
+export const DesignResult = z.strictObject({
+  treatments: z.array(z.string()),
+  amendment: z.int().meta({ description: 'Number of the last amendment; 0 without' }),
+  factors: z.array(
+    z.strictObject({
+      name: z.string(),
+      levels: z.array(
+        z.strictObject({
+          name: z.string(),
+          earlier_names: z.array(z.string()),
+          closed: z.boolean().meta({ description: 'It takes no new participants' }),
+        }),
+      ),
+    }),
+  ),
+  D: z.string(),
+  w: z.int(),
+  alpha: z.int(),
+  beta: z.int(),
+  id_pattern: z.string().optional(),
+  target: z.int().optional(),
+  blinding: z.enum(['open', 'blinded']),
+  policies: z.strictObject({
+    stop_at_limit: z.boolean(),
+    level_counts: z.enum(['as-randomized', 'as-corrected']),
+    void_counts: z.enum(['kept', 'removed']),
+    forced_counts: z.enum(['counted', 'not-counted']),
+  }),
+  protocol: z.strictObject({ version: z.string(), date: z.string().optional() }).optional(),
+});
+export type DesignResult = z.infer<typeof DesignResult>;
+type FactorShown = DesignResult['factors'][number];
+
 export const StudyDesignResult = z.strictObject({
   mode: z.enum(['test', 'live']),
   state: z.enum(STATUSES),
@@ -30,28 +64,11 @@ export const StudyDesignResult = z.strictObject({
   since: z.string().optional(),
   enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
   limits: z.array(Limit),
-  design: z.strictObject({
-    treatments: z.array(z.string()),
-    factors: z.array(z.strictObject({ name: z.string(), levels: z.array(z.string()) })),
-    D: z.string(),
-    w: z.int(),
-    alpha: z.int(),
-    beta: z.int(),
-    id_pattern: z.string().optional(),
-    target: z.int().optional(),
-    blinding: z.enum(['open', 'blinded']),
-    policies: z.strictObject({
-      stop_at_limit: z.boolean(),
-      level_counts: z.enum(['as-randomized', 'as-corrected']),
-      void_counts: z.enum(['kept', 'removed']),
-      forced_counts: z.enum(['counted', 'not-counted']),
-    }),
-    protocol: z.strictObject({ version: z.string(), date: z.string().optional() }).optional(),
-  }),
+  design: DesignResult,
 });
-type DesignResult = z.infer<typeof StudyDesignResult>;
+type StudyDesignResult = z.infer<typeof StudyDesignResult>;
 
-const EXAMPLE: DesignResult = {
+const EXAMPLE: StudyDesignResult = {
   mode: 'live',
   state: 'open',
   enrolled: 118,
@@ -61,7 +78,16 @@ const EXAMPLE: DesignResult = {
   ],
   design: {
     treatments: ['MART', 'RMC-Q', 'RMC-A'],
-    factors: [{ name: 'sex', levels: ['Male', 'Female'] }],
+    amendment: 0,
+    factors: [
+      {
+        name: 'sex',
+        levels: [
+          { name: 'Male', earlier_names: [], closed: false },
+          { name: 'Female', earlier_names: [], closed: false },
+        ],
+      },
+    ],
     D: 'chisquare',
     w: 1,
     alpha: 0,
@@ -98,20 +124,18 @@ export function getStudyDesign(services: Services) {
       accepted: { key },
     } = request;
     refuseProblems(unknownParameters(query, PARAMETERS, 'study_design'));
-    const { runner } = services;
     const { halt, configuration } = study.registered;
-    const inForce = runner.state(design, study.stream);
-    if (!inForce) throw new Error('a registered study without a design');
+    const inForce = request.design();
     // A key that is limited to a site does not learn how many the others have.
     const { inOrder } = request.participants;
     const enrolled = key.where ? undefined : inOrder.length;
-    const shown: DesignResult = {
+    const shown: StudyDesignResult = {
       mode: configuration.mode,
       state: halt?.state ?? 'open',
       ...(halt && { reason: halt.reason, since: halt.at }),
       ...(enrolled !== undefined && { enrolled }),
       limits: limitsOf(inForce, key.where ? undefined : inOrder.filter(fillsPlace)),
-      design: rendered(inForce),
+      design: designShown(inForce),
     };
     const results = resultJson(StudyDesignResult, shown);
     return { status: 200, message: SUCCESS, results, revision: study.revision };
@@ -122,7 +146,7 @@ export function getStudyDesign(services: Services) {
 function limitsOf(
   { limits: { total, levels = [] } = {}, factors }: Design,
   placed: readonly Participant[] | undefined,
-): DesignResult['limits'] {
+): StudyDesignResult['limits'] {
   const withLevel = (factor: string, level: string) => {
     const index = factors.findIndex(({ name }) => name === factor);
     return placed && { enrolled: placed.filter((one) => currentLevels(one)[index] === level).length };
@@ -133,11 +157,23 @@ function limitsOf(
   ];
 }
 
-function rendered(inForce: Design): DesignResult['design'] {
-  const { treatments, factors, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
+function factorShown({ name, levels, closed, earlierNames }: Factor): FactorShown {
+  return {
+    name,
+    levels: levels.map((level) => ({
+      name: level,
+      earlier_names: earlierNames.filter(({ now }) => now === level).map((earlier) => earlier.name),
+      closed: closed.includes(level),
+    })),
+  };
+}
+
+export function designShown(inForce: Design): DesignResult {
+  const { amendment, treatments, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
   const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = inForce.policies;
   return {
-    ...{ treatments: [...treatments], factors: [...factors], D, w, alpha, beta, blinding },
+    ...{ amendment, treatments: [...treatments], D, w, alpha, beta, blinding },
+    factors: inForce.factors.map(factorShown),
     ...(idPattern !== undefined && { id_pattern: idPattern }),
     ...(target !== undefined && { target }),
     policies: {

@@ -2,7 +2,9 @@
  * The participants of a replay, in few bytes each: their levels, arms and revisions as numbers, their ids as digests. The
  * few who are corrected are kept whole.
  */
-import type { StudyConfiguration } from '../../../events/study.ts';
+import type { Design, Renaming } from '../../../projections/design.ts';
+import { underNewNames } from '../../../projections/enrolled.ts';
+import { Enrolment } from '../../study/enrolment.ts';
 import { ForkableMap } from '../../study/forkable-map.ts';
 import type { Allocated, Answered } from '../../study/life.ts';
 import { DigestSet } from './digest-set.ts';
@@ -10,10 +12,10 @@ import { DigestSet } from './digest-set.ts';
 const FIRST_ROOM = 1024;
 
 /** Takes 46 to 92 bytes for each participant, and 2 more for each factor. */
-export class CompactParticipants extends ForkableMap<string, Allocated> {
-  readonly #factors: StudyConfiguration['factors'];
+export class CompactParticipants extends Enrolment {
+  #factors: Design['factors'] = [];
   /** The index of each level, per factor. */
-  readonly #indexes: readonly ReadonlyMap<string, number>[];
+  #indexes: readonly ReadonlyMap<string, number>[] = [];
   readonly #ids = new DigestSet();
   #size = 0;
   #revisions = new Uint32Array(FIRST_ROOM);
@@ -22,11 +24,22 @@ export class CompactParticipants extends ForkableMap<string, Allocated> {
   /** By number. */
   readonly #corrected = new Map<number, Allocated>();
 
-  constructor({ factors }: Pick<StudyConfiguration, 'factors'>) {
+  constructor({ factors }: Pick<Design, 'factors'>) {
     super();
+    this.#name(factors);
+    this.#levels = new Uint16Array(FIRST_ROOM * factors.length);
+  }
+
+  #name(factors: Design['factors']): void {
     this.#factors = factors;
     this.#indexes = factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i])));
-    this.#levels = new Uint16Array(FIRST_ROOM * factors.length);
+  }
+
+  /** Levels keep their indexes, so only the participants who are kept whole have names to change. */
+  override amend({ factors }: Pick<Design, 'factors'>, renamings: readonly Renaming[]): void {
+    this.#name(factors);
+    for (const [number, participant] of this.#corrected)
+      this.#corrected.set(number, underNewNames(participant, renamings));
   }
 
   override isEmpty(): boolean {
@@ -40,8 +53,16 @@ export class CompactParticipants extends ForkableMap<string, Allocated> {
   override get(participantId: string): Allocated | undefined {
     const number = this.#ids.numberOf(participantId);
     if (number === undefined) return undefined;
-    const corrected = this.#corrected.get(number);
-    if (corrected) return corrected;
+    return this.#corrected.get(number) ?? this.#at(number, participantId);
+  }
+
+  /** Those who are not corrected are yielded without their ids, which are digests here. */
+  override *all(): Iterable<Allocated> {
+    for (let number = 0; number < this.#size; number++)
+      yield this.#corrected.get(number) ?? this.#at(number, '');
+  }
+
+  #at(number: number, participantId: string): Allocated {
     const from = number * this.#factors.length;
     const levels = this.#factors.map(({ levels }, i) => levels[this.#levels[from + i] ?? 0] ?? '');
     return { participantId, levels, revision: this.#revisions[number] ?? 0, arm: this.#arms[number] ?? -1 };

@@ -17,7 +17,12 @@ export class IdChecks {
   /** @param pattern of the study */
   constructor(warnings: Warnings, pattern: string | undefined) {
     this.#warnings = warnings;
-    if (pattern !== undefined) this.#pattern = new IdPattern(pattern);
+    this.expect(pattern);
+  }
+
+  /** From here on, ids must match this pattern. */
+  expect(pattern: string | undefined): void {
+    this.#pattern = pattern === undefined ? undefined : new IdPattern(pattern);
   }
 
   /** @param field path of the id in the record */

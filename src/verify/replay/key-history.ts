@@ -6,8 +6,8 @@
  */
 import type { Scope } from '../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
+import type { Design } from '../../../projections/design.ts';
 import { brokenLimit, type Stake } from '../../study/key-limits.ts';
 import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
@@ -32,7 +32,7 @@ export interface KeyUse {
   readonly study: string;
   /** The key must have one of them. */
   readonly scopes: readonly Scope[];
-  readonly configuration: Pick<StudyConfiguration, 'factors'>;
+  readonly design: Pick<Design, 'factors'>;
   /** The levels with which the limits of the key are compared. */
   readonly stake: () => Stake;
 }
@@ -176,7 +176,7 @@ export class KeyHistory {
 /** The limits of a key never change. */
 function limitMismatch(
   { scopes, studies, where }: ApiKey,
-  { study, scopes: needed, configuration, stake }: KeyUse,
+  { study, scopes: needed, design, stake }: KeyUse,
 ): Mismatch | undefined {
   if (!needed.some((scope) => scopes.includes(scope)))
     return mismatch(
@@ -187,7 +187,7 @@ function limitMismatch(
     );
   if (studies && !studies.includes(study))
     return mismatch('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
-  const broken = where && brokenLimit(where, stake(), configuration);
+  const broken = where && brokenLimit(where, stake(), design);
   return (
     broken &&
     mismatch(

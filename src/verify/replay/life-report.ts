@@ -15,6 +15,7 @@ export class LifeTally {
   readonly #unblinded = new Set<string>();
   /** Of those who are voided now, by cause. */
   readonly #voided: Record<string, number> = {};
+  #amendments = 0;
   #levelsCorrected = 0;
   #idsCorrected = 0;
   readonly #imported = { redrawn: 0, unproven: 0 };
@@ -36,6 +37,10 @@ export class LifeTally {
       case 'StudyReopened':
         this.#isClosed = event.type === 'StudyClosed';
         if (event.data.approvals && event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
+        break;
+      case 'StudyAmended':
+        this.#amendments++;
+        if (event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
         break;
       case 'HistoryImported':
         this.#takeImport(event);
@@ -76,6 +81,7 @@ export class LifeTally {
     return {
       state,
       ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
+      ...(this.#amendments > 0 && { amendments: this.#amendments }),
       ...(this.#levelsCorrected > 0 && { corrected: this.#levelsCorrected }),
       ...(this.#idsCorrected > 0 && { idsCorrected: this.#idsCorrected }),
       ...(Object.keys(this.#voided).length > 0 && { voided: { ...this.#voided } }),

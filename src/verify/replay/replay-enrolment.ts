@@ -8,6 +8,7 @@ import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { decideLife } from '../../study/decide-life.ts';
 import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
+import { levelRefusal } from '../../study/levels.ts';
 import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
 import { fullLimit } from '../../study/limits.ts';
 import type { Mismatch } from '../report.ts';
@@ -43,7 +44,8 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (life) this.#life = lifeAfter(life, event);
     else if (event.type === 'StudyRegistered') {
       const { configuration } = event.data;
-      this.#life = { ...newLife(configuration), enrolled: new CompactParticipants(configuration) };
+      const begun = newLife(configuration);
+      this.#life = { ...begun, enrolled: new CompactParticipants(begun.design) };
     }
     return [];
   }
@@ -114,17 +116,16 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
   const { participantId } = data;
   if (holderOf(life, participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
   if (!ACTS[type].in.includes(life.status)) return { type: 'refused', because: life.status };
-  const limit = fullLimit(
-    life.filled,
-    life.configuration,
-    data.levels.map(({ level }) => level),
-  );
+  const levels = data.levels.map(({ level }) => level);
+  const closed = levelRefusal(life.design, levels, 'level-closed');
+  if (closed) return closed;
+  const limit = fullLimit(life.filled, life.design, levels);
   return limit && { type: 'full', limit };
 }
 
 function treatmentMismatch(
   { sections }: Of<'ParticipantRandomized' | 'ParticipantImported'>,
-  { configuration: { treatments } }: Life,
+  { design: { treatments } }: Life,
 ): Mismatch | undefined {
   const { treatment } = sections.allocation ?? {};
   if (treatment === undefined || treatments.includes(treatment)) return undefined;

@@ -52,7 +52,7 @@ export class StudyReplay implements Replay {
     this.#state = isBegun
       ? {
           ...next,
-          enrolled: new CompactParticipants(event.data.configuration),
+          enrolled: new CompactParticipants(next.design),
           requests: new CompactRequests(),
         }
       : next;

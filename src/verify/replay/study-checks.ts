@@ -4,7 +4,7 @@
  */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import { type Design, designAfter } from '../../../projections/design.ts';
 import type { Enrolled } from '../../../projections/enrolled.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
@@ -41,6 +41,8 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'not-empty': 'the study has participants already',
   duplicate: 'a participant with that id is randomized already',
   full: 'the study, or one of its levels, has reached its limit',
+  'level-unknown': 'the study has no such level',
+  'level-closed': 'a level of the participant is closed',
   repeated: 'its idempotency key belongs to an earlier request of the same user',
   'done-before': 'its idempotency key belongs to an earlier request of the same user',
   'outside-limits': 'the key is limited to other levels',
@@ -51,6 +53,15 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
   if (outcome.type === 'impossible')
     return mismatch(`data.${outcome.field}`, 'what is possible in this study', undefined, outcome.why);
+  if (outcome.type === 'not-amendable') {
+    const [problem] = outcome.problems;
+    return mismatch(
+      `data.${problem?.field}`,
+      'what the design before it allows',
+      undefined,
+      problem?.why ?? 'it would not have been decided',
+    );
+  }
   if (outcome.type === 'stale')
     return mismatch(
       outcome.field === undefined ? 'type' : `data.${outcome.field}`,
@@ -69,9 +80,7 @@ export class StudyChecks {
   readonly #keys: KeyHistory;
   readonly #warnings: Warnings;
   readonly #recoveredAt: ReadonlyMap<number, Recovered>;
-  #configuration: StudyConfiguration | undefined;
-  /** Per factor. */
-  #levels: readonly ReadonlySet<string>[] = [];
+  #design: Design | undefined;
   #ids: IdChecks | undefined;
   readonly #times = new TimeChecks();
   readonly #imports = new ImportChecks();
@@ -148,12 +157,12 @@ export class StudyChecks {
         : mismatch('actor', 'an API key', actor, 'nobody randomizes from the command line');
     if (scopes.length === 0)
       return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
-    const configuration = this.#configuration ?? { factors: [] };
+    const design = this.#design ?? { factors: [] };
     const use = {
       study: this.name ?? '',
       scopes,
-      configuration,
-      stake: () => stakeIn(event, configuration, enrolled),
+      design,
+      stake: () => stakeIn(event, design, enrolled),
     };
     const shownAt = type === 'AllocationRevealed' ? event.data.shownAt : undefined;
     return this.#keys.judge(shownAt === undefined ? event : { ...event, at: shownAt }, use, this.#warnings);
@@ -170,6 +179,7 @@ export class StudyChecks {
     sections: readonly string[],
   ): void {
     const isRandomized = (id: string) => enrolled(id) !== undefined;
+    this.#design = designAfter(this.#design, event);
     this.#times.take(event);
     this.#imports.take(event, sections);
     switch (event.type) {
@@ -186,6 +196,9 @@ export class StudyChecks {
       case 'StudyRecovered':
         this.#warnOfRecovery(event);
         break;
+      case 'StudyAmended':
+        this.#ids?.expect(this.#design?.idPattern);
+        break;
       case 'ParticipantIdCorrected':
         this.#ids?.take(event.data, event.data.to, event.revision, isRandomized);
     }
@@ -196,8 +209,8 @@ export class StudyChecks {
     participantId,
     levels,
   }: Of<'ParticipantRandomized' | 'ParticipantImported'>['data']): Mismatch | undefined {
-    if (!this.#configuration) return undefined;
-    const { factors } = this.#configuration;
+    if (!this.#design) return undefined;
+    const { factors } = this.#design;
     if (levels.length !== factors.length)
       return mismatch(
         'data.levels',
@@ -208,14 +221,9 @@ export class StudyChecks {
     for (const [i, { factor, level }] of levels.entries()) {
       const known = factors[i];
       if (factor !== known?.name)
-        return mismatch(
-          `data.levels[${i}].factor`,
-          known?.name,
-          factor,
-          'not the factor in the configuration',
-        );
-      if (!this.#levels[i]?.has(level))
-        return mismatch(`data.levels[${i}].level`, known.levels, level, 'no such level in the configuration');
+        return mismatch(`data.levels[${i}].factor`, known?.name, factor, 'not the factor in the design');
+      if (!known.levels.includes(level))
+        return mismatch(`data.levels[${i}].level`, known.levels, level, 'no such level in the design');
     }
     return this.#ids?.mismatch(participantId, 'data.participantId');
   }
@@ -234,10 +242,7 @@ export class StudyChecks {
   }
 
   #begin({ data, revision }: Of<'StudyRegistered'>): void {
-    const { configuration } = data;
-    this.#configuration = configuration;
-    this.#levels = configuration.factors.map(({ levels }) => new Set(levels));
-    this.#ids = new IdChecks(this.#warnings, configuration.idPattern);
+    this.#ids = new IdChecks(this.#warnings, data.configuration.idPattern);
     if (data.seedWeak)
       this.#warnings.add(
         'weak-seed',
@@ -269,7 +274,7 @@ export class StudyChecks {
 /** The levels with which the limits of a key are compared. No limited key may do what is not about a participant. */
 function stakeIn(
   event: PartialStudyEvent,
-  { factors }: Pick<StudyConfiguration, 'factors'>,
+  { factors }: Pick<Design, 'factors'>,
   enrolled: (id: string) => Enrolled | undefined,
 ): Stake {
   if (event.type === 'ParticipantRandomized')

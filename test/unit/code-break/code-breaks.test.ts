@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
+import { design } from '../../../projections/design.ts';
 import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
@@ -41,7 +42,7 @@ const ASKED = {
 /** A study with participant 001, and what happens when its code is broken. */
 async function scene() {
   const store = new FaultyStore(new MemoryStore());
-  const runner = new Runner(store, LOG_ID, [access, studyConfig, studyState, participants]);
+  const runner = new Runner(store, LOG_ID, [access, studyConfig, studyState, participants, design]);
   let refusal: DomainError | undefined;
   let only: string | undefined;
   const gate = {

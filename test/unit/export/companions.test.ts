@@ -1,6 +1,8 @@
 /** What comes with the list for statisticians. Names are chosen to break a script that quotes them carelessly. */
+
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { registeredDesign } from '../../../projections/design.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { columnsOf, headLine, rowLines } from '../../../src/export/columns.ts';
 import { dictionary, rScript, sasScript } from '../../../src/export/companions.ts';
@@ -17,8 +19,8 @@ const PARTICIPANT: Participant = {
   ...{ at: '2026-03-01T09:30:00.000Z', user: 'site', onBehalfOf: '-x' },
   bgStateAfter: Pcg64.fromSeed(SEED).snapshot(),
 };
-const columns = columnsOf(named('sex'), { isBlinded: false });
-const excel = columnsOf(named('sex'), { isBlinded: false, isForExcel: true });
+const columns = columnsOf(registeredDesign(named('sex')), { isBlinded: false });
+const excel = columnsOf(registeredDesign(named('sex')), { isBlinded: false, isForExcel: true });
 
 describe('the data dictionary', () => {
   it('says of each column what it means, its type and its levels', () => {
@@ -32,7 +34,7 @@ describe('the data dictionary', () => {
   });
 
   it('names no arm without the column of arms', () => {
-    const blinded = dictionary(columnsOf(CONFIGURATION, { isBlinded: true }), false);
+    const blinded = dictionary(columnsOf(registeredDesign(CONFIGURATION), { isBlinded: true }), false);
     expect(blinded).not.toMatch(/treatment|MART|RMC/);
   });
 });
@@ -65,7 +67,11 @@ describe('the R script', () => {
 
 describe('the SAS script', () => {
   const inputs = (configuration: StudyConfiguration) => {
-    const script = sasScript(columnsOf(configuration, { isBlinded: true }), [PARTICIPANT], 'a.csv');
+    const script = sasScript(
+      columnsOf(registeredDesign(configuration), { isBlinded: true }),
+      [PARTICIPANT],
+      'a.csv',
+    );
     return (/(?<=input ).*(?=;)/.exec(script)?.[0] ?? '').split(' ');
   };
 
@@ -88,7 +94,11 @@ describe('the SAS script', () => {
     (...names) => {
       const numbered = names.flatMap((_, i) => [`f_${i + 1}`, `randomized_f_${i + 1}`]);
       expect(inputs(named(...names))).toEqual(expect.arrayContaining(numbered));
-      const script = sasScript(columnsOf(named(...names), { isBlinded: true }), [], 'a.csv');
+      const script = sasScript(
+        columnsOf(registeredDesign(named(...names)), { isBlinded: true }),
+        [],
+        'a.csv',
+      );
       expect(script).toContain(`label f_1 = 'f_${names[0]?.replaceAll("'", "''")}';`);
     },
   );

@@ -1,6 +1,8 @@
 /** Exports for the reference, against what the reference itself wrote: test/vectors/reference-*. */
+
 import { describe, expect, it } from 'vitest';
-import type { BgState, StudyConfiguration } from '../../../events/study.ts';
+import type { BgState } from '../../../events/study.ts';
+import { type Design, registeredDesign } from '../../../projections/design.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { checkReference, readReference } from '../../../src/export/reference-check.ts';
 import {
@@ -15,7 +17,7 @@ import { allocate } from '../../../src/urn/allocate.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy } from '../../support/reference.ts';
 
-const STUDY = referenceStudy();
+const STUDY = registeredDesign(referenceStudy());
 const [HEAD = [], ...ROWS] = parseCsv(REFERENCE_EXPORT);
 const AT = '2026-03-01T09:30:00.000Z';
 
@@ -145,7 +147,7 @@ describe('a study cannot go to the reference', () => {
   });
 
   it('without a warning where versions of the reference eat the beginning of names of arms', () => {
-    const named = (...treatments: string[]): StudyConfiguration => ({ ...STUDY, treatments });
+    const named = (...treatments: string[]): Design => ({ ...STUDY, treatments });
     expect(eatenNames(named('standard', 'A', 'Control', 'tablets', 'x'))).toEqual([
       ['standard', 'ndard'],
       ['tablets', 'ets'],

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type Actor, decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
+import { design } from '../../../projections/design.ts';
 import { logHistory } from '../../../projections/log.ts';
 import { isMoveEvent } from '../../../projections/movement.ts';
 import { Runner } from '../../../projections/runner.ts';
@@ -79,7 +80,7 @@ class World {
 async function openProcess(world: World, inside: EventStore) {
   const store = world.open(inside);
   const tools = world.tools();
-  const runner = new Runner(store, LOG_ID, [logHistory, studyState, access, studyConfig]);
+  const runner = new Runner(store, LOG_ID, [logHistory, studyState, access, studyConfig, design]);
   await runner.catchUp('log');
   if (runner.revision('log') < 0) return undefined;
   await runner.rebuild();

@@ -1,6 +1,7 @@
 /** Stores that a log must not be moved between, or given up between: each would leave somebody who goes on with half of it. */
 import { expect, it } from 'vitest';
 import { encodeRecord, type RecordBytes } from '../../../events/record.ts';
+import { design } from '../../../projections/design.ts';
 import { logHistory } from '../../../projections/log.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
@@ -32,7 +33,7 @@ async function begun(): Promise<MemoryStore> {
 
 /** It hears of nothing that it does not read. */
 async function openProcess(store: EventStore) {
-  const runner = new Runner(store, LOG_ID, [logHistory, studyState, studyConfig]);
+  const runner = new Runner(store, LOG_ID, [logHistory, studyState, studyConfig, design]);
   await runner.rebuild();
   const studies = new Studies({
     store,

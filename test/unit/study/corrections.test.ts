@@ -1,27 +1,23 @@
 /** What turns out to be wrong after a randomization, and what it does to the urns, the ids, the limits and the requests. */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StudyFact } from '../../../events/catalogue.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { registeredDesign } from '../../../projections/design.ts';
 import { countedLevels, currentId, currentLevels } from '../../../projections/enrolled.ts';
-import { participants } from '../../../projections/participants.ts';
 import type {
   CorrectId,
   CorrectLevels,
   Reinstate,
   StudyCommand,
-  StudyOutcome,
   VoidAllocation,
 } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import { holderOf } from '../../../src/study/life.ts';
-import { type RegisteredState, type StudyState, studyState } from '../../../src/study/state.ts';
 import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
-import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from '../../support/facts.ts';
+import { CONFIGURATION, event, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
-
-type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
-type DataOf = { readonly [T in StudyFact['type']]: Said<T>['data'] };
+import { TrialRun } from '../../support/trial-run.ts';
 
 const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
 const user = 'nurse';
@@ -36,61 +32,14 @@ const VOID: VoidAllocation = {
 const REINSTATE: Reinstate = { type: 'reinstate', user, participantId: 'a', note: 'came back' };
 const RENAME: CorrectId = { type: 'correct-id', user, participantId: 'a', to: 'z', cause: 'entry' };
 
-/** A study that runs: commands go in, and what was written is folded as the service does it. */
-class Trial {
-  state: StudyState = studyState.initial();
-  list = participants.initial();
-  readonly facts: StudyFact[] = [];
-
-  constructor(more: Partial<StudyConfiguration> = {}) {
-    this.ask({ ...REGISTER, configuration: { ...CONFIGURATION, ...more } });
-  }
-
-  ask(command: StudyCommand): StudyOutcome {
-    const { fact, outcome } = studyDecider.decide(this.state, command);
-    if (!fact) return outcome;
-    const recorded = event(fact, this.facts.length);
-    this.facts.push(fact);
-    this.state = studyDecider.evolve(this.state, recorded);
-    this.list = participants.apply(this.list, recorded);
-    return outcome;
-  }
-
-  enrol(id: string, levels: readonly string[] = LEVELS, more = {}): StudyOutcome {
-    return this.ask(randomize(id, { levels, ...more }));
-  }
-
-  get registered(): RegisteredState {
-    if (this.state.status === 'unregistered') throw new Error('the study is not registered');
-    return this.state;
-  }
-
-  /** n_k of each level of each factor. */
-  counts(state = this.registered): number[][][] {
-    return CONFIGURATION.factors.map(({ levels }, factor) =>
-      levels.map((_, level) => [...state.counts.of(factor, level)]),
-    );
-  }
-
-  last<T extends StudyFact['type']>(type: T) {
-    const fact = this.facts.at(-1);
-    expect(fact?.type).toBe(type);
-    return (fact as Said<T>).data as DataOf[T];
-  }
-
-  get bgState() {
-    return this.registered.bgState;
-  }
-}
-
-function begun(more: Partial<StudyConfiguration> = {}): Trial {
-  const trial = new Trial(more);
+function begun(more: Partial<StudyConfiguration> = {}): TrialRun {
+  const trial = new TrialRun(more);
   trial.enrol('a');
   trial.enrol('b', ['Male', COOK]);
   return trial;
 }
 
-const arm = (trial: Trial, id: string) => holderOf(trial.registered, id)?.arm ?? -1;
+const arm = (trial: TrialRun, id: string) => holderOf(trial.registered, id)?.arm ?? -1;
 
 describe('a corrected level', () => {
   it('stays as randomized in the urns of an open study, and follows in those of a blinded one', () => {
@@ -363,7 +312,7 @@ describe('a repeated request', () => {
   });
 
   it('to randomize is compared with what was sent then', () => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
     trial.ask(TO_MALE);
     trial.ask(RENAME);
@@ -420,7 +369,7 @@ describe('after any corrections', () => {
   it('the urns, the limits, the balance and the list say the same of every participant', () => {
     check(
       fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
-        const trial = new Trial({ policies: chosen, limits });
+        const trial = new TrialRun({ policies: chosen, limits });
         const isDropped = (i: number) => i % 3 === 0;
         commands.forEach((one, i) => {
           // What a dropped batch decided must leave no trace.
@@ -464,9 +413,12 @@ describe('after any corrections', () => {
   it('a replay that keeps few bytes of each participant decides the same', () => {
     check(
       fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
-        const whole = new Trial({ policies: chosen, limits });
-        const compact = new Trial({ policies: chosen, limits });
-        compact.state = { ...compact.registered, enrolled: new CompactParticipants(CONFIGURATION) };
+        const whole = new TrialRun({ policies: chosen, limits });
+        const compact = new TrialRun({ policies: chosen, limits });
+        compact.state = {
+          ...compact.registered,
+          enrolled: new CompactParticipants(registeredDesign(CONFIGURATION)),
+        };
         for (const one of commands) expect(compact.ask(one)).toEqual(whole.ask(one));
         expect(compact.facts).toEqual(whole.facts);
         expect(compact.counts()).toEqual(whole.counts());
@@ -476,7 +428,7 @@ describe('after any corrections', () => {
   });
 });
 
-function dropped(trial: Trial, command: StudyCommand): void {
+function dropped(trial: TrialRun, command: StudyCommand): void {
   const fork = studyDecider.fork(trial.state);
   const { fact } = studyDecider.decide(fork, command);
   if (fact) studyDecider.evolve(fork, event(fact, trial.facts.length));

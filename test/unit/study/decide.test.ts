@@ -142,11 +142,14 @@ describe('a new participant', () => {
   });
 
   it('with a level that the study does not have is never allocated', () => {
-    const state = fold([registered()]);
-    expect(() => decide(state, randomize('001', { levels: ['Neither', LEVELS[1] ?? ''] }))).toThrow(
-      RangeError,
-    );
-    expect(() => decide(state, randomize('001', { levels: [] }))).toThrow(RangeError);
+    for (const levels of [['Neither', LEVELS[1] ?? ''], []])
+      given([registered()])
+        .when(randomize('001', { levels }))
+        .then([], {
+          type: 'level-unknown',
+          factor: CONFIGURATION.factors[0]?.name ?? '',
+          level: levels[0] ?? '',
+        });
   });
 });
 

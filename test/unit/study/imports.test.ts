@@ -1,71 +1,31 @@
 /** The import of a history: which rows can be drawn again, and how the study goes on. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StudyFact } from '../../../events/catalogue.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
-import { participants } from '../../../projections/participants.ts';
+import { registeredDesign } from '../../../projections/design.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
-import type { ImportParticipant, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
-import { studyDecider } from '../../../src/study/decide.ts';
+import type { ImportParticipant, StudyCommand } from '../../../src/study/commands.ts';
 import { rehearse } from '../../../src/study/rehearse-import.ts';
-import { type RegisteredState, type StudyState, studyState } from '../../../src/study/state.ts';
 import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
-import { CONFIGURATION, event, LEVELS, REGISTER, randomize, SEED } from '../../support/facts.ts';
+import { CONFIGURATION, LEVELS, randomize, SEED } from '../../support/facts.ts';
 import { beginImport, type Drawn, drawnRows, FRESH, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
 
 const [, DUPAGE] = CONFIGURATION.factors[1]?.levels ?? [];
 const END = { type: 'end-import', import: IMPORT } as const;
 const ABORT = { ...END, abortedBecause: 'the wrong file' };
 const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: 77n } as const;
 
-class Trial {
-  state: StudyState = studyState.initial();
-  list = participants.initial();
-  facts: StudyFact[] = [];
-
-  constructor(more: Partial<StudyConfiguration> = {}) {
-    this.ask({ ...REGISTER, configuration: { ...CONFIGURATION, ...more } });
-  }
-
-  ask(command: StudyCommand): StudyOutcome {
-    const { fact, outcome } = studyDecider.decide(this.state, command);
-    if (!fact) return outcome;
-    const recorded = event(fact, this.facts.length);
-    this.facts.push(fact);
-    this.state = studyDecider.evolve(this.state, recorded);
-    this.list = participants.apply(this.list, recorded);
-    return outcome;
-  }
-
-  all(commands: readonly StudyCommand[]): string[] {
-    return commands.map((command) => this.ask(command).type);
-  }
-
-  get registered(): RegisteredState {
-    if (this.state.status === 'unregistered') throw new Error('the study is not registered');
-    return this.state;
-  }
-
-  counts(): number[][][] {
-    return CONFIGURATION.factors.map(({ levels }, factor) =>
-      levels.map((_, level) => [...this.registered.counts.of(factor, level)]),
-    );
-  }
-
-  /** Of each row, why it was not drawn again; `redrawn` if it was. */
-  proofs(): string[] {
-    return this.facts.flatMap((fact) =>
-      fact.type === 'ParticipantImported' ? [fact.data.cause ?? 'redrawn'] : [],
-    );
-  }
+/** Of each row, why it was not drawn again; `redrawn` if it was. */
+function proofs({ facts }: TrialRun): string[] {
+  return facts.flatMap((fact) => (fact.type === 'ParticipantImported' ? [fact.data.cause ?? 'redrawn'] : []));
 }
 
 const cook = ['Male', '11-Cook County – Chicago'];
 const FIVE = drawnRows([{}, { levels: cook }, {}, { levels: ['Male', DUPAGE ?? ''] }, {}]);
 
-function imported(rows: readonly ImportParticipant[], redrawn = rows.length, more = {}): Trial {
-  const trial = new Trial();
+function imported(rows: readonly ImportParticipant[], redrawn = rows.length, more = {}): TrialRun {
+  const trial = new TrialRun();
   trial.all([beginImport(rows, more, redrawn), ...rows, END]);
   return trial;
 }
@@ -73,11 +33,11 @@ function imported(rows: readonly ImportParticipant[], redrawn = rows.length, mor
 describe('an imported history', () => {
   it('is drawn again row by row, and counted as if the service had drawn it', () => {
     const trial = imported(FIVE);
-    const drawn = new Trial();
+    const drawn = new TrialRun();
     drawn.all(FIVE.map(({ participantId, levels }) => randomize(participantId, { levels })));
-    expect(trial.proofs()).toEqual(FIVE.map(() => 'redrawn'));
+    expect(proofs(trial)).toEqual(FIVE.map(() => 'redrawn'));
     expect(trial.counts()).toEqual(drawn.counts());
-    const arms = ({ list }: Trial) =>
+    const arms = ({ list }: TrialRun) =>
       list.inOrder.map(({ participantId, treatment }) => [participantId, treatment]);
     expect(arms(trial)).toEqual(arms(drawn));
     expect(trial.list.inOrder[0]).toMatchObject({ at: '2026-01-01T00:00:00.000Z', user: 'dummy' });
@@ -89,7 +49,7 @@ describe('an imported history', () => {
     expect(fresh.registered.bgState).toEqual(Pcg64.fromSeed(FRESH).snapshot());
     const last = FIVE.at(-1)?.bgState;
     const continued = imported(FIVE, 5, { generator: 'continued', bgState: last, seed: undefined });
-    const drawn = new Trial();
+    const drawn = new TrialRun();
     drawn.all(FIVE.map(({ participantId, levels }) => randomize(participantId, { levels })));
     for (const trial of [continued, drawn]) trial.ask(randomize('next'));
     expect(continued.registered.bgState).toEqual(drawn.registered.bgState);
@@ -97,7 +57,7 @@ describe('an imported history', () => {
   });
 
   it('takes nobody until it is complete', () => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     trial.all([beginImport(FIVE), ...FIVE.slice(0, 4)]);
     expect(trial.ask(randomize('next'))).toEqual({ type: 'refused', because: 'importing' });
     expect(trial.ask(END)).toMatchObject({ type: 'impossible', why: '4 of 5 rows are in' });
@@ -107,13 +67,13 @@ describe('an imported history', () => {
   });
 
   it('ends in the state in which it began', () => {
-    const trial = new Trial({ start: 'paused' });
+    const trial = new TrialRun({ start: 'paused' });
     trial.all([beginImport(FIVE), ...FIVE, END]);
     expect(trial.registered.status).toBe('paused');
   });
 
   it('leaves nothing behind when it is given up', () => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     const before = [trial.counts(), trial.registered.bgState];
     expect(trial.all([beginImport(FIVE), ...FIVE.slice(0, 3), ABORT]).at(-1)).toBe('import-aborted');
     expect([trial.counts(), trial.registered.bgState]).toEqual(before);
@@ -124,15 +84,17 @@ describe('an imported history', () => {
   });
 
   it('does not undo a recovery of the generator', () => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     trial.all([beginImport(FIVE), ...FIVE.slice(0, 2), RECOVER, ...FIVE.slice(2), END]);
     expect(trial.registered.bgState).toEqual(Pcg64.fromSeed(77n).snapshot());
   });
 
   it('comes into a study without participants, with an approval if it is live', () => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     expect(trial.ask(beginImport(FIVE, { approvals: [] }))).toMatchObject({ field: 'approvals' });
-    expect(new Trial({ mode: 'test' }).ask(beginImport(FIVE, { approvals: [] })).type).toBe('import-begun');
+    expect(new TrialRun({ mode: 'test' }).ask(beginImport(FIVE, { approvals: [] })).type).toBe(
+      'import-begun',
+    );
     trial.ask(randomize('first'));
     expect(trial.ask(beginImport(FIVE))).toEqual({ type: 'not-empty' });
   });
@@ -153,7 +115,7 @@ describe('an imported history', () => {
     ],
     ['on no arm', [{ ...(FIVE[0] as ImportParticipant), treatment: 'X' }], { field: 'treatment' }],
   ])('has no row %s', (_, rows, expected) => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     trial.ask(beginImport(FIVE));
     const outcomes = rows.map((row) => trial.ask(row));
     expect(outcomes.at(-1)).toMatchObject(expected);
@@ -164,20 +126,20 @@ describe('a row with its place', () => {
   const placed = FIVE.map((row, place) => ({ ...row, place }));
 
   it('is taken once, whoever writes it, and never before the rows before it', () => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     trial.ask(beginImport(FIVE));
     expect(trial.ask(placed[1] as ImportParticipant)).toMatchObject({ type: 'stale' });
     expect(trial.all([...placed.slice(0, 3), ...placed.slice(1)])).toEqual(Array(7).fill('imported'));
-    expect(trial.proofs()).toHaveLength(5);
+    expect(proofs(trial)).toHaveLength(5);
     expect(trial.all([END, ...placed])).toEqual(['import-ended', ...Array(5).fill('not-importing')]);
   });
 });
 
 describe('the proof of a row', () => {
   const proofsOf = (rows: readonly ImportParticipant[], more = {}) => {
-    const trial = new Trial();
+    const trial = new TrialRun();
     trial.all([beginImport(rows, more, 0), ...rows]);
-    return trial.proofs();
+    return proofs(trial);
   };
   const changed = (i: number, more: Partial<ImportParticipant>) =>
     FIVE.map((row, j) => (j === i ? { ...row, ...more } : row));
@@ -222,15 +184,18 @@ describe('the proof of a row', () => {
     check(
       fc.property(fc.array(drawn, { minLength: 1, maxLength: 30 }), (rows) => {
         const history = drawnRows(rows.map((row, i) => ({ ...row, back: Math.min(row.back, i + 1) })));
-        const { redrawn, unproven } = rehearse(new Trial().registered, beginImport(history), history);
-        const trial = new Trial();
+        const { redrawn, unproven } = rehearse(new TrialRun().registered, beginImport(history), history);
+        const trial = new TrialRun();
         trial.all([beginImport(history, {}, redrawn), ...history, END]);
         expect(trial.registered.status).toBe('open');
-        expect(trial.proofs().filter((proof) => proof !== 'redrawn')).toEqual(
+        expect(proofs(trial).filter((proof) => proof !== 'redrawn')).toEqual(
           unproven.map(({ cause }) => cause),
         );
-        const compact = new Trial();
-        compact.state = { ...compact.registered, enrolled: new CompactParticipants(CONFIGURATION) };
+        const compact = new TrialRun();
+        compact.state = {
+          ...compact.registered,
+          enrolled: new CompactParticipants(registeredDesign(CONFIGURATION)),
+        };
         compact.all([beginImport(history, {}, redrawn), ...history, END]);
         expect(compact.facts).toEqual(trial.facts);
       }),
@@ -239,6 +204,6 @@ describe('the proof of a row', () => {
   });
 
   it('begins with the seed of the registration', () => {
-    expect(Pcg64.fromSeed(SEED).snapshot()).toEqual(new Trial().registered.seedState);
+    expect(Pcg64.fromSeed(SEED).snapshot()).toEqual(new TrialRun().registered.seedState);
   });
 });

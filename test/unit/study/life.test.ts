@@ -1,7 +1,9 @@
 /** What can happen in a study besides its allocations: who may do it is in acts.test.ts. */
+
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor } from '../../../events/record.ts';
+import { registeredDesign } from '../../../projections/design.ts';
 import { STATUSES, type Status } from '../../../src/study/acts.ts';
 import type { ReportUnblinding, Reveal, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
@@ -119,6 +121,8 @@ function withRequest<F extends StudyFact>(fact: F, idempotencyKey: string): F {
 
 const refused = (because: Status) => ({ type: 'refused', because }) as const;
 const impossible = (field: string, why: string) => ({ type: 'impossible', field, why }) as const;
+
+const DESIGN = registeredDesign(CONFIGURATION);
 
 describe('a command in each state of the study', () => {
   const revealedNow = { type: 'revealed', participantId: ID } as const;
@@ -393,12 +397,12 @@ describe('the limits of a key', () => {
   });
 
   it('must all hold, and name a factor of the study', () => {
-    expect(isWithin(undefined, CONFIGURATION, LEVELS)).toBe(true);
-    expect(isWithin([], CONFIGURATION, LEVELS)).toBe(true);
-    expect(isWithin([{ factor: sex.name, levels: ['Male', 'Female'] }], CONFIGURATION, LEVELS)).toBe(true);
-    expect(isWithin([{ factor: sex.name, levels: ['Male'] }], CONFIGURATION, LEVELS)).toBe(false);
-    expect(isWithin([{ factor: 'none', levels: LEVELS }], CONFIGURATION, LEVELS)).toBe(false);
-    expect(isWithin([{ factor: site.name, levels: [LEVELS[0] ?? ''] }], CONFIGURATION, LEVELS)).toBe(false);
+    expect(isWithin(undefined, DESIGN, LEVELS)).toBe(true);
+    expect(isWithin([], DESIGN, LEVELS)).toBe(true);
+    expect(isWithin([{ factor: sex.name, levels: ['Male', 'Female'] }], DESIGN, LEVELS)).toBe(true);
+    expect(isWithin([{ factor: sex.name, levels: ['Male'] }], DESIGN, LEVELS)).toBe(false);
+    expect(isWithin([{ factor: 'none', levels: LEVELS }], DESIGN, LEVELS)).toBe(false);
+    expect(isWithin([{ factor: site.name, levels: [LEVELS[0] ?? ''] }], DESIGN, LEVELS)).toBe(false);
   });
 });
 

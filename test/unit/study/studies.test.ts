@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { design } from '../../../projections/design.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
@@ -9,7 +10,7 @@ import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { openGate } from '../../support/open-gate.ts';
 
 function studiesAt(store = new MemoryStore(), series = 0) {
-  const runner = new Runner(store, LOG_ID, [studyConfig, studyState]);
+  const runner = new Runner(store, LOG_ID, [studyConfig, studyState, design]);
   return {
     studies: new Studies({ store, logId: LOG_ID, runner, gate: openGate(runner), tools: fixedTools(series) }),
     runner,

@@ -1,0 +1,76 @@
+/**
+ * What somebody decided to change in a study's design, from here on. Stream `study-<studyId>`. All of it is in the clear:
+ * sites get the amended protocol anyway. No recorded allocation changes.
+ */
+import { z } from 'zod';
+import { defineEvent } from './define.ts';
+import { Limits } from './study.ts';
+import { request } from './study-state.ts';
+import { Approval, Protocol } from './text.ts';
+
+const Name = z.string().min(1);
+
+/** Policies with their defaults written out. */
+const PolicyChange = z.union([
+  z.strictObject({ kind: z.literal('policy'), name: z.literal('stopAtLimit'), value: z.boolean() }),
+  z.strictObject({
+    kind: z.literal('policy'),
+    name: z.literal('levelCounts'),
+    value: z.enum(['as-randomized', 'as-corrected']),
+  }),
+  z.strictObject({
+    kind: z.literal('policy'),
+    name: z.literal('voidCounts'),
+    value: z.enum(['kept', 'removed']),
+  }),
+  z.strictObject({
+    kind: z.literal('policy'),
+    name: z.literal('forcedCounts'),
+    value: z.enum(['counted', 'not-counted']),
+  }),
+]);
+
+/** One change. What is not said stays as it is. */
+export const DesignChange = z.union([
+  /** A new urn with `w` balls per treatment. */
+  z.strictObject({ kind: z.literal('level-added'), factor: Name, level: Name }),
+  /** Its urn is kept, and goes on when the level is reopened. */
+  z.strictObject({ kind: z.literal('level-closed'), factor: Name, level: Name }),
+  z.strictObject({ kind: z.literal('level-reopened'), factor: Name, level: Name }),
+  /** The same urn under another name. */
+  z.strictObject({
+    kind: z.literal('level-renamed'),
+    factor: Name,
+    level: Name,
+    to: Name,
+    /** Requests may still use the old name. What they make is recorded under the new one. */
+    alias: z.literal(true).optional(),
+  }),
+  /** All limits of the study from here on. Without `value` there are none. */
+  z.strictObject({ kind: z.literal('limits'), value: Limits.optional() }),
+  z.strictObject({ kind: z.literal('id-pattern'), value: z.string().optional() }),
+  z.strictObject({ kind: z.literal('target'), value: z.int().nonnegative().optional() }),
+  /** It changes no policy, because the defaults are fixed at the registration. */
+  z.strictObject({ kind: z.literal('blinding'), value: z.enum(['open', 'blinded']) }),
+  PolicyChange,
+]);
+export type DesignChange = z.infer<typeof DesignChange>;
+
+export const StudyAmended = defineEvent('StudyAmended', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    /** 1, 2, 3, … */
+    amendment: z.int().min(1),
+    /** Empty only in a test study. */
+    approvals: z.array(Approval),
+    /** Applied in this order. Empty only with a protocol. */
+    changes: z.array(DesignChange),
+    /** What the urns count from here on. Absent if no change touches them. */
+    history: z.literal('keep').optional(),
+    protocol: Protocol.optional(),
+    reason: Name,
+  }),
+  sections: {},
+  optionalSections: request,
+});
+export type Amendment = z.infer<typeof StudyAmended.data>;
