@@ -131,8 +131,7 @@ async function run(options: CorrectionOptions, read: (reader: CorrectionReader) 
     const everybody = log.runner.state(participants, study.stream);
     const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
-    const { configuration } = study.registered;
-    const reader = new CorrectionReader(options, participant, everybody, configuration);
+    const reader = new CorrectionReader(options, participant, everybody, study.design);
     const asked = read(reader);
     if (reader.problems.length > 0 || !asked) throw new UsageError(reader.problems.join('\n     '));
     if ('already' in asked) return note(`${asked.already}; nothing was recorded`);
@@ -176,7 +175,7 @@ function dryRun({ event, facts, effect }: Asked, study: string, moves: boolean):
 }
 
 function readLevels(reader: CorrectionReader): Reading {
-  const { participant, problems, configuration } = reader;
+  const { participant, problems, design } = reader;
   const cause = reader.oneOf('cause', LevelsCause.options);
   const wanted = reader.levels();
   const text = reader.note();
@@ -203,7 +202,7 @@ function readLevels(reader: CorrectionReader): Reading {
     ],
     effect: (moves) => {
       if (!counted) return `later allocations do not count ${id}, as before`;
-      const index = (factor: string) => configuration.factors.findIndex(({ name }) => name === factor);
+      const index = (factor: string) => design.factors.findIndex(({ name }) => name === factor);
       const levels = changes.map(({ factor, to }) => (moves ? to : counted[index(factor)])).join(', ');
       return `later allocations count ${id} as ${levels}${moves ? '' : ', as before'}`;
     },
