@@ -5,10 +5,10 @@ import { defineEvent, type FactOf } from './define.ts';
 const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
 /**
  * No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states;
- * `correct` corrects and voids what is recorded of participants; `unblind` breaks the code of one participant; `manage` opens
+ * `correct` corrects and voids what is recorded of participants; `force` enters allocations made outside, with their arms; `unblind` breaks the code of one participant; `manage` opens
  * and closes a study.
  */
-export const Scope = z.enum([...SCOPES, 'correct', 'unblind', 'manage']);
+export const Scope = z.enum([...SCOPES, 'correct', 'force', 'unblind', 'manage']);
 export type Scope = z.infer<typeof Scope>;
 
 /** Limits a key to the given levels of one factor. If there are several limits, all must hold. */

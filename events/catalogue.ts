@@ -17,6 +17,7 @@ import {
   ParticipantIdCorrected,
 } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
+import { AllocationForced } from './forced.ts';
 import { HistoryImportEnded, HistoryImported, ParticipantImported } from './import.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
@@ -52,6 +53,7 @@ export type StudyFact =
   | FactOf<typeof AllocationVoided>
   | FactOf<typeof AllocationReinstated>
   | FactOf<typeof ParticipantIdCorrected>
+  | FactOf<typeof AllocationForced>
   | FactOf<typeof AllocationRevealed>
   | FactOf<typeof UnblindingReported>
   | FactOf<typeof HistoryImported>
@@ -149,6 +151,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   AllocationVoided,
   AllocationReinstated,
   ParticipantIdCorrected,
+  AllocationForced,
   AllocationRevealed,
   UnblindingReported,
   HistoryImported,

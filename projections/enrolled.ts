@@ -13,6 +13,8 @@ export interface Enrolled {
   readonly levels: readonly string[];
   /** Of the event that enrolled the participant. */
   readonly revision: number;
+  /** Of an allocation that was made outside the service. */
+  readonly forced?: { readonly isCounted: boolean };
   /** Absent while everything is as randomized. */
   readonly corrected?: Corrected;
 }
@@ -51,6 +53,29 @@ export function isCorrection<E extends { readonly type: string }>(
   event: E,
 ): event is Extract<E, { type: CorrectionType }> {
   return CORRECTIONS.some((type) => type === event.type);
+}
+
+const ENROLMENTS = ['ParticipantRandomized', 'ParticipantImported', 'AllocationForced'] as const;
+type EnrolmentType = (typeof ENROLMENTS)[number];
+/** An event by which somebody becomes a participant. */
+export type EnrolmentEvent = Extract<PartialEvent, { type: EnrolmentType }>;
+/** With all its sections. */
+export type WholeEnrolment = Extract<LogEvent, { type: EnrolmentType }>;
+
+export function isEnrolment<E extends { readonly type: string }>(
+  event: E,
+): event is Extract<E, { type: EnrolmentType }> {
+  return ENROLMENTS.some((type) => type === event.type);
+}
+
+/** The participant as the event says. */
+export function enrolledBy({ type, data, revision }: EnrolmentEvent): Enrolled {
+  return {
+    participantId: data.participantId,
+    levels: data.levels.map(({ level }) => level),
+    revision,
+    ...(type === 'AllocationForced' && { forced: { isCounted: data.counted } }),
+  };
 }
 
 /** The participant after a correction. It must be possible: this only applies it. */
@@ -123,7 +148,8 @@ export function currentLevels({ levels, corrected }: Enrolled): readonly string[
 }
 
 /** The levels at which the urns hold the participant; undefined if they do not. */
-export function countedLevels({ levels, corrected }: Enrolled): readonly string[] | undefined {
+export function countedLevels({ levels, corrected, forced }: Enrolled): readonly string[] | undefined {
+  if (forced?.isCounted === false) return undefined;
   if (!corrected) return levels;
   return corrected.voided?.isRemoved ? undefined : corrected.countedLevels;
 }

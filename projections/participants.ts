@@ -1,17 +1,25 @@
 /** The participants of a study, in order of randomization, as they are known now. */
 
-import type { LogEvent } from '../events/record.ts';
+import type { Actor, LogEvent } from '../events/record.ts';
 import type { BgState } from '../events/study.ts';
 import { microsecondsOf } from '../src/base/instant.ts';
 import { Balance } from './balance.ts';
 import { type Design, designAfter, renamingsOf } from './design.ts';
-import { correctedBy, type Enrolled, isCorrection, underNewNames, type WholeCorrection } from './enrolled.ts';
+import {
+  correctedBy,
+  type Enrolled,
+  enrolledBy,
+  isCorrection,
+  underNewNames,
+  type WholeCorrection,
+  type WholeEnrolment,
+} from './enrolled.ts';
 import type { Projection } from './projection.ts';
 
 type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
 
 export interface Participant extends Enrolled {
-  /** 1, 2, … in the order of randomization. */
+  /** 1, 2, … in the order of the records. A wrong entry that was replaced leaves a gap. */
   readonly sequence: number;
   readonly treatment: string;
   /** `YYYY-MM-DDTHH:MM:SS.sssZ` */
@@ -19,8 +27,13 @@ export interface Participant extends Enrolled {
   readonly user: string;
   /** Who used the key, as the client named them. */
   readonly onBehalfOf: string | undefined;
-  /** After the draw; undefined if another system made it and did not say. */
+  /**
+   * After the draw; of an allocation that was entered by hand, the state then. Undefined if another system made the draw and
+   * did not say.
+   */
   readonly bgStateAfter: BgState | undefined;
+  /** When the allocation was made, of one that was entered by hand. */
+  readonly occurredAt?: string;
   /** The row of an imported history, as the other system has it. */
   readonly original?: { readonly datetime: string; readonly row: number };
 }
@@ -32,6 +45,9 @@ export class Participants {
   #places = new Map<string, number>();
   #design: Design | undefined;
   #balance: Balance | undefined;
+  /** Of the generator, after the last event. */
+  #bgState: BgState | undefined;
+  #sequence = 0;
 
   /** The participant who has, or had, this id. */
   find(id: string): Participant | undefined {
@@ -63,46 +79,68 @@ export class Participants {
     for (const participant of this.inOrder) this.#balance.add(participant);
   }
 
-  randomize({ at, actor, data, revision, sections }: Of<'ParticipantRandomized'>): void {
-    const { treatment } = sections.allocation;
+  randomize(event: Of<'ParticipantRandomized'>): void {
+    const { at, actor, sections } = event;
     const { bgStateAfter } = sections.draw;
-    const onBehalfOf = 'keyId' in actor ? actor.onBehalfOf : undefined;
-    this.#enrol(data, { treatment, at, user: actor.user, onBehalfOf, bgStateAfter, revision });
+    this.#bgState = bgStateAfter;
+    this.#enrol(event, { at, ...writerOf(actor), bgStateAfter });
   }
 
-  import({ at, data, revision, sections }: Of<'ParticipantImported'>): void {
-    const { treatment } = sections.allocation;
+  force(event: Of<'AllocationForced'>): void {
+    const { at, actor, data } = event;
+    const { occurredAt, replaces } = data;
+    const ids = replaces === undefined ? [] : this.#remove(replaces);
+    this.#enrol(event, { at, ...writerOf(actor), occurredAt, bgStateAfter: this.#bgState });
+    for (const id of ids) this.#places.set(id, this.inOrder.length - 1);
+  }
+
+  import(event: Of<'ParticipantImported'>): void {
+    const { at, data, sections } = event;
     const { original, row } = data;
     const instant = microsecondsOf(original.datetime);
     const when = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
     const bgStateAfter = sections.draw?.bgStateAfter ?? sections.state?.bgState;
-    this.#enrol(data, {
-      ...{ treatment, at: when, user: original.user, onBehalfOf: undefined, bgStateAfter, revision },
+    this.#enrol(event, {
+      ...{ at: when, user: original.user, onBehalfOf: undefined, bgStateAfter },
       original: { datetime: original.datetime, row },
     });
+  }
+
+  /** The generator begins anew, or goes on elsewhere. */
+  reseed(bgState: BgState): void {
+    this.#bgState = bgState;
   }
 
   /** Of an import that was given up. */
   clear(): void {
     this.inOrder = [];
     this.#places = new Map();
+    this.#sequence = 0;
     this.#recount();
   }
 
-  #enrol(
-    data: Of<'ParticipantRandomized' | 'ParticipantImported'>['data'],
-    drawn: Omit<Participant, 'participantId' | 'levels' | 'sequence' | 'corrected'>,
-  ): void {
-    const place = this.inOrder.length;
+  #enrol(event: WholeEnrolment, entered: Omit<Participant, keyof Enrolled | 'sequence' | 'treatment'>): void {
     const participant = {
-      participantId: data.participantId,
-      levels: data.levels.map(({ level }) => level),
-      ...drawn,
-      sequence: place + 1,
+      ...enrolledBy(event),
+      treatment: event.sections.allocation.treatment,
+      ...entered,
+      sequence: ++this.#sequence,
     };
+    this.#places.set(participant.participantId, this.inOrder.length);
     this.inOrder.push(participant);
-    this.#places.set(participant.participantId, place);
     this.#balance?.add(participant);
+  }
+
+  /** Removes a wrong entry, which another one replaces. @returns the ids that it has and had */
+  #remove(revision: number): string[] {
+    const removed = this.inOrder.findIndex((one) => one.revision === revision);
+    this.inOrder = this.inOrder.filter((_, place) => place !== removed);
+    const ids: string[] = [];
+    for (const [id, place] of this.#places)
+      if (place === removed) ids.push(id);
+      else if (place > removed) this.#places.set(id, place - 1);
+    this.#recount();
+    return ids;
   }
 
   correct(event: WholeCorrection): void {
@@ -116,17 +154,42 @@ export class Participants {
   }
 }
 
+function writerOf(actor: Actor): Pick<Participant, 'user' | 'onBehalfOf'> {
+  return { user: actor.user, onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined };
+}
+
 export const participants: Projection<Participants> = {
   name: 'participants',
   stream: 'study',
   initial: () => new Participants(),
   apply(state, event) {
-    if (event.type === 'ParticipantRandomized') state.randomize(event);
-    else if (event.type === 'ParticipantImported') state.import(event);
-    else if (event.type === 'HistoryImportEnded' && 'aborted' in event.data) state.clear();
-    else if (isCorrection(event)) state.correct(event);
-    else if (event.type === 'StudyAmended') state.amend(event);
-    else if (event.type === 'StudyRegistered') state.begin(event);
+    switch (event.type) {
+      case 'ParticipantRandomized':
+        state.randomize(event);
+        break;
+      case 'AllocationForced':
+        state.force(event);
+        break;
+      case 'ParticipantImported':
+        state.import(event);
+        break;
+      case 'StudyRegistered':
+        state.begin(event);
+        state.reseed(event.sections.generator.bgState);
+        break;
+      case 'HistoryImported':
+      case 'StudyRecovered':
+        state.reseed(event.sections.generator.bgState);
+        break;
+      case 'HistoryImportEnded':
+        if ('aborted' in event.data) state.clear();
+        break;
+      case 'StudyAmended':
+        state.amend(event);
+        break;
+      default:
+        if (isCorrection(event)) state.correct(event);
+    }
     return state;
   },
 };

@@ -27,6 +27,8 @@ export function refusal({ scopes, where, allowPrediction }: Grant): string | und
   const has = (scope: Scope) => scopes.includes(scope);
   if (has('audit') && has('blinded'))
     return 'a key with "audit" reveals arms by its nature, so it cannot be "blinded" (hint: use "read,audit", or "blinded" alone)';
+  if (has('force') && has('blinded'))
+    return 'a key with "force" enters arms, so it cannot be "blinded" (hint: issue another key for reading)';
   if (has('audit') && where)
     return 'a key with "audit" sees the whole study, so it cannot be limited with --where (hint: leave out one of the two)';
   if (has('manage') && where)
@@ -35,6 +37,10 @@ export function refusal({ scopes, where, allowPrediction }: Grant): string | und
     return 'whoever can see generator states and randomize can choose the arm, so "randomize" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
   if (has('audit') && has('correct') && !allowPrediction)
     return 'whoever can see generator states and move participants in the urns can steer the next arm, so "correct" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('audit') && has('force') && !allowPrediction)
+    return 'whoever can see generator states and enter allocations can choose who gets the next arm, so "force" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('randomize') && has('force') && !allowPrediction)
+    return 'whoever can randomize and enter an allocation by hand can choose the arm, so "force" with "randomize" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
   if (has('audit') && has('manage') && !allowPrediction)
     return 'whoever can see generator states and close a study can choose who does not get the next arm, so "manage" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
   return undefined;

@@ -11,6 +11,8 @@ import {
   correctedBy,
   currentId,
   type Enrolled,
+  type EnrolmentEvent,
+  enrolledBy,
   underNewNames,
   voidedByCause,
 } from '../../projections/enrolled.ts';
@@ -120,21 +122,19 @@ export class ReportParticipants {
     if (treatment !== undefined) this.#byArm.add({ ...participant, treatment });
   }
 
-  enrol({
-    data,
-    sections,
-    revision,
-  }: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>): void {
+  enrol(event: EnrolmentEvent): void {
+    const enrolled = enrolledBy(event);
     const { factors } = this.#design;
     // The texts of the design stand for those of each record, so that they are in memory once.
-    const levels = data.levels.map(
-      ({ level }, i) => factors[i]?.levels.find((known) => known === level) ?? level,
+    const levels = enrolled.levels.map(
+      (level, i) => factors[i]?.levels.find((known) => known === level) ?? level,
     );
-    const treatment = sections.allocation?.treatment;
-    const { participantId } = data;
-    const participant = { participantId, levels, revision, treatment, revealed: NOT_REVEALED };
-    this.#all.set(participantId, participant);
-    this.#count(participant);
+    const treatment = event.sections.allocation?.treatment;
+    const participant = { ...enrolled, levels, treatment, revealed: NOT_REVEALED };
+    const isReplacement = this.#all.delete(enrolled.participantId);
+    this.#all.set(enrolled.participantId, participant);
+    if (isReplacement) this.#recount();
+    else this.#count(participant);
   }
 
   /** @returns the participant before and after; undefined if there is none */

@@ -4,7 +4,13 @@
  */
 import type { PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { type CorrectionEvent, countsMoved, currentId, isCorrection } from '../../projections/enrolled.ts';
+import {
+  type CorrectionEvent,
+  countsMoved,
+  currentId,
+  type EnrolmentEvent,
+  isCorrection,
+} from '../../projections/enrolled.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import { approvalText, by, correctionText, groundsTexts, sentence, shownInstant } from './event-texts.ts';
@@ -93,6 +99,9 @@ export class StudySummary {
       case 'ParticipantRandomized':
         this.#enrol(event, at, 'randomized');
         break;
+      case 'AllocationForced':
+        this.#force(event);
+        break;
       case 'HistoryImported':
       case 'ParticipantImported':
       case 'HistoryImportEnded':
@@ -145,6 +154,20 @@ export class StudySummary {
       default:
         if (isCorrection(event)) this.#correct(event);
     }
+  }
+
+  #force(event: Extract<PartialEvent, { type: 'AllocationForced' }>): void {
+    const { cause, counted, occurredAt, replaces } = event.data;
+    this.#enrol(
+      event,
+      occurredAt,
+      sentence(
+        `allocated outside the service at ${shownInstant(occurredAt)}, and entered by hand (${cause})`,
+        !counted && 'the urns do not count it',
+        replaces !== undefined && `it replaces the wrong entry at revision ${replaces}`,
+        event.sections.note && `note: ${event.sections.note.text}`,
+      ),
+    );
   }
 
   #import(event: ImportEvent): void {
@@ -241,11 +264,7 @@ export class StudySummary {
   }
 
   /** @param at when it was, by whoever made the allocation */
-  #enrol(
-    event: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>,
-    at: string,
-    what: string,
-  ): void {
+  #enrol(event: EnrolmentEvent, at: string, what: string): void {
     const { data } = event;
     this.people?.enrol(event);
     if (this.participants > MAX_LISTED) this.unlisted++;

@@ -1,4 +1,4 @@
-/** Reads the options of urn participants correct, void, reinstate and rename, and says all that is wrong with them. */
+/** Reads the options of the commands that enter, correct, void and rename participants, and says all that is wrong with them. */
 import type { LevelChange } from '../../events/corrections.ts';
 import { askedLevel, type Design, type Factor } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
@@ -10,56 +10,63 @@ import { noSuchLevel } from '../study/levels.ts';
 import { problemsOfId } from '../study/participant-id.ts';
 import type { ParticipantOptions } from './grounds.ts';
 
-export interface CorrectionOptions extends ParticipantOptions {
+export interface EntryOptions extends ParticipantOptions {
   readonly level?: readonly string[];
   readonly cause?: string;
-  readonly analysis?: string;
-  readonly duplicateOf?: string;
-  readonly to?: string;
   readonly note?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
-export class CorrectionReader {
-  readonly participant: Participant;
-  readonly everybody: Participants;
+export interface CorrectionOptions extends EntryOptions {
+  readonly analysis?: string;
+  readonly duplicateOf?: string;
+  readonly to?: string;
+}
+
+/** What a `--level factor=level` names. */
+interface NamedLevel {
+  /** Of the factor, in the order of the study. */
+  readonly index: number;
+  readonly factor: string;
+  readonly level: string;
+}
+
+/** Reads options about a participant by the design in force. */
+export class EntryReader<O extends EntryOptions = EntryOptions> {
   readonly design: Design;
   readonly problems: string[] = [];
-  readonly #given: CorrectionOptions;
+  protected readonly given: O;
 
-  constructor(given: CorrectionOptions, participant: Participant, everybody: Participants, design: Design) {
-    this.#given = given;
-    this.participant = participant;
-    this.everybody = everybody;
+  constructor(given: O, design: Design) {
+    this.given = given;
     this.design = design;
   }
 
   /** Undefined for a value that is not allowed. */
-  oneOf<T extends string>(name: 'cause' | 'analysis', allowed: readonly T[]): T | undefined {
-    const value = this.#given[name];
+  oneOf<T extends string>(name: keyof O & string, allowed: readonly T[]): T | undefined {
+    const value = this.given[name];
     const found = allowed.find((one) => one === value);
     if (found === undefined)
-      this.problems.push(`--${name} ${quote(value ?? '')} is none of ${allowed.join(', ')}`);
+      this.problems.push(`--${name} ${quote(String(value ?? ''))} is none of ${allowed.join(', ')}`);
     return found;
   }
 
   note(): string {
-    const { note = '' } = this.#given;
+    const { note = '' } = this.given;
     const problem = freeTextProblem(note, 1);
     if (problem !== undefined) this.problems.push(`--note ${problem}`);
     return note;
   }
 
-  /** The right id, as the service would take it. */
-  newId(): string {
-    const { to = '' } = this.#given;
-    const unfit = [...problemsOfId(to)].map((problem) => problem.replace(/^id /, ''));
+  /** An id that is new to the study, as the service would take it. */
+  newId(option: string, id: string): string {
+    const unfit = [...problemsOfId(id)].map((problem) => problem.replace(/^id /, ''));
     // Only of a well-formed id can more be said.
-    const more = unfit.length > 0 ? [] : [lookAlikeProblem(to), this.#patternProblem(to)];
+    const more = unfit.length > 0 ? [] : [lookAlikeProblem(id), this.#patternProblem(id)];
     for (const problem of [...unfit, ...more])
-      if (problem !== undefined) this.problems.push(`--to ${quote(to)} ${problem}`);
-    return to;
+      if (problem !== undefined) this.problems.push(`${option} ${quote(id)} ${problem}`);
+    return id;
   }
 
   #patternProblem(id: string): string | undefined {
@@ -70,34 +77,20 @@ export class CorrectionReader {
     return matches ? undefined : `does not match the study's pattern ${idPattern}`;
   }
 
-  /** Of whom the participant is a duplicate, if that is said. */
-  original(cause: string | undefined): Participant | undefined {
-    const { duplicateOf } = this.#given;
-    if (duplicateOf === undefined) return undefined;
-    if (cause !== undefined && cause !== 'duplicate')
-      this.problems.push('--duplicate-of belongs to --cause duplicate alone');
-    const original = this.everybody.find(duplicateOf);
-    if (!original) this.problems.push(`--duplicate-of: there is no participant ${quote(duplicateOf)}`);
-    if (original === this.participant)
-      this.problems.push(`--duplicate-of: ${quote(duplicateOf)} is the same participant`);
-    return original;
-  }
-
-  /** The levels that the participant is to have, and those that they have. */
-  levels(): LevelChange[] {
-    const current = currentLevels(this.participant);
-    const seen = new Set<string>();
-    return (this.#given.level ?? []).flatMap((text) => {
+  /** The levels that are given, each of another factor, by their names of now. */
+  levels(): NamedLevel[] {
+    const seen = new Set<number>();
+    return (this.given.level ?? []).flatMap((text) => {
       const index = this.#factorOf(text);
       const factor = this.design.factors[index];
       if (!factor) return [];
       const { name } = factor;
-      if (seen.has(name)) this.problems.push(`--level ${quote(text)}: ${name} is given more than once`);
-      seen.add(name);
+      if (seen.has(index)) this.problems.push(`--level ${quote(text)}: ${name} is given more than once`);
+      seen.add(index);
       const asked = text.slice(name.length + 1);
-      const to = askedLevel(factor, asked);
-      if (to === undefined) this.problems.push(this.#noLevel(text, factor, asked));
-      return [{ factor: name, from: current[index] ?? '', to: to ?? asked }];
+      const level = askedLevel(factor, asked);
+      if (level === undefined) this.problems.push(this.#noLevel(text, factor, asked));
+      return [{ index, factor: name, level: level ?? asked }];
     });
   }
 
@@ -124,5 +117,43 @@ export class CorrectionReader {
       `--level ${quote(text)}: ${noSuchLevel(factor, level)}`,
       ...(other ? [`it is a level of ${other.name}`] : []),
     ].join('; ');
+  }
+}
+
+export class CorrectionReader extends EntryReader<CorrectionOptions> {
+  readonly participant: Participant;
+  readonly everybody: Participants;
+
+  constructor(given: CorrectionOptions, participant: Participant, everybody: Participants, design: Design) {
+    super(given, design);
+    this.participant = participant;
+    this.everybody = everybody;
+  }
+
+  /** Of whom the participant is a duplicate, if that is said. */
+  original(cause: string | undefined): Participant | undefined {
+    const { duplicateOf } = this.given;
+    if (duplicateOf === undefined) return undefined;
+    if (cause !== undefined && cause !== 'duplicate')
+      this.problems.push('--duplicate-of belongs to --cause duplicate alone');
+    const original = this.everybody.find(duplicateOf);
+    if (!original) this.problems.push(`--duplicate-of: there is no participant ${quote(duplicateOf)}`);
+    if (original === this.participant)
+      this.problems.push(`--duplicate-of: ${quote(duplicateOf)} is the same participant`);
+    return original;
+  }
+
+  rightId(): string {
+    return this.newId('--to', this.given.to ?? '');
+  }
+
+  /** The levels that the participant is to have, and those that they have. */
+  changes(): LevelChange[] {
+    const current = currentLevels(this.participant);
+    return this.levels().map(({ index, factor, level }) => ({
+      factor,
+      from: current[index] ?? '',
+      to: level,
+    }));
   }
 }

@@ -177,7 +177,7 @@ function dryRun({ event, facts, effect }: Asked, study: string, moves: boolean):
 function readLevels(reader: CorrectionReader): Reading {
   const { participant, problems, design } = reader;
   const cause = reader.oneOf('cause', LevelsCause.options);
-  const wanted = reader.levels();
+  const wanted = reader.changes();
   const text = reader.note();
   if (problems.length > 0 || !cause) return undefined;
   const id = currentId(participant);
@@ -268,7 +268,7 @@ function readId(reader: CorrectionReader): Reading {
   const { participant, problems } = reader;
   const cause = reader.oneOf('cause', IdCause.options);
   const id = currentId(participant);
-  const to = reader.newId();
+  const to = reader.rightId();
   if (problems.length > 0 || !cause) return undefined;
   if (to === id) return { already: `the participant already has the id ${quote(to)}` };
   return {

@@ -6,7 +6,7 @@ import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
-import { importedText } from '../explain/imported.ts';
+import { whyUndrawn } from '../explain/undrawn.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
@@ -71,7 +71,8 @@ async function explained(log: OpenLog, { study, id }: Options): Promise<Explanat
   const { states, next } = found
     ? await until(log, study, ({ revision }) => revision >= found.revision)
     : first;
-  if (next?.type === 'ParticipantImported') throw new UsageError(importedText(next));
+  const undrawn = next && whyUndrawn(next);
+  if (undrawn !== undefined) throw new UsageError(undrawn);
   if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
     throw unknownParticipant(study, id);
   return explain(states.before, next, states.events.inOrder.filter(isCorrection));

@@ -1,7 +1,7 @@
 /** urn participants list and history: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
-import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import { currentId, currentLevels } from '../../projections/enrolled.ts';
+import { decodeRecord } from '../../events/record.ts';
+import { currentId, currentLevels, isEnrolment, type WholeEnrolment } from '../../projections/enrolled.ts';
 import {
   isUnblinding,
   type ParticipantEvent,
@@ -72,6 +72,7 @@ export function participantsCommand(): Command[] {
       .addOption(jsonOption())
       .addHelpText('after', HISTORY_HELP)
       .action(history),
+    forceCommand(),
     ...correctionCommands(),
   ];
 }
@@ -155,14 +156,12 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
   });
 }
 
-type HistoryEvent =
-  | ParticipantEvent
-  | Extract<LogEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>;
+type HistoryEvent = ParticipantEvent | WholeEnrolment;
 
 async function enrolling({ store }: OpenLog, stream: string, { revision }: Participant) {
   for await (const [first] of store.readStream(stream, revision)) {
     const event = first && decodeRecord(first);
-    if (event?.type === 'ParticipantRandomized' || event?.type === 'ParticipantImported') return event;
+    if (event && isEnrolment(event)) return event;
   }
   throw new Error('a participant without a record');
 }
@@ -189,6 +188,10 @@ function described(event: HistoryEvent, everybody: Participants): string {
       const proof = cause === undefined ? 'redrawn' : `not redrawn: ${cause}`;
       const from = `row ${row}, ${original.datetime} by ${original.user}, ${proof}`;
       return `imported as ${participantId} (${from}): ${levels.map(({ level }) => level).join(', ')}`;
+    }
+    case 'AllocationForced': {
+      const { cause, levels, occurredAt, participantId } = event.data;
+      return `entered as ${participantId} (${cause}, allocated at ${occurredAt}): ${levels.map(({ level }) => level).join(', ')}`;
     }
     case 'ParticipantRandomized': {
       const { participantId, levels } = event.data;

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { UnblindingWay } from '../../events/code-break.ts';
 import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
+import { instantOption } from './instant-option.ts';
 import { cliActor, logCommand, UsageError, unknownStudy } from './options.ts';
 import { note } from './output.ts';
 import { withStudies } from './studies-log.ts';
@@ -69,19 +70,12 @@ async function run(options: Options): Promise<void> {
   });
 }
 
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/;
-
 /** @throws UsageError */
 function instant(text: string): string {
-  const time = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
-  // Date reads 2027-02-31 as a day in March, and 24:00 as the next day.
-  if (
-    Number.isNaN(time) ||
-    !new Date(time).toISOString().startsWith(text.slice(0, 'YYYY-MM-DDTHH:MM'.length))
-  )
-    throw new UsageError(`--occurred-at "${text}" is not an instant in UTC, such as 2027-03-02T21:40Z`);
-  if (time > Date.now()) throw new UsageError(`--occurred-at ${text} is in the future`);
-  return new Date(time).toISOString();
+  const problems: string[] = [];
+  const at = instantOption('--occurred-at', text, problems);
+  if (problems.length > 0) throw new UsageError(problems.join());
+  return at;
 }
 
 /** @throws UsageError */

@@ -87,6 +87,12 @@ function allocationColumns({ treatments }: Design): Column[] {
       of: ({ at }) => at,
     },
     {
+      name: 'occurred_at',
+      meaning: 'When the allocation was made, if it was entered by hand; otherwise empty',
+      type: 'instant',
+      of: ({ occurredAt }) => occurredAt ?? '',
+    },
+    {
       name: 'user',
       meaning: 'User of the API key that randomized the participant',
       type: 'text',
@@ -100,10 +106,11 @@ function allocationColumns({ treatments }: Design): Column[] {
     },
     {
       name: 'kind',
-      meaning: 'How the arm came about; drawn: from an urn of the study; imported: by another system',
+      meaning:
+        'How the arm came about; drawn: from an urn of the study; forced: outside the service, and entered by hand; imported: by another system',
       type: 'category',
-      levels: ['drawn', 'imported'],
-      of: ({ original }) => (original ? 'imported' : 'drawn'),
+      levels: ['drawn', 'forced', 'imported'],
+      of: ({ original, forced }) => (original ? 'imported' : forced ? 'forced' : 'drawn'),
     },
     {
       name: 'voided_cause',

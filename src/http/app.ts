@@ -17,6 +17,7 @@ import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-bre
 import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
 import { getExplanation } from './routes/explanation.ts';
+import { postForcedAllocation } from './routes/forced-allocations.ts';
 import { getHealth } from './routes/health.ts';
 import { getInclusionProof } from './routes/inclusion-proof.ts';
 import { listParticipants } from './routes/list-participants.ts';
@@ -56,6 +57,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
+  route(app, '/forced_allocations', '[]', { POST: postForcedAllocation(parts) });
   route(app, '/amendments', '{}', { POST: postAmendment(parts) });
   route(app, '/level_corrections', '[]', { POST: postLevelCorrection(parts) });
   route(app, '/voids', '[]', { POST: postVoid(parts) });

@@ -18,6 +18,7 @@ import {
   voidOperation,
 } from './routes/corrections.ts';
 import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
+import { forceOperation } from './routes/forced-allocations.ts';
 import { healthOperation } from './routes/health.ts';
 import { InclusionProofResult, inclusionProofOperation } from './routes/inclusion-proof.ts';
 import { listParticipantsOperation } from './routes/list-participants.ts';
@@ -64,6 +65,7 @@ const PATHS = {
   '/study_design': { get: studyDesignOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
+  '/forced_allocations': { post: forceOperation },
   '/amendments': { post: amendOperation },
   '/level_corrections': { post: correctLevelsOperation },
   '/voids': { post: voidOperation },

@@ -33,6 +33,8 @@ export const ACTS: Readonly<Record<StudyFact['type'], Act>> = {
   AllocationVoided: { cli: true, scopes: ['correct'], in: SETTLED },
   AllocationReinstated: { cli: true, scopes: ['correct'], in: SETTLED },
   ParticipantIdCorrected: { cli: true, scopes: ['correct'], in: SETTLED },
+  // An outage is a reason to pause. Into a closed study goes only what was allocated before.
+  AllocationForced: { cli: true, scopes: ['force'], in: SETTLED },
   // An emergency does not wait for a study to be opened.
   AllocationRevealed: { cli: true, scopes: ['unblind'], in: STATUSES },
   UnblindingReported: { cli: true, scopes: ['unblind', 'correct'], in: STATUSES },

@@ -4,6 +4,7 @@ import type { LevelLimit } from '../../events/access.ts';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
 import type { IdCause, LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
+import type { ForcedCause } from '../../events/forced.ts';
 import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import type { SignedSize } from '../../events/log.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
@@ -141,6 +142,20 @@ export interface CorrectId extends AboutParticipant, Judged {
   readonly cause: IdCause;
 }
 
+/** An allocation was made outside the service. */
+export interface Force extends Repeatable, Judged {
+  readonly type: 'force';
+  readonly participantId: string;
+  /** One level per factor, in the order of the design, by their names of now. */
+  readonly levels: readonly string[];
+  readonly treatment: string;
+  readonly cause: ForcedCause;
+  readonly occurredAt: string;
+  /** Revision of the wrong entry that this one replaces. */
+  readonly replaces?: number | undefined;
+  readonly note: string;
+}
+
 /** A history of another system begins to come in. */
 export interface BeginImport extends Judged {
   readonly type: 'begin-import';
@@ -202,7 +217,7 @@ export type StateCommand = Pause | Resume | Close | Reopen;
 export type StudyLifeCommand = StateCommand | Amend;
 export type Correction = CorrectLevels | VoidAllocation | Reinstate | CorrectId;
 export type ParticipantCommand = Reveal | ReportUnblinding | Correction;
-export type LifeCommand = StudyLifeCommand | ParticipantCommand;
+export type LifeCommand = StudyLifeCommand | ParticipantCommand | Force;
 export type ImportCommand = BeginImport | ImportParticipant | EndImport;
 export type StudyCommand = Register | Randomize | Recover | ImportCommand | LifeCommand;
 
@@ -219,6 +234,8 @@ export type StudyOutcome =
   /** The study has no such level now, or takes nobody with it. */
   | { readonly type: 'level-unknown' | 'level-closed'; readonly factor: string; readonly level: string }
   | { readonly type: 'randomized' | 'imported'; readonly participantId: string }
+  /** `moves`: the urns count the participant. */
+  | { readonly type: 'forced'; readonly participantId: string; readonly moves: boolean }
   | { readonly type: 'import-begun' | 'import-ended' | 'import-aborted' | 'not-importing' }
   /** The study has participants. */
   | { readonly type: 'not-empty' }

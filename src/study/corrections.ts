@@ -119,10 +119,10 @@ function changesProblem(
 function voidProblem(
   life: Life,
   { cause, duplicateOf }: Of<'AllocationVoided'>['data'],
-  { participantId, corrected }: Allocated,
+  { participantId, corrected, forced }: Allocated,
 ): StudyOutcome | undefined {
-  if (cause === 'entry')
-    return impossible('cause', 'the allocation was made by the service, so it cannot be entered wrongly');
+  if (cause === 'entry' && !forced)
+    return impossible('cause', 'the allocation was not entered by hand, so it cannot be entered wrongly');
   if (duplicateOf !== undefined) {
     if (cause !== 'duplicate') return impossible('duplicateOf', 'only a duplicate has it');
     if (duplicateOf === participantId) return impossible('duplicateOf', 'it is the same participant');

@@ -7,6 +7,7 @@ import { amendmentOf, amendmentProblem, staleAmendment } from './amendments.ts';
 import { approvalProblems, protocolProblems } from './approvals.ts';
 import {
   type Amend,
+  type Force,
   type Grounds,
   impossible,
   type LifeCommand,
@@ -18,6 +19,7 @@ import {
   type StudyOutcome,
 } from './commands.ts';
 import { type CorrectionFact, correctionOf, correctionProblem, movesCounts } from './corrections.ts';
+import { type ForcedFact, forcedOf, forcedProblem } from './forced.ts';
 import { brokenLimit, isWithin, stakeOf } from './key-limits.ts';
 import {
   type Allocated,
@@ -33,10 +35,11 @@ type Of<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type StateFact = Of<'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened'>;
 type AmendmentFact = Of<'StudyAmended'>;
 type UnblindingFact = Of<'AllocationRevealed' | 'UnblindingReported'>;
-type LifeFact = StateFact | AmendmentFact | UnblindingFact | CorrectionFact;
+type LifeFact = StateFact | AmendmentFact | ForcedFact | UnblindingFact | CorrectionFact;
 type LifeDecision = Decision<LifeFact, StudyOutcome>;
 
 export function decideLife(life: Life, command: LifeCommand): LifeDecision {
+  if (command.type === 'force') return force(life, command);
   if ('participantId' in command) return aboutParticipant(life, command);
   return command.type === 'amend' ? amend(life, command) : setState(life, command);
 }
@@ -62,6 +65,21 @@ function amend(life: Life, command: Amend): LifeDecision {
     staleAmendment(life.design, fact.data) ??
     amendmentProblem(life.design, fact.data);
   return problem ? { outcome: problem } : { fact, outcome: { type: 'amended' } };
+}
+
+function force(life: Life, command: Force): LifeDecision {
+  const fact = forcedOf(life, command);
+  const { participantId, treatment } = command;
+  const problem =
+    askedAgain(life, command, fact) ??
+    stateProblem(life, fact) ??
+    amendedMeanwhile(life, command) ??
+    forcedProblem(life, fact) ??
+    (life.design.treatments.includes(treatment)
+      ? undefined
+      : impossible('treatment', 'the study has no such treatment'));
+  if (problem) return { outcome: problem };
+  return { fact, outcome: { type: 'forced', participantId, moves: fact.data.counted } };
 }
 
 const STATE_AFTER = { pause: 'paused', resume: 'open', close: 'closed', reopen: 'open' } as const;
@@ -101,10 +119,8 @@ function withinLimits(
   return { ...problem, why: 'a level is not as the request says' };
 }
 
-function amendedMeanwhile(life: Life, command: ParticipantCommand): StudyOutcome | undefined {
-  return command.type === 'correct-id' && isAmendedSince(life, command)
-    ? { type: 'amended-meanwhile' }
-    : undefined;
+function amendedMeanwhile(life: Life, command: ParticipantCommand | Force): StudyOutcome | undefined {
+  return 'amendment' in command && isAmendedSince(life, command) ? { type: 'amended-meanwhile' } : undefined;
 }
 
 /** The answer to a request whose idempotency key was used before. */

@@ -6,7 +6,13 @@ import { hash } from 'node:crypto';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type Design, designAfter, registeredDesign, renamingsOf } from '../../projections/design.ts';
-import { type CorrectionEvent, correctedBy, type Enrolled } from '../../projections/enrolled.ts';
+import {
+  type CorrectionEvent,
+  correctedBy,
+  type Enrolled,
+  type EnrolmentEvent,
+  enrolledBy,
+} from '../../projections/enrolled.ts';
 import type { Status } from './acts.ts';
 import type { Judged, Repeatable } from './commands.ts';
 import { Enrolment } from './enrolment.ts';
@@ -32,6 +38,8 @@ export interface Allocated extends Enrolled {
 export interface Life {
   readonly status: Status;
   readonly design: Design;
+  /** When the study was closed last. */
+  readonly closedAt?: string;
   /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
   readonly recovery: number;
   /** By the id as randomized. */
@@ -82,7 +90,7 @@ export function requestSection({ idempotencyKey }: Repeatable) {
 }
 
 /** Members of facts that are worked out for each request, and so are no part of what was asked for. */
-const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'voidedAt', 'from', 'salt']);
+const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'counted', 'voidedAt', 'from', 'salt']);
 
 /** What makes two requests the same, as a digest. */
 export function contentOf({
@@ -90,8 +98,11 @@ export function contentOf({
   data,
   sections,
 }: Pick<PartialEvent, 'type' | 'data' | 'sections'>): string {
-  const { grounds, note } = sections as Sections;
-  return hash('sha256', canonicalJson([type, askedIn(data), askedIn({ ...grounds, ...note })]));
+  const { grounds, note, allocation } = sections as Sections;
+  return hash(
+    'sha256',
+    canonicalJson([type, askedIn(data), askedIn({ ...grounds, ...note, ...allocation })]),
+  );
 }
 
 function askedIn(members: object): object {
@@ -102,6 +113,8 @@ interface Sections {
   readonly request?: { readonly idempotencyKey: string };
   readonly grounds?: object;
   readonly note?: object;
+  /** Of an allocation that was entered by hand. */
+  readonly allocation?: object;
 }
 
 /** The life of a study that was just registered. */
@@ -128,6 +141,7 @@ export function forkOfLife<L extends Life>(life: L): L {
 /** Folds an event of a registered study. Adds to the maps in place. */
 export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
   if (event.type === 'ParticipantRandomized') return enrol(life, event);
+  if (event.type === 'AllocationForced') return force(life, event);
   if (event.type === 'ParticipantImported') return importRow(enrol(life, event), event);
   const key = requestOf(event);
   if (key !== undefined) life.requests.set(key, { revision: event.revision, content: contentOf(event) });
@@ -140,7 +154,7 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
     case 'StudyAmended':
       return amend(life, event);
     case 'StudyClosed':
-      return { ...life, status: 'closed' };
+      return { ...life, status: 'closed', closedAt: event.at };
     case 'AllocationRevealed': {
       const { reveal, participantId } = event.data;
       return { ...life, reveals: [...life.reveals, { reveal, revision: event.revision, participantId }] };
@@ -169,19 +183,33 @@ function enrol<L extends Life>(
   life: L,
   event: Extract<PartialEvent, { type: 'ParticipantRandomized' | 'ParticipantImported' }>,
 ): L {
-  const { data, revision, sections } = event;
-  const { participantId } = data;
+  const { participantId } = event.data;
   const { design, enrolled, filled, requests } = life;
   if (enrolled.get(participantId)) throw new Error('a participant was randomized twice');
-  const levels = data.levels.map(({ level }) => level);
-  const arm = design.treatments.indexOf(sections.allocation?.treatment ?? '');
-  const participant = { participantId, levels, revision, arm };
+  const participant = allocatedBy(design, event);
   enrolled.set(participantId, participant);
   const key = requestOf(event);
-  if (key !== undefined) requests.set(key, { revision, enrolled: participant });
+  if (key !== undefined) requests.set(key, { revision: event.revision, enrolled: participant });
   // Nothing is copied for each participant unless the study has limits.
   if (filled.length === 0) return life;
   return { ...life, filled: filledAfter(filled, design, undefined, participant) };
+}
+
+function allocatedBy({ treatments }: Design, event: EnrolmentEvent): Allocated {
+  const arm = treatments.indexOf(event.sections.allocation?.treatment ?? '');
+  return { ...enrolledBy(event), arm };
+}
+
+/** A wrong entry gives way to the one that replaces it. */
+function force<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'AllocationForced' }>): L {
+  const { design, enrolled, filled, requests } = life;
+  const { participantId } = event.data;
+  const replaced = enrolled.get(participantId);
+  const participant = allocatedBy(design, event);
+  enrolled.set(participantId, participant);
+  const key = requestOf(event);
+  if (key !== undefined) requests.set(key, { revision: event.revision, content: contentOf(event) });
+  return { ...life, filled: filledAfter(filled, design, replaced, participant) };
 }
 
 function importRow<L extends Life>(

@@ -65,6 +65,8 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       after.bgState = event.sections.draw.bgStateAfter;
       return after;
     }
+    case 'AllocationForced':
+      return forced(after, event);
     case 'HistoryImported':
       return { ...after, imported: importedBy(after, event) };
     case 'ParticipantImported':
@@ -140,6 +142,13 @@ function recounted(state: RegisteredState): RegisteredState {
 
 function indexesOf({ factors }: Design): readonly ReadonlyMap<string, number>[] {
   return factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i])));
+}
+
+/** A wrong entry that is replaced is voided, so the urns do not count it. */
+function forced(after: RegisteredState, { data }: Of<'AllocationForced'>): RegisteredState {
+  const participant = after.enrolled.get(data.participantId);
+  if (participant) count(after, participant, 1);
+  return after;
 }
 
 /** Moves the participant in the urns, if the correction does. */

@@ -46,6 +46,8 @@ export type WarningCode =
   | 'imported-unproven'
   | 'generator-known-elsewhere'
   | 'voided'
+  | 'forced'
+  | 'entered-late'
   | 'counts-removed'
   | 'corrected-after-reveal'
   | 'changed-after-closing'
@@ -128,6 +130,8 @@ export interface LifeReport {
   readonly state: 'open' | 'paused' | 'closed' | 'importing';
   /** How many participants came from another system. */
   readonly imported?: { readonly redrawn: number; readonly unproven: number };
+  /** How many allocations were entered by hand, by cause. */
+  readonly forced?: Readonly<Record<string, number>>;
   /** How many times levels of a participant were corrected. */
   readonly corrected?: number;
   /** How many times an id was corrected. */

@@ -37,6 +37,11 @@ export const Day = z
   })
   .meta({ format: 'date' });
 
+/** An instant in UTC that is not in the future. */
+export const PastInstant = z.iso
+  .datetime({ error: 'is not an instant in UTC, such as 2027-03-02T21:40:00Z' })
+  .refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' });
+
 export const Approvals = z
   .array(z.strictObject({ name: Person, role: Person, on: Day, reference: Person.optional() }))
   .meta({ description: 'Who decided this outside the system' });

@@ -43,7 +43,11 @@ export const placeMembers = {
 };
 
 /** Members that a record has only if they say something. */
-export const correctedMembers = {
+export const remarkMembers = {
+  'urn.occurred_at': z.string().optional().meta({
+    description:
+      'When the allocation was made, if it was made outside the service and entered by hand (ISO 8601, UTC)',
+  }),
   'urn.as_randomized': z
     .record(z.string(), z.string())
     .optional()

@@ -13,10 +13,10 @@ import type { Query } from './query.ts';
 import {
   type BgStateResult,
   checked,
-  correctedMembers,
   ParticipantId,
   placeMembers,
   recordMembers,
+  remarkMembers,
 } from './schemas.ts';
 
 export type DatetimeFormat = 'http-date' | 'sql';
@@ -59,8 +59,8 @@ const AS_IN_CONTRACT: Shown = { levels: 'current', place: false };
 
 interface Rendering {
   readonly schema: z.ZodType;
-  /** Of a participant who was corrected. */
-  readonly correctedSchema: z.ZodType;
+  /** Of a participant who was corrected, or entered by hand. */
+  readonly fullSchema: z.ZodType;
   readonly treatment: boolean;
   readonly bgState: boolean;
   readonly shown: Shown;
@@ -123,6 +123,20 @@ export class StudyView {
     });
     if (form.length > 0 || id === undefined) throw new HttpProblem(400, [...form, ...problems].join('; '));
     return { id: ownText(id), levels, problems };
+  }
+
+  /** The levels that a body gives by factor, one per factor in the order of the design, and what is wrong with them. */
+  levelsIn(given: Readonly<Record<string, string>>): { levels: string[]; problems: string[] } {
+    const { factors } = this.#design;
+    const problems = Object.keys(given)
+      .filter((name) => !this.#factorNames.includes(name))
+      .map((name) => `the study has no factor ${JSON.stringify(name)}`);
+    const levels = factors.map((factor) => {
+      const asked = Object.hasOwn(given, factor.name) ? given[factor.name] : undefined;
+      if (asked === undefined) problems.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
+      return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
+    });
+    return { levels, problems };
   }
 
   /**
@@ -207,8 +221,9 @@ export class StudyView {
       record['urn.sequence'] = participant.sequence;
       record['urn.revision'] = participant.revision;
     }
-    if (!participant.corrected) return checked(rendering.schema, record) as object;
-    return checked(rendering.correctedSchema, { ...record, ...this.#corrections(participant) }) as object;
+    if (!participant.corrected && participant.occurredAt === undefined)
+      return checked(rendering.schema, record) as object;
+    return checked(rendering.fullSchema, { ...record, ...this.#remarks(participant) }) as object;
   }
 
   #named(levels: readonly string[]): Record<string, unknown> {
@@ -220,10 +235,12 @@ export class StudyView {
   }
 
   /** What is not, or no longer, as randomized. */
-  #corrections({ participantId, levels, corrected }: Participant): object {
-    if (!corrected) return {};
+  #remarks({ participantId, levels, corrected, occurredAt }: Participant): object {
+    const forced = occurredAt === undefined ? {} : { 'urn.occurred_at': occurredAt };
+    if (!corrected) return forced;
     const isMoved = corrected.levels.some((level, i) => level !== levels[i]);
     return {
+      ...forced,
       ...(isMoved && { 'urn.as_randomized': this.#named(levels) }),
       ...(corrected.id !== participantId && { 'urn.id_as_randomized': participantId }),
       ...(corrected.voided && { 'urn.voided': corrected.voided.cause }),
@@ -250,11 +267,11 @@ export class StudyView {
       ...(bgState ? { bg_state: bg_state.optional() } : {}),
       ...(shown.place ? placeMembers : {}),
     });
-    const correctedSchema = schema.extend({
-      ...correctedMembers,
+    const fullSchema = schema.extend({
+      ...remarkMembers,
       'urn.as_randomized': z.strictObject(named).optional(),
     });
-    const rendering = { schema, correctedSchema, treatment, bgState, shown };
+    const rendering = { schema, fullSchema, treatment, bgState, shown };
     this.#renderings.set(cacheKey, rendering);
     return rendering;
   }

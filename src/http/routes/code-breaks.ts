@@ -6,7 +6,7 @@ import { currentId } from '../../../projections/enrolled.ts';
 import { participantEvents } from '../../../projections/participant-events.ts';
 import { ACTS } from '../../study/acts.ts';
 import type { ReportUnblinding } from '../../study/commands.ts';
-import { DryRun, Grounds, Person, StudyName } from '../request/body-members.ts';
+import { DryRun, Grounds, PastInstant, Person, StudyName } from '../request/body-members.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
@@ -116,14 +116,10 @@ export function postCodeBreak(services: Services) {
   return bodyHandler(services, RevealBody, ACTS.AllocationRevealed.scopes, answer, studyEvenIfHalted);
 }
 
-const Instant = z.iso
-  .datetime({ error: 'is not an instant in UTC, such as 2027-03-02T21:40:00Z' })
-  .meta({ format: 'date-time' });
-
 const UnblindingBody = z.strictObject({
   study: StudyName,
   id: ParticipantId,
-  occurred_at: Instant.refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' }).meta({
+  occurred_at: PastInstant.meta({
     format: 'date-time',
     description: 'When the arm became known, in ISO 8601 (UTC). Not in the future',
   }),

@@ -4,7 +4,7 @@ import type { BgState } from '../../../events/study.ts';
 import { isCorrection } from '../../../projections/enrolled.ts';
 import { participantEvents } from '../../../projections/participant-events.ts';
 import { type Explanation, explain } from '../../explain/explain.ts';
-import { importedText } from '../../explain/imported.ts';
+import { whyUndrawn } from '../../explain/undrawn.ts';
 import { studyState } from '../../study/state.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { toJson } from '../request/json.ts';
@@ -120,7 +120,8 @@ export function getExplanation(services: Services) {
       { before: studyState, events: participantEvents },
       ({ revision }) => revision >= participant.revision,
     );
-    if (next?.type === 'ParticipantImported') throw new HttpProblem(422, importedText(next));
+    const undrawn = next && whyUndrawn(next);
+    if (undrawn !== undefined) throw new HttpProblem(422, undrawn);
     if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
       throw new Error('a participant of the projection is not in the log');
     const results = explanationJson(explain(states.before, next, states.events.inOrder.filter(isCorrection)));

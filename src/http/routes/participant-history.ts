@@ -1,12 +1,7 @@
 /** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
-import type { LogEvent } from '../../../events/record.ts';
-import { isCorrection } from '../../../projections/enrolled.ts';
-import {
-  isUnblinding,
-  type ParticipantEvent,
-  participantEvents,
-} from '../../../projections/participant-events.ts';
+import { isEnrolment, type WholeEnrolment } from '../../../projections/enrolled.ts';
+import { type ParticipantEvent, participantEvents } from '../../../projections/participant-events.ts';
 import { participants } from '../../../projections/participants.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -31,6 +26,7 @@ export const ParticipantHistoryResult = z.array(
     type: z.enum([
       'ParticipantRandomized',
       'ParticipantImported',
+      'AllocationForced',
       'LevelsCorrected',
       'AllocationVoided',
       'AllocationReinstated',
@@ -105,13 +101,12 @@ export function getParticipantHistory(services: Services) {
     if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, 'There is no such participant');
     const enrolling = await history.event(study.stream, participant.revision);
-    if (enrolling?.type !== 'ParticipantRandomized' && enrolling?.type !== 'ParticipantImported')
-      throw new Error('a participant without a record');
+    if (!enrolling || !isEnrolment(enrolling)) throw new Error('a participant without a record');
     const later = runner.state(participantEvents, study.stream).byEnrolment.get(participant.revision) ?? [];
     const withNotes = key.scopes.includes('read') || key.scopes.includes('audit');
     const shown = [enrolling, ...later].map((event) => ({
       ...common(event),
-      ...(withNotes && isParticipantEvent(event) && notesOf(event)),
+      ...(withNotes && notesOf(event)),
     }));
     const results = resultJson(ParticipantHistoryResult, shown);
     return { status: 200, message: SUCCESS, results, revision: study.revision };
@@ -136,13 +131,11 @@ function common({
   };
 }
 
-function notesOf({ sections }: ParticipantEvent): Pick<HistoryResult[number], 'note' | 'requested_by'> {
+function notesOf({
+  sections,
+}: ParticipantEvent | WholeEnrolment): Pick<HistoryResult[number], 'note' | 'requested_by'> {
   if ('note' in sections) return { note: sections.note.text };
   if (!('grounds' in sections)) return {};
   const { reason, requestedBy } = sections.grounds;
   return { note: reason, ...(requestedBy !== undefined && { requested_by: requestedBy }) };
-}
-
-function isParticipantEvent(event: LogEvent): event is ParticipantEvent {
-  return isUnblinding(event) || isCorrection(event);
 }

@@ -1,7 +1,7 @@
 /** What the operations that list and randomize participants share in the OpenAPI document. */
 import { z } from 'zod';
 import { type Json, ref } from '../request/operation.ts';
-import { BgStateResult, correctedMembers, placeMembers, recordMembers } from '../request/schemas.ts';
+import { BgStateResult, placeMembers, recordMembers, remarkMembers } from '../request/schemas.ts';
 
 /** A record of any study, for the documentation. study-view.ts makes the exact schema for each study. */
 export const ParticipantRecord = z
@@ -11,7 +11,7 @@ export const ParticipantRecord = z
     bg_state: BgStateResult.optional(),
     'urn.sequence': placeMembers['urn.sequence'].optional(),
     'urn.revision': placeMembers['urn.revision'].optional(),
-    ...correctedMembers,
+    ...remarkMembers,
   })
   .catchall(z.string().meta({ description: 'f_<factor>: the level of that factor' }));
 

@@ -1,6 +1,6 @@
 /**
  * The participants of a replay, in few bytes each: their levels, arms and revisions as numbers, their ids as digests. The
- * few who are corrected are kept whole.
+ * few who are corrected, or were entered by hand, are kept whole.
  */
 import type { Design, Renaming } from '../../../projections/design.ts';
 import { underNewNames } from '../../../projections/enrolled.ts';
@@ -22,7 +22,7 @@ export class CompactParticipants extends Enrolment {
   #levels: Uint16Array;
   #arms = new Int16Array(FIRST_ROOM);
   /** By number. */
-  readonly #corrected = new Map<number, Allocated>();
+  readonly #whole = new Map<number, Allocated>();
 
   constructor({ factors }: Pick<Design, 'factors'>) {
     super();
@@ -38,8 +38,8 @@ export class CompactParticipants extends Enrolment {
   /** Levels keep their indexes, so only the participants who are kept whole have names to change. */
   override amend({ factors }: Pick<Design, 'factors'>, renamings: readonly Renaming[]): void {
     this.#name(factors);
-    for (const [number, participant] of this.#corrected)
-      this.#corrected.set(number, underNewNames(participant, renamings));
+    for (const [number, participant] of this.#whole)
+      this.#whole.set(number, underNewNames(participant, renamings));
   }
 
   override isEmpty(): boolean {
@@ -53,13 +53,12 @@ export class CompactParticipants extends Enrolment {
   override get(participantId: string): Allocated | undefined {
     const number = this.#ids.numberOf(participantId);
     if (number === undefined) return undefined;
-    return this.#corrected.get(number) ?? this.#at(number, participantId);
+    return this.#whole.get(number) ?? this.#at(number, participantId);
   }
 
-  /** Those who are not corrected are yielded without their ids, which are digests here. */
+  /** Those who are not kept whole are yielded without their ids, which are digests here. */
   override *all(): Iterable<Allocated> {
-    for (let number = 0; number < this.#size; number++)
-      yield this.#corrected.get(number) ?? this.#at(number, '');
+    for (let number = 0; number < this.#size; number++) yield this.#whole.get(number) ?? this.#at(number, '');
   }
 
   #at(number: number, participantId: string): Allocated {
@@ -69,12 +68,13 @@ export class CompactParticipants extends Enrolment {
   }
 
   override set(participantId: string, participant: Allocated): void {
-    if (participant.corrected) {
-      const number = this.#ids.numberOf(participantId);
-      if (number !== undefined) this.#corrected.set(number, participant);
+    const known = this.#ids.numberOf(participantId);
+    if (known !== undefined) {
+      this.#whole.set(known, participant);
       return;
     }
     const { levels, revision, arm } = participant;
+    if (participant.forced) this.#whole.set(this.#size, participant);
     if (this.#size === this.#revisions.length) this.#grow();
     this.#ids.add(participantId);
     this.#revisions[this.#size] = revision;

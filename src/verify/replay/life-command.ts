@@ -15,6 +15,7 @@ export type LifeEvent = Of<
     | 'HistoryImported'
     | 'ParticipantImported'
     | 'HistoryImportEnded'
+    | 'AllocationForced'
   >
 >;
 

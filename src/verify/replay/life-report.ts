@@ -8,6 +8,9 @@ import type { PartialStudyEvent } from './study-checks.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 
+/** An allocation that is entered later than this is pointed out. */
+const LATE_MS = 7 * 24 * 3600 * 1000;
+
 export class LifeTally {
   readonly #warnings: Warnings;
   readonly #revealed: Record<string, number> = {};
@@ -18,6 +21,7 @@ export class LifeTally {
   #amendments = 0;
   #levelsCorrected = 0;
   #idsCorrected = 0;
+  readonly #forced: Record<string, number> = {};
   readonly #imported = { redrawn: 0, unproven: 0 };
   readonly #afterClosing: Record<string, number> = {};
   #isClosed = false;
@@ -60,6 +64,9 @@ export class LifeTally {
           this.#unblinded.clear();
         }
         break;
+      case 'AllocationForced':
+        this.#takeForced(event);
+        break;
       case 'AllocationRevealed':
         this.#countUnblinded(event.data.category, event.data.participantId);
         this.#warnOfReveal(event);
@@ -82,6 +89,7 @@ export class LifeTally {
       state,
       ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
       ...(this.#amendments > 0 && { amendments: this.#amendments }),
+      ...(Object.keys(this.#forced).length > 0 && { forced: { ...this.#forced } }),
       ...(this.#levelsCorrected > 0 && { corrected: this.#levelsCorrected }),
       ...(this.#idsCorrected > 0 && { idsCorrected: this.#idsCorrected }),
       ...(Object.keys(this.#voided).length > 0 && { voided: { ...this.#voided } }),
@@ -97,6 +105,23 @@ export class LifeTally {
       this.#warnings.add(
         'generator-known-elsewhere',
         'the generator goes on where another system stopped: whoever has a copy of that system can compute every later arm',
+        revision,
+      );
+  }
+
+  #takeForced({ data, revision, at }: Of<'AllocationForced'>): void {
+    const { cause, occurredAt, replaces } = data;
+    add(this.#forced, cause, 1);
+    if (replaces !== undefined) add(this.#voided, 'entry', -1);
+    this.#warnings.add(
+      'forced',
+      `an allocation made outside the service was entered by hand: ${cause}`,
+      revision,
+    );
+    if (Date.parse(at) - Date.parse(occurredAt) > LATE_MS)
+      this.#warnings.add(
+        'entered-late',
+        'an allocation was entered more than seven days after it was made',
         revision,
       );
   }

@@ -4,9 +4,11 @@
  * the study's.
  */
 import type { PartialEvent } from '../../../events/record.ts';
+import type { EnrolmentEvent } from '../../../projections/enrolled.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { decideLife } from '../../study/decide-life.ts';
+import { forcedProblem } from '../../study/forced.ts';
 import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
 import { levelRefusal } from '../../study/levels.ts';
 import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
@@ -16,7 +18,7 @@ import { CompactParticipants } from './compact-participants.ts';
 import { dataDifferences, mismatch } from './differences.ts';
 import { type LifeEvent, lifeCommandOf } from './life-command.ts';
 import { asMismatches, type Replay } from './replay.ts';
-import { type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
+import { enrolments, type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 
@@ -50,10 +52,11 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     return [];
   }
 
-  passed({ type, data }: PartialEvent): void {
-    if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+  passed(event: PartialEvent): void {
+    const { type, data } = event;
+    this.participants += enrolments(event);
     // An import begins without participants: those of one that was given up were all there were.
-    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
+    if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */
@@ -72,6 +75,11 @@ function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonl
       if (outcome) return refused(outcome);
       const unknown = treatmentMismatch(event, life);
       return unknown ? [unknown] : [];
+    }
+    case 'AllocationForced': {
+      const problem = forcedProblem(life, event);
+      const wrong = treatmentMismatch(event, life) ?? countedMismatch(event, life);
+      return wrong && !problem ? [wrong] : problemsOf(event.type, life, problem);
     }
     case 'HistoryImported':
       return problemsOf(event.type, life, beginProblem(life, event.data));
@@ -124,10 +132,16 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
 }
 
 function treatmentMismatch(
-  { sections }: Of<'ParticipantRandomized' | 'ParticipantImported'>,
+  { sections }: EnrolmentEvent,
   { design: { treatments } }: Life,
 ): Mismatch | undefined {
   const { treatment } = sections.allocation ?? {};
   if (treatment === undefined || treatments.includes(treatment)) return undefined;
   return mismatch('allocation.treatment', treatments, treatment, 'no treatment of this study');
+}
+
+function countedMismatch({ data }: Of<'AllocationForced'>, { design }: Life): Mismatch | undefined {
+  const { forcedCounts } = design.policies;
+  if (data.counted === (forcedCounts === 'counted')) return undefined;
+  return mismatch('data.counted', forcedCounts === 'counted', data.counted, 'not the policy of the study');
 }

@@ -16,7 +16,7 @@ import { CompactParticipants, CompactRequests } from './compact-participants.ts'
 import { type FieldDifference, factDifferences } from './differences.ts';
 import { lifeCommandOf } from './life-command.ts';
 import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
-import { type StudyChecks, undecided } from './study-checks.ts';
+import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
 
 type StudyEvent = Extract<LogEvent, { type: StudyFact['type'] }>;
 
@@ -59,10 +59,11 @@ export class StudyReplay implements Replay {
     return [];
   }
 
-  passed({ type, data }: LogEvent): void {
-    if (type === 'ParticipantRandomized' || type === 'ParticipantImported') this.participants++;
+  passed(event: LogEvent): void {
+    const { type, data } = event;
+    this.participants += enrolments(event);
     // An import begins without participants: those of one that was given up were all there were.
-    else if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
+    if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
   /** Of the study; undefined before its registration. */
@@ -101,6 +102,16 @@ function commandOf(event: StudyEvent): StudyCommand {
         user: event.actor.user,
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
+    case 'AllocationForced': {
+      const { data, sections } = event;
+      const { cause, occurredAt, participantId, replaces } = data;
+      const levels = data.levels.map(({ level }) => level);
+      const idempotencyKey = sections.request?.idempotencyKey;
+      return {
+        ...{ type: 'force', cause, levels, occurredAt, participantId, replaces, idempotencyKey },
+        ...{ treatment: sections.allocation.treatment, note: sections.note.text, user: event.actor.user },
+      };
+    }
     case 'HistoryImported': {
       const { data, sections } = event;
       const { sha256, treatmentMap } = sections.source;

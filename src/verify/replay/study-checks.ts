@@ -5,7 +5,7 @@
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
 import { type Design, designAfter } from '../../../projections/design.ts';
-import type { Enrolled } from '../../../projections/enrolled.ts';
+import { type Enrolled, type EnrolmentEvent, isEnrolment } from '../../../projections/enrolled.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
@@ -48,6 +48,11 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'outside-limits': 'the key is limited to other levels',
   'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
 };
+
+/** How many more participants a study has after an event. */
+export function enrolments(event: PartialEvent): number {
+  return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
+}
 
 /** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
@@ -126,6 +131,8 @@ export class StudyChecks {
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered) return recovered;
     if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data);
+    if (event.type === 'AllocationForced')
+      return this.#participantMismatch(event.data) ?? this.#times.future(event);
     if (event.type === 'ParticipantImported')
       return this.#participantMismatch(event.data) ?? this.#imports.mismatch(event, sections);
     if (event.type === 'HistoryImported') return importedSeedMismatch(event);
@@ -186,6 +193,7 @@ export class StudyChecks {
       case 'ParticipantRandomized':
         this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         return;
+      case 'AllocationForced':
       case 'ParticipantImported':
         this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
         break;
@@ -205,10 +213,7 @@ export class StudyChecks {
     this.#life.take(event, enrolled);
   }
 
-  #participantMismatch({
-    participantId,
-    levels,
-  }: Of<'ParticipantRandomized' | 'ParticipantImported'>['data']): Mismatch | undefined {
+  #participantMismatch({ participantId, levels }: EnrolmentEvent['data']): Mismatch | undefined {
     if (!this.#design) return undefined;
     const { factors } = this.#design;
     if (levels.length !== factors.length)
@@ -277,7 +282,7 @@ function stakeIn(
   { factors }: Pick<Design, 'factors'>,
   enrolled: (id: string) => Enrolled | undefined,
 ): Stake {
-  if (event.type === 'ParticipantRandomized')
+  if (event.type === 'ParticipantRandomized' || event.type === 'AllocationForced')
     return { need: 'all', of: [event.data.levels.map(({ level }) => level)] };
   const participant = 'participantId' in event.data ? enrolled(event.data.participantId) : undefined;
   return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };

@@ -7,8 +7,10 @@ import type { PartialStudyEvent } from './study-checks.ts';
 export class TimeChecks {
   /** When participants were randomized, in ms, by revision. Takes 8 to 12 bytes for each. */
   readonly #randomized: number[] = [];
+  #registered = '';
 
   take({ type, revision, at }: PartialStudyEvent): void {
+    if (type === 'StudyRegistered') this.#registered = at;
     if (type !== 'ParticipantRandomized') return;
     // Without holes, which would take more room.
     while (this.#randomized.length < revision) this.#randomized.push(Number.NaN);
@@ -20,15 +22,19 @@ export class TimeChecks {
     const [field, time] =
       event.type === 'AllocationRevealed'
         ? ['data.shownAt', event.data.shownAt]
-        : event.type === 'UnblindingReported'
+        : event.type === 'UnblindingReported' || event.type === 'AllocationForced'
           ? ['data.occurredAt', event.data.occurredAt]
           : ['', undefined];
     if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
     return mismatch(field, `at most ${event.at}`, time, 'it is later than the event itself');
   }
 
-  /** No arm can be shown before it is drawn. The event must name the participant rightly. */
+  /**
+   * Nobody is allocated before the study is registered, and no arm is shown before it is drawn. The event must name the
+   * participant rightly.
+   */
   early(event: PartialStudyEvent): Mismatch | undefined {
+    if (event.type === 'AllocationForced') return this.#beforeRegistration(event.data.occurredAt);
     if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
     const { shownAt, randomizedAt } = event.data;
     const randomized = this.#randomized[randomizedAt] ?? Number.NaN;
@@ -36,5 +42,15 @@ export class TimeChecks {
     if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
     const earliest = new Date(randomized).toISOString();
     return mismatch('data.shownAt', `at least ${earliest}`, shownAt, 'it is earlier than the randomization');
+  }
+
+  #beforeRegistration(occurredAt: string): Mismatch | undefined {
+    if (Date.parse(occurredAt) >= Date.parse(this.#registered)) return undefined;
+    return mismatch(
+      'data.occurredAt',
+      `at least ${this.#registered}`,
+      occurredAt,
+      'it is earlier than the registration',
+    );
   }
 }

@@ -1,4 +1,4 @@
-/** What is said instead of an explanation: the draw of an imported participant was made by another system. */
+/** What is said instead of an explanation of a participant for whom the service drew nothing. */
 import type { UnprovenCause } from '../../events/import.ts';
 import type { LogEvent } from '../../events/record.ts';
 
@@ -12,8 +12,15 @@ const WHY: Readonly<Record<UnprovenCause, string>> = {
   'other-system': 'the file has no states of the generator',
 };
 
-/** Without the arm. */
-export function importedText({ data }: ImportedEvent): string {
+/** Why there is no draw to explain, without the arm; undefined if there is one. */
+export function whyUndrawn(event: LogEvent): string | undefined {
+  if (event.type === 'ParticipantImported') return importedText(event);
+  if (event.type !== 'AllocationForced') return undefined;
+  const { participantId, occurredAt } = event.data;
+  return `Participant ${JSON.stringify(participantId)} was allocated outside the service at ${occurredAt} and entered by hand, so there is no draw to explain`;
+}
+
+function importedText({ data }: ImportedEvent): string {
   const { participantId, row, cause } = data;
   const drawn =
     cause === undefined

@@ -1,0 +1,150 @@
+/** urn participants force: enters an allocation that was made outside the service. */
+import type { Command } from 'commander';
+import { ForcedCause } from '../../events/forced.ts';
+import { quote } from '../base/text.ts';
+import type { Force, StudyOutcome } from '../study/commands.ts';
+import type { Study } from '../study/studies.ts';
+import { isConfirmed } from './confirm.ts';
+import { type EntryOptions, EntryReader } from './correction-options.ts';
+import { caseOption, refusalOf } from './grounds.ts';
+import { instantOption } from './instant-option.ts';
+import { cliActor, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { note, result, table } from './output.ts';
+import { described, withStudies } from './studies-log.ts';
+
+interface Options extends EntryOptions {
+  readonly treatment: string;
+  readonly occurredAt: string;
+  readonly replaces?: string;
+}
+
+const HELP = `
+Nothing is drawn: the participant has the arm that you say. The arm and the note are sealed; the rest stays in the clear.
+The study's policy forced_counts decides whether later allocations count the participant. The order in the study is that of
+the entry, not that of --occurred-at.
+
+Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (as it prescribes),
+other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
+revision.
+
+For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
+ask, so scripts are not blocked. Exit code 2 if it is not possible: nothing is recorded then.
+
+Example:
+  urn participants force --study 'CHS JCOIN' --id 001-0010 --level sex=Male --treatment MART \\
+    --occurred-at 2027-03-02T21:40Z --cause outage --note 'envelope 12, during the power cut'`;
+
+export function forceCommand(): Command {
+  return logCommand('force')
+    .description('enter an allocation that was made outside the service')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(caseOption('--id <id>', 'the id of the participant').makeOptionMandatory())
+    .addOption(
+      caseOption('--level <factor=level>', 'a level of the participant (repeatable: one for each factor)')
+        .argParser((value: string, earlier: readonly string[] = []) => [...earlier, value])
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      caseOption('--treatment <arm>', 'the arm that the participant was given').makeOptionMandatory(),
+    )
+    .addOption(caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory())
+    .addOption(caseOption('--cause <cause>', `why: ${ForcedCause.options.join(', ')}`).makeOptionMandatory())
+    .addOption(caseOption('--replaces <revision>', 'of the wrong entry of this id, which is voided'))
+    .addOption(
+      caseOption(
+        '--note <text>',
+        'what happened, 1 to 2,000 characters; sealed: blinded readers do not see it',
+      ).makeOptionMandatory(),
+    )
+    .addOption(caseOption('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(options.study);
+    if (!study) throw unknownStudy(options.study);
+    const actor = cliActor();
+    const command = commandOf(options, study, actor.user);
+    const { outcome: tried } = await log.studies.tryOut(study.stream, command);
+    const moves = movesOf(tried, options);
+    const where = described(log, study);
+    if (options.dryRun) return result(dryRun(command, where, moves));
+    const question = `Enter ${command.participantId} in ${where}?`;
+    if (study.design.mode === 'live' && !options.yes && !(await isConfirmed(question))) {
+      note('nothing was recorded');
+      process.exitCode = 1;
+      return;
+    }
+    const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
+    note(
+      `${command.participantId} is entered (revision ${revision}); ${effect(command, movesOf(outcome, options))}`,
+    );
+  });
+}
+
+/** @throws UsageError with all that is wrong */
+function commandOf(options: Options, study: Study, user: string): Force {
+  const { design, registered } = study;
+  const reader = new EntryReader(options, design);
+  const { problems } = reader;
+  const participantId = reader.newId('--id', options.id);
+  const named = reader.levels();
+  const levels = design.factors.map(({ name }, index) => {
+    const level = named.find((one) => one.index === index)?.level;
+    if (level === undefined) problems.push(`--level is missing for ${name}`);
+    return level ?? '';
+  });
+  const { treatment } = options;
+  if (!design.treatments.includes(treatment))
+    problems.push(
+      `--treatment: the study has no treatment ${quote(treatment)} (allowed: ${design.treatments.map(quote).join(', ')})`,
+    );
+  const cause = reader.oneOf('cause', ForcedCause.options);
+  const occurredAt = instantOption('--occurred-at', options.occurredAt, problems);
+  if (occurredAt < registered.registeredAt)
+    problems.push(`--occurred-at is before the study was registered (${registered.registeredAt})`);
+  const replaces = replacedBy(options.replaces, problems);
+  const text = reader.note();
+  if (problems.length > 0 || !cause) throw new UsageError(problems.join('\n     '));
+  return {
+    ...{ type: 'force', user, amendment: design.amendment, participantId, levels, treatment },
+    ...{ cause, occurredAt, replaces, note: text },
+  };
+}
+
+function replacedBy(text: string | undefined, problems: string[]): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) problems.push(`--replaces ${quote(text)} is not a revision`);
+  return Number(text);
+}
+
+/** @throws UsageError when it is not possible */
+function movesOf(outcome: StudyOutcome, options: Options): boolean {
+  const refused = refusalOf(outcome, options);
+  if (refused) throw refused;
+  if (outcome.type !== 'forced') throw new Error(`unexpected outcome ${outcome.type}`);
+  return outcome.moves;
+}
+
+function effect({ participantId }: Force, moves: boolean): string {
+  return `later allocations ${moves ? 'count' : 'do not count'} ${participantId}`;
+}
+
+function dryRun(command: Force, study: string, moves: boolean): string {
+  const { participantId, levels, treatment, cause, occurredAt, replaces, note: text } = command;
+  return `dry run: nothing was recorded; it would be\n${table([
+    ['event', 'AllocationForced'],
+    ['study', study],
+    ['participant', participantId],
+    ['levels', levels.join(', ')],
+    ['treatment', treatment],
+    ['cause', cause],
+    ['occurred at', occurredAt],
+    ...(replaces === undefined ? [] : [['replaces', `the entry at revision ${replaces}`]]),
+    ['note', text],
+    ['effect', effect(command, moves)],
+  ])}`;
+}

@@ -1,0 +1,114 @@
+/** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
+import { z } from 'zod';
+import { ForcedCause } from '../../../events/forced.ts';
+import type { Design } from '../../../projections/design.ts';
+import { lookAlikeProblem } from '../../base/text.ts';
+import { ACTS } from '../../study/acts.ts';
+import type { Force, StudyOutcome } from '../../study/commands.ts';
+import { isWithin } from '../../study/key-limits.ts';
+import { DryRun, Note, PastInstant, StudyName } from '../request/body-members.ts';
+import { idempotencyKeyOf } from '../request/headers.ts';
+import { answerCommand } from '../request/life-command.ts';
+import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
+import { participantProblem, recordFor } from '../request/participant-command.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { RECEIPT } from '../request/receipt.ts';
+import { ParticipantId } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+
+const Body = z.strictObject({
+  study: StudyName,
+  id: ParticipantId,
+  levels: z.record(z.string(), z.string()).meta({ description: 'The level of every factor, by its name' }),
+  treatment: z.string().meta({ description: 'The arm that the participant was given' }),
+  occurred_at: PastInstant.meta({
+    format: 'date-time',
+    description:
+      'When the allocation was made, in ISO 8601 (UTC). Not in the future, and not before the study was registered',
+  }),
+  cause: ForcedCause.meta({
+    description:
+      '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: as it prescribes',
+  }),
+  replaces: z.int().nonnegative().optional().meta({
+    description: 'The revision of an entry of this id that was wrong and is voided with the cause `entry`',
+  }),
+  note: Note,
+  dry_run: DryRun,
+});
+type Body = z.infer<typeof Body>;
+
+const SCOPES = ACTS.AllocationForced.scopes;
+
+export const forceOperation = bodyOperation(
+  'Enter an allocation that was made outside the service',
+  'forceAllocation',
+  SCOPES,
+  {
+    body: jsonSchema(Body),
+    bodyExample: {
+      study: 'CHS JCOIN',
+      id: '001-0010',
+      levels: { sex: 'Male', local_site: '30-Dupage County' },
+      treatment: 'MART',
+      occurred_at: '2027-03-02T21:40:00Z',
+      cause: 'outage',
+      note: 'allocated by envelope 12 during the power cut',
+    },
+    result: RECORDS,
+    example: [EXAMPLE_RECORD],
+    empty: [],
+    headers: RECEIPT,
+    errors: {
+      ...ERRORS,
+      409: 'A history is being imported into the study, or the study is closed',
+      422: 'Well-formed, but impossible in this study: the id is taken, a level is closed, or the allocation was made after the study was closed. Or the Idempotency-Key was used for a different request',
+    },
+  },
+);
+
+export function postForcedAllocation(services: Services) {
+  return bodyHandler(services, Body, SCOPES, (request) =>
+    answerCommand(services, request, commandOf(request), {
+      problemOf,
+      results: () => recordFor(request, request.body.id),
+    }),
+  );
+}
+
+/** @throws HttpProblem 400 naming every problem, 403 */
+function commandOf(request: BodyRequest<Body>): Force {
+  const { accepted, body, design, http, study } = request;
+  const inForce = design();
+  const { id, treatment, cause, replaces, note } = body;
+  const occurredAt = new Date(body.occurred_at).toISOString();
+  const { levels, problems } = request.view().levelsIn(body.levels);
+  if (!inForce.treatments.includes(treatment)) problems.push(noSuchTreatment(inForce, treatment));
+  if (occurredAt < study.registered.registeredAt)
+    problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
+  const unlike = lookAlikeProblem(id) ?? request.view().patternProblem(id);
+  if (unlike !== undefined) problems.push(`id ${unlike}`);
+  if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
+  if (!isWithin(accepted.key.where, inForce, levels))
+    throw new HttpProblem(403, 'This API key is limited to other levels than these');
+  const asked = { user: accepted.key.user, idempotencyKey: idempotencyKeyOf(http) };
+  return {
+    ...{ type: 'force', ...asked, amendment: inForce.amendment, participantId: id, levels, treatment },
+    ...{ cause, occurredAt, replaces, note },
+  };
+}
+
+function noSuchTreatment({ treatments }: Design, treatment: string): string {
+  const names = treatments.map((name) => JSON.stringify(name)).join(', ');
+  return `the study has no treatment ${JSON.stringify(treatment)} (allowed: ${names})`;
+}
+
+function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  if (outcome.type !== 'refused') return participantProblem(outcome, revision);
+  return {
+    ...{ status: 409, results: '[]', revision, refused: 'importing' },
+    message: 'A history is being imported into the study, and nobody is entered until it is in',
+  };
+}

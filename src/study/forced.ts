@@ -1,0 +1,67 @@
+/** Allocations that were made outside the service: the fact that a command asks for, and why it is not possible. */
+import type { StudyFact } from '../../events/catalogue.ts';
+import { type Force, impossible, type StudyOutcome } from './commands.ts';
+import { levelRefusal } from './levels.ts';
+import { holderOf, type Life, requestSection } from './life.ts';
+
+export type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
+
+/** The fact that the command asks for, whether or not it is possible. */
+export function forcedOf({ design }: Life, command: Force): ForcedFact {
+  const { cause, levels, note, occurredAt, participantId, replaces, treatment } = command;
+  return {
+    type: 'AllocationForced',
+    data: {
+      cause,
+      counted: design.policies.forcedCounts === 'counted',
+      levels: design.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' })),
+      occurredAt,
+      participantId,
+      ...(replaces !== undefined && { replaces }),
+    },
+    sections: { allocation: { treatment }, note: { text: note }, ...requestSection(command) },
+  };
+}
+
+/** Why it is not possible, as far as that is in the clear; undefined if it is. */
+export function forcedProblem(life: Life, { data }: Pick<ForcedFact, 'data'>): StudyOutcome | undefined {
+  const levels = data.levels.map(({ level }) => level);
+  return (
+    idProblem(life, data) ??
+    levelRefusal(life.design, levels, 'level-unknown') ??
+    lateProblem(life, data) ??
+    closedProblem(life, levels)
+  );
+}
+
+/** An id is free, or that of an entry that was wrong. */
+function idProblem(life: Life, { participantId, replaces }: ForcedFact['data']): StudyOutcome | undefined {
+  const holder = holderOf(life, participantId);
+  if (replaces === undefined) {
+    if (!holder) return undefined;
+    const { voided } = holder.corrected ?? {};
+    const hint = voided?.cause === 'entry' ? ` (hint: replaces ${holder.revision})` : '';
+    return impossible('participantId', `a participant has, or had, this id${hint}`);
+  }
+  const isOfIt = holder?.revision === replaces && holder.participantId === participantId;
+  if (!isOfIt) return impossible('replaces', 'no participant with this id was entered at this revision');
+  return holder.corrected?.voided?.cause === 'entry'
+    ? undefined
+    : impossible('replaces', 'that allocation is not voided as a wrong entry');
+}
+
+/** Into a closed study goes only what was allocated before. */
+function lateProblem(
+  { status, closedAt }: Life,
+  { occurredAt }: ForcedFact['data'],
+): StudyOutcome | undefined {
+  const isLate = status === 'closed' && closedAt !== undefined && occurredAt >= closedAt;
+  return isLate ? impossible('occurredAt', `the study was closed at ${closedAt}`) : undefined;
+}
+
+function closedProblem({ design }: Life, levels: readonly string[]): StudyOutcome | undefined {
+  const closed = levelRefusal(design, levels, 'level-closed');
+  if (closed?.type !== 'level-closed') return closed;
+  const index = design.factors.findIndex(({ name }) => name === closed.factor);
+  return impossible(`levels[${index}].level`, 'the level is closed (hint: reopen it, or amend the study)');
+}
