@@ -104,7 +104,7 @@ function commandOf(options: Options, study: Study, user: string): Force {
     );
   const cause = reader.oneOf('cause', ForcedCause.options);
   const occurredAt = instantOption('--occurred-at', options.occurredAt, problems);
-  if (occurredAt < registered.registeredAt)
+  if (occurredAt !== '' && occurredAt < registered.registeredAt)
     problems.push(`--occurred-at is before the study was registered (${registered.registeredAt})`);
   const replaces = replacedBy(options.replaces, problems);
   const text = reader.note();

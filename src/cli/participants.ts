@@ -11,6 +11,7 @@ import { type Participant, type Participants, participants } from '../../project
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
 import { correctionCommands, whyVoided } from './corrections.ts';
+import { forceCommand } from './force.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
 import {
   jsonOption,
