@@ -15,6 +15,7 @@ import {
   configured,
   data,
   doubled,
+  type Finding,
   type Findings,
   gone,
   inEach,
@@ -47,6 +48,7 @@ import {
   SEX,
   SITE,
 } from '../support/amended-log.ts';
+import { makeAmendedImport } from '../support/imported-log.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { firstDivergence, verifyOurselves } from '../support/own-verifier.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
@@ -82,6 +84,11 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
   const bundles = alteredBundles(python, newFolder);
   const findings = (altering: Change, prepare?: (bundle: BundleFiles) => void) =>
     bundles.findings(log, altering, prepare);
+  /** In blinded content alone, for what is in the clear. */
+  const findingInTheClear = async (altering: Change): Promise<Finding> => {
+    const { own } = await bundles.verified(log, 'blinded', altering);
+    return firstDivergence(own)?.revision ?? 'ok';
+  };
   let log: AmendedLog;
 
   beforeAll(async () => {
@@ -110,47 +117,53 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     ['another reason', data(AT.names, { reason: 'another' }), 'ok'],
     ['another level that is added', changes(AT.sites, [added('x'), closed(DUPAGE)]), AT['004']],
     ['another level that is closed', changes(AT.sites, [added(MCLEAN), closed(COOK)]), AT['005']],
-    ['no level that is closed', changes(AT.sites, [added(MCLEAN)]), AT.again],
     ['no level that is reopened', changes(AT.again, [renamed(SEX, MAN, MALE)]), AT['007']],
-    ['another new name', changes(AT.names, [renamed(SITE, COOK, 'x'), renamed(SEX, MALE, MAN)]), AT['005']],
-    ['no way back to the old name', changes(AT.again, [reopened(DUPAGE)]), AT['007']],
-    ['an old name that is no alias', changes(AT.names, [renamed(SITE, COOK, CITY), NAMES[1]]), 'ok'],
+    ['another new name', changes(AT.names, [renamed(SITE, COOK, 'x'), NAMES[1]]), AT['005']],
     ['a lower limit', rules('limits', limited(6, 3, 2)), AT['008']],
-    ['a lower limit of a renamed level', rules('limits', limited(7, 2, 2)), AT['008']],
-    ['a lower limit of who were corrected', rules('limits', limited(7, 3, 1)), AT['007']],
     ['the registered limits, under the new name', rules('limits'), AT['008']],
-    ['limits that stop nobody', both(rules('stopAtLimit'), rules('limits', limited(1, 1, 1))), 'ok'],
     ['another policy of corrections', rules('levelCounts'), AT.source],
-    ['another policy of voids', rules('voidCounts'), AT.voided],
+    [
+      'another policy of voids, and those counts',
+      both(rules('voidCounts'), data(AT.voided, { counts: 'kept' })),
+      inFull(AT['007']),
+    ],
     ['nobody’s approval', data(AT.names, { approvals: [] }), AT.names],
-    ['a day that is none', data(AT.names, { approvals: [{ ...APPROVAL, on: '2027-02-29' }] }), AT.names],
     ['no history', without(AT.sites, 'history'), AT.sites],
-    ['a history that nothing changes', data(AT.rules, { history: 'keep' }), AT.rules],
     ['the Idempotency-Key of another', asked(AT.again, 'amendment-1'), inFull(AT.again)],
-  ])('find altered amendments: %s', async (_, altering, expected) => {
-    expect(await findings(altering)).toEqual(inEach(expected));
-  });
-
-  it.each<[string, Change, Findings]>([
     ['no amendment', gone(AT.sites), AT['004'] - 1],
     ['no amendment while it is closed', gone(AT.again), AT['007'] - 1],
     ['no amendment at the end', gone(AT.protocol), 'ok'],
     ['an amendment behind the next draw', moved(AT.sites), AT.sites],
-    ['an amendment before the draw before it', moved(AT['004']), AT['004'] + 1],
-    ['an amendment before the closing', moved(AT.closed), 'ok'],
     ['two of them', doubled(AT.sites), AT.sites + 1],
     ['a participant of a closed level', withLevels(AT['006'], FEMALE, DUPAGE), AT['006']],
+    ['a participant under an alias', withLevels(AT['005'], MAN, COOK), AT['005']],
+  ])('find what was altered: %s', async (_, altering, expected) => {
+    expect(await findings(altering)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Finding]>([
+    ['no level that is closed', changes(AT.sites, [added(MCLEAN)]), AT.again],
+    ['no way back to the old name', changes(AT.again, [reopened(DUPAGE)]), AT['007']],
+    ['an old name that is no alias', changes(AT.names, [renamed(SITE, COOK, CITY), NAMES[1]]), 'ok'],
+    ['a lower limit of a renamed level', rules('limits', limited(7, 2, 2)), AT['008']],
+    ['a lower limit of who were corrected', rules('limits', limited(7, 3, 1)), AT['007']],
+    ['no limits any more', rules('limits', { kind: 'limits' }), 'ok'],
+    ['limits that stop nobody', both(rules('stopAtLimit'), rules('limits', limited(1, 1, 1))), 'ok'],
+    ['another policy of voids', rules('voidCounts'), AT.voided],
+    ['a day that is none', data(AT.names, { approvals: [{ ...APPROVAL, on: '2027-02-29' }] }), AT.names],
+    ['a history that nothing changes', data(AT.rules, { history: 'keep' }), AT.rules],
+    ['an amendment before the draw before it', moved(AT['004']), AT['004'] + 1],
+    ['an amendment before the closing', moved(AT.closed), 'ok'],
     ['a participant of no level', withLevels(AT['006'], FEMALE, 'x'), AT['006']],
     ['a participant under an old name', withLevels(AT['005'], MALE, CITY), AT['005']],
-    ['a participant under an alias', withLevels(AT['005'], MAN, COOK), AT['005']],
-    ['a participant beyond a limit that was reached already', withLevels(AT['006'], FEMALE, CITY), AT['006']],
+    ['a participant beyond a limit that was reached', withLevels(AT['006'], FEMALE, CITY), AT['006']],
     [
       'a correction under an old name',
       data(AT.corrected, { changes: [{ factor: SEX, from: MALE, to: FEMALE }] }),
       AT.corrected,
     ],
-  ])('find an altered log: %s', async (_, altering, expected) => {
-    expect(await findings(altering)).toEqual(inEach(expected));
+  ])('find what was altered in the clear: %s', async (_, altering, expected) => {
+    expect(await findingInTheClear(altering)).toEqual(expected);
   });
 
   it.each<[string, number, readonly object[]]>([
@@ -211,8 +224,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
       changes(revision, list),
       touched ? data(revision, { history: 'keep' }) : without(revision, 'history'),
     );
-    const { own } = await bundles.verified(log, 'blinded', altering);
-    expect(firstDivergence(own)?.revision).toBe(revision);
+    expect(await findingInTheClear(altering)).toBe(revision);
   });
 
   it('find a key without the scope, and accept a person', async () => {
@@ -225,6 +237,15 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     expect(await findings(unchanged, to(CITY))).toEqual(inEach('ok'));
     expect(await findings(unchanged, to(MCLEAN))).toEqual(inEach(AT.corrected));
     expect(await findings(unchanged, to(MAN))).toEqual(inEach(AT.corrected));
+  });
+
+  it('accept an import behind an amendment, with a row of a closed level', async () => {
+    const amended = await makeAmendedImport(newFolder(), CHANGES.sites, MCLEAN);
+    for (const content of CONTENTS) {
+      const { code, stdout } = await bundles.verifyBoth(amended.files[content]);
+      expect(code, stdout).toBe(0);
+      expect(stdout).toContain('imported: 0 drawn again, 2 unproven; amendments: 1;');
+    }
   });
 
   it('accept an amendment without approval in a test study', async () => {
