@@ -10,6 +10,7 @@ import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
 import type { Study } from '../study/studies.ts';
+import { limitTexts } from './design-text.ts';
 import { unblindedBy } from './key-limits.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -173,10 +174,6 @@ function policiesIn({ policies = {}, blinding }: StudyConfiguration): string {
 }
 
 function limitLines(limits: StudyConfiguration['limits'], stops: boolean): string[][] {
-  const { total, levels = [] } = limits ?? {};
   const remark = stops ? '' : ' (information only)';
-  return [
-    ...(total === undefined ? [] : [['limit', `${total} participants${remark}`]]),
-    ...levels.map(({ factor, level, max }) => ['limit', `${max} with ${factor} = ${level}${remark}`]),
-  ];
+  return limitTexts(limits).map((text) => ['limit', `${text}${remark}`]);
 }
