@@ -1938,17 +1938,17 @@ def sites_come_and_go():
               lambda data: data['changes'][0].update(level='11'))
     h.instead('a factor that the study does not have', lambda copy: copy.amend(added('site', '60')),
               lambda data: data['changes'][0].update(factor='age'))
-    h.instead('it says nothing of what the urns count', lambda copy: copy.amend(added('site', '60')),
+    h.instead('it does not say what the urns count from there on', lambda copy: copy.amend(added('site', '60')),
               lambda data: data.pop('history'))
-    h.instead('by nobody, in a live study', lambda copy: copy.amend(added('site', '60'), approvals=[]))
-    h.instead('on a day that there is not', lambda copy: copy.amend(
+    h.instead('approved by nobody, in a live study', lambda copy: copy.amend(added('site', '60'), approvals=[]))
+    h.instead('approved on a day that there is not', lambda copy: copy.amend(
         added('site', '60'), approvals=[approval('A', 'sponsor', '2026-02-29')]))
     h.instead('by a key that may not', lambda copy: copy.amend(added('site', '60'), by='data'))
     h.amend(added('site', '60'), closed('site', '30'), added('sex', 'x'), closed('sex', 'f'), by='manager')
     h.enrol('nurse', '001-0012', levels=['x', '60'])
     h.enrol('site-50', *ids(13, 15))
     h.amend(reopened('site', '11'), closed('site', '50'), reopened('sex', 'f'))
-    h.instead('what was counted before the closing is forgotten',
+    h.instead('drawn as if the urn of a reopened level began anew',
               lambda copy: copy.enrol('nurse', '001-0016', levels=['f', '11'], counts=copy.counts_anew()),
               found=['full'])
     h.enrol('nurse', '001-0016', levels=['f', '11'])
@@ -1987,7 +1987,7 @@ def names_back_and_forth():
               lambda data: data['levels'][1].update(level='Cook'))
     h.instead('a level by an alias', lambda copy: copy.enrol('cook', '001-0009', levels=['male', '11 – Cook County']),
               lambda data: data['levels'][0].update(level='m'))
-    h.instead('the urn of a renamed level begins anew', lambda copy: copy.enrol(
+    h.instead('drawn as if the urn of a renamed level began anew', lambda copy: copy.enrol(
         'nurse', '001-0009', levels=['male', '11 – Cook County'], counts=copy.counts_anew()), found=['full'])
     h.enrol('cook', *ids(9, 10))
     h.enrol('county', '001-0011')
@@ -1997,10 +1997,11 @@ def names_back_and_forth():
     h.instead('corrected to an old name',
               lambda copy: copy.correct('001-0009', h.next_levels('001-0009', site), by='data'),
               lambda data: data['changes'][0].update(to='Cook'))
+    before = h.counts()
     h.correct(moved, {site: 'Dupage'}, by='data')
     h.correct('001-0003', h.next_levels('001-0003', 'sex', site), note='what the urns held until now')
-    h.instead('by the counts from before a correction', lambda copy: copy.enrol(
-        'nurse', '001-0012', levels=['male', 'Dupage'], counts=copy.counts_otherwise()), found=['full'])
+    h.instead('drawn by the counts from before two corrections', lambda copy: copy.enrol(
+        'nurse', '001-0012', levels=['male', 'Dupage'], counts=before), found=['full'])
     h.enrol('nurse', *ids(12, 13))
     h.reinstate('001-0004', 'where the urns held them, under the name of now', by='data')
     h.enrol('nurse', '001-0014')
@@ -2016,7 +2017,7 @@ def names_back_and_forth():
     # Back to its own earlier name, and in the other factor a name that was never one of it.
     h.amend(renamed(site, '11 – Cook County', 'Cook'), renamed(site, 'm', 'f'), renamed('sex', 'x', 'Dupage'),
             policy('levelCounts', 'as-randomized'))
-    h.instead('counted as the policy said before', lambda copy: copy.correct(
+    h.instead('counted by the policy from before the amendment', lambda copy: copy.correct(
         '001-0005', h.next_levels('001-0005', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
     h.correct('001-0005', h.next_levels('001-0005', 'sex', site), by='data')
     h.correct('001-0006', h.next_levels('001-0006', site), 'source', by='data')
@@ -2071,7 +2072,7 @@ def limits_come_and_go():
               lambda data: data['changes'][0]['value']['levels'].insert(1, raised['levels'][0]))
     h.instead('limits without a limit', lambda copy: copy.amend(setting('limits', raised)),
               lambda data: data['changes'][0].update(value={}))
-    h.instead('what the urns count, though nothing touches them',
+    h.instead('it says what the urns count, though nothing touches them',
               lambda copy: copy.amend(setting('limits', raised)), lambda data: data.update(history='keep'))
     h.amend(setting('limits', raised), by='manager', request='raised')
     h.enrol('nurse', '001-0007', levels=['m', 'one'])
@@ -2121,23 +2122,23 @@ def rules_of_the_study():
     h.register()
     h.enrol('nurse', *ids(1, 6, 'S{:02}'))
     h.amend(setting('blinding', 'blinded'), by='manager', reason='the label changed')
-    h.instead('blinded now, but the policy is that of the registration', lambda copy: copy.correct(
+    h.instead('counted as if the blinding decided the policy once more', lambda copy: copy.correct(
         'S01', copy.next_levels('S01', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
     h.correct('S01', h.next_levels('S01', 'sex'), note='the urns do not move', by='data')
     h.enrol('nurse', 'S07')
     h.pause('to amend', by='manager')
     h.instead('an allocation while it is paused', lambda copy: copy.enrol('nurse', 'S08'))
-    h.instead('the counts of removed are those of the next amendment', lambda copy: copy.void(
+    h.instead('removed, by a policy of the next amendment', lambda copy: copy.void(
         'S02', 'duplicate', duplicate_of='S03', by='data'), lambda data: data.update(counts='removed'))
     h.amend(policy('levelCounts', 'as-corrected'), policy('voidCounts', 'removed'),
             policy('forcedCounts', 'not-counted'), by='manager')
     h.correct('S01', h.next_levels('S01', 'sex', 'site'), note='the urns move from where they held them', by='data')
     h.void('S02', 'duplicate', duplicate_of='S03', by='data')
     h.amend(setting('id-pattern', '[0-9]{3}'), setting('target', 30), protocol={'version': '2'})
-    h.instead('while it is paused, too, only what is in force', lambda copy: copy.rename('S04', 'S44', by='data'))
+    h.instead('an id is corrected to one that the new pattern does not allow', lambda copy: copy.rename('S04', 'S44', by='data'))
     h.rename('S04', '004', 'pattern', by='data')
     h.resume('amended', by='manager')
-    h.instead('an id by the pattern from before', lambda copy: copy.enrol('nurse', 'S08'))
+    h.instead('an id of the pattern from before', lambda copy: copy.enrol('nurse', 'S08'))
     h.enrol('nurse', '008', '009')
     h.instead('there is nothing to change', lambda copy: copy.amend(protocol={'version': '3', 'date': '2026-05-01'}),
               lambda data: data.pop('protocol'))
@@ -2148,7 +2149,7 @@ def rules_of_the_study():
     h.close('safety', 'a signal', by='manager')
     h.amend(setting('id-pattern'), setting('target'), setting('blinding', 'open'),
             policy('levelCounts', 'as-randomized'), added('age', '?'), closed('age', 'o'), by='manager')
-    h.instead('amended, and closed all the same', lambda copy: copy.enrol('nurse', '011'))
+    h.instead('an allocation while it is closed, behind amendments', lambda copy: copy.enrol('nurse', '011'))
     h.correct('S03', {'age': '?'}, 'definition', by='data')
     h.amend(policy('levelCounts', 'as-corrected'), reason='a second one while it is closed')
     h.correct('S05', {'age': '?'}, 'definition', by='data')
@@ -2195,9 +2196,9 @@ def imported_and_amended():
     h.enrol('tester', *ids(15, 16))
     h.amend(reopened('site', '1'), renamed('site', 'Nord', 'Nord (alt)', alias=True), closed('site', 'Nord (alt)'),
             approvals=[], by='tester', protocol={'version': '1.1'})
-    h.instead('an allocation at a level that only imported ones have', lambda copy: copy.enrol(
+    h.instead('an allocation at a closed level that only imported participants have', lambda copy: copy.enrol(
         'tester', '001-0017', levels=['f', 'Nord (alt)']))
-    h.instead('what was imported at a level is forgotten when it is renamed', lambda copy: copy.enrol(
+    h.instead('drawn as if the urn of those who were imported began anew', lambda copy: copy.enrol(
         'tester', '001-0017', levels=['f', '1'], counts=copy.counts_anew()), found=['full'])
     h.enrol('tester', *ids(17, 19))
     h.correct('001-0008', {'site': '4', 'sex': 'male'}, by='tester')
