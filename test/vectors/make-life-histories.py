@@ -781,12 +781,13 @@ class History:
                        history='keep' if touches_urns else None, protocol=protocol, reason=reason)
         self.said('StudyAmended', data, by, behalf, request)
 
-    def instead(self, about, act, change=None, found=None):
+    def instead(self, about, act, change=None, found=None, pattern=None):
         """Keeps a copy that is altered: the study as it is now, with one more record that must not be there.
 
         @param act what is done in the copy
         @param change alters the record's data
         @param found in which contents it can be found: in all of them, unless it is said
+        @param pattern whether only the pattern of ids tells
         """
         altered = copy.deepcopy(self)
         altered.is_altered = True
@@ -797,8 +798,8 @@ class History:
             change(record['data'])
         text = canonical(record)
         self.altered.append({
-            'about': about, 'found': found or CONTENTS, 'record': text, 'sealed': sealed,
-            'leaf': leaf_hash(text).hex()})
+            'about': about, 'found': found or CONTENTS, **present(pattern=pattern), 'record': text,
+            'sealed': sealed, 'leaf': leaf_hash(text).hex()})
 
     def about_one(self, participant):
         return {'participantId': participant, 'randomizedAt': self.enrolled[participant]['revision']}
@@ -2010,6 +2011,8 @@ def names_back_and_forth():
               lambda data: data['changes'][0].update(to='11 – Cook County'))
     h.instead('a name that another level had', lambda copy: copy.amend(renamed(site, 'Dupage', 'D')),
               lambda data: data['changes'][0].update(to='Cook'))
+    h.instead('renamed to the name that it has', lambda copy: copy.amend(renamed(site, 'Dupage', 'D')),
+              lambda data: data['changes'][0].update(to='Dupage'))
     h.instead('a new level has a name that another one had', lambda copy: copy.amend(added(site, 'New')),
               lambda data: data['changes'][0].update(level='Cook'))
     h.instead('a renaming of a level by its old name', lambda copy: copy.amend(
@@ -2135,13 +2138,18 @@ def rules_of_the_study():
     h.correct('S01', h.next_levels('S01', 'sex', 'site'), note='the urns move from where they held them', by='data')
     h.void('S02', 'duplicate', duplicate_of='S03', by='data')
     h.amend(setting('id-pattern', '[0-9]{3}'), setting('target', 30), protocol={'version': '2'})
-    h.instead('an id is corrected to one that the new pattern does not allow', lambda copy: copy.rename('S04', 'S44', by='data'))
+    h.instead('an id is corrected to one that the new pattern does not allow', lambda copy: copy.rename('S04', 'S44', by='data'),
+              pattern=True)
     h.rename('S04', '004', 'pattern', by='data')
     h.resume('amended', by='manager')
-    h.instead('an id of the pattern from before', lambda copy: copy.enrol('nurse', 'S08'))
+    h.instead('an id of the pattern from before', lambda copy: copy.enrol('nurse', 'S08'), pattern=True)
     h.enrol('nurse', '008', '009')
     h.instead('there is nothing to change', lambda copy: copy.amend(protocol={'version': '3', 'date': '2026-05-01'}),
               lambda data: data.pop('protocol'))
+    h.instead('a target that is in force already', lambda copy: copy.amend(setting('target', 31)),
+              lambda data: data['changes'][0].update(value=30))
+    h.instead('a policy that is in force already', lambda copy: copy.amend(policy('stopAtLimit', True)),
+              lambda data: data['changes'][0].update(value=False))
     h.instead('a protocol of a day that there is not',
               lambda copy: copy.amend(protocol={'version': '3', 'date': '2026-04-31'}))
     h.amend(protocol={'version': '3', 'date': '2026-05-01'}, approvals=[BOARD], by='manager', request='protocol 3')
