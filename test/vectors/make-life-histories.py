@@ -735,6 +735,7 @@ class History:
 
     def may_be_called(self, participant):
         pattern = self.design.id_pattern
+        # Python knows no properties of characters; these are the capitals that occur.
         return pattern is None or re.fullmatch(pattern.replace('\\p{Lu}', '[A-ZÄΩ]'), participant) is not None
 
     def pause(self, reason, by=None, behalf=None, request=None):
@@ -982,8 +983,8 @@ class History:
         how = {'draw': draw} if draw else {'state': {'bgState': row['state']}} if row['state'] else {}
         self.append(
             self.stream, 'ParticipantImported',
-            present(**{'import': self.importing['import']}, row=row['row'], participantId=participant, levels=self.named(places),
-                    redrawn=draw is not None, cause=cause, original=original),
+            present(**{'import': self.importing['import']}, row=row['row'], participantId=participant,
+                    levels=self.named(places), redrawn=draw is not None, cause=cause, original=original),
             sections={'allocation': {'treatment': treatment}, **how})
 
     def end_import(self):
@@ -1063,7 +1064,7 @@ class History:
         if self.design.amendment:
             amended = {'decidedByAmendments': self.decided_by_amendments, 'altered': self.altered}
         else:
-            # Of these studies the registration says it.
+            # It is as registered.
             for state in self.expected:
                 state.pop('design', None)
         return {
@@ -1912,45 +1913,47 @@ def sites_come_and_go():
     h.key('site-50', 'randomize', where=[{'factor': 'site', 'levels': ['50', '60']}])
     h.register()
     h.enrol('nurse', *ids(1, 5))
-    h.instead('a level that is added by the next amendment', lambda copy: copy.enrol('nurse', '001-0006'),
+    h.instead('a level that is added by the next amendment', lambda it: it.enrol('nurse', '001-0006'),
               lambda data: data['levels'][1].update(level='50'))
     h.amend(added('site', '50'), by='manager', request='site-50', reason='a new site')
     h.enrol('site-50', *ids(6, 7))
     h.enrol('nurse', '001-0008', levels=['m', '11'])
     h.amend(closed('site', '11'), approvals=[RUIZ, BOARD], protocol={'version': '2.0', 'date': '2026-04-01'})
-    h.instead('an allocation at a closed level', lambda copy: copy.enrol('nurse', '001-0009', levels=['f', '11']))
-    h.instead('a number is left out', lambda copy: copy.amend(added('site', '60'), by='manager'),
+    h.instead('an allocation at a closed level', lambda it: it.enrol('nurse', '001-0009', levels=['f', '11']))
+    h.instead('a number is left out', lambda it: it.amend(added('site', '60'), by='manager'),
               lambda data: data.update(amendment=4))
-    h.instead('a number comes twice', lambda copy: copy.amend(added('site', '60'), by='manager'),
+    h.instead('a number comes twice', lambda it: it.amend(added('site', '60'), by='manager'),
               lambda data: data.update(amendment=2))
     h.enrol('nurse', *ids(9, 10))
     h.correct('001-0006', {'site': '11'}, by='data', note='to a closed level')
     h.enrol('nurse', '001-0011')
+    h.instead('an idempotency key that was used before', lambda it: it.amend(
+        added('site', '60'), by='manager', request='site-50'), found=['full'])
     h.instead('the only open level of a factor is closed',
-              lambda copy: copy.amend(closed('site', '30')),
+              lambda it: it.amend(closed('site', '30')),
               lambda data: data['changes'].extend([closed('site', '50')]))
-    h.instead('a level that is closed already', lambda copy: copy.amend(closed('site', '30')),
+    h.instead('a level that is closed already', lambda it: it.amend(closed('site', '30')),
               lambda data: data['changes'][0].update(level='11'))
-    h.instead('a level that is not closed is reopened', lambda copy: copy.amend(reopened('site', '11')),
+    h.instead('a level that is not closed is reopened', lambda it: it.amend(reopened('site', '11')),
               lambda data: data['changes'][0].update(level='30'))
-    h.instead('a level is added that there is', lambda copy: copy.amend(added('site', '60')),
+    h.instead('a level is added that there is', lambda it: it.amend(added('site', '60')),
               lambda data: data['changes'][0].update(level='30'))
-    h.instead('a level is added that is closed', lambda copy: copy.amend(added('site', '60')),
+    h.instead('a level is added that is closed', lambda it: it.amend(added('site', '60')),
               lambda data: data['changes'][0].update(level='11'))
-    h.instead('a factor that the study does not have', lambda copy: copy.amend(added('site', '60')),
+    h.instead('a factor that the study does not have', lambda it: it.amend(added('site', '60')),
               lambda data: data['changes'][0].update(factor='age'))
-    h.instead('it does not say what the urns count from there on', lambda copy: copy.amend(added('site', '60')),
+    h.instead('it does not say what the urns count from there on', lambda it: it.amend(added('site', '60')),
               lambda data: data.pop('history'))
-    h.instead('approved by nobody, in a live study', lambda copy: copy.amend(added('site', '60'), approvals=[]))
-    h.instead('approved on a day that there is not', lambda copy: copy.amend(
+    h.instead('approved by nobody, in a live study', lambda it: it.amend(added('site', '60'), approvals=[]))
+    h.instead('approved on a day that there is not', lambda it: it.amend(
         added('site', '60'), approvals=[approval('A', 'sponsor', '2026-02-29')]))
-    h.instead('by a key that may not', lambda copy: copy.amend(added('site', '60'), by='data'))
+    h.instead('by a key that may not', lambda it: it.amend(added('site', '60'), by='data'))
     h.amend(added('site', '60'), closed('site', '30'), added('sex', 'x'), closed('sex', 'f'), by='manager')
     h.enrol('nurse', '001-0012', levels=['x', '60'])
     h.enrol('site-50', *ids(13, 15))
     h.amend(reopened('site', '11'), closed('site', '50'), reopened('sex', 'f'))
     h.instead('drawn as if the urn of a reopened level began anew',
-              lambda copy: copy.enrol('nurse', '001-0016', levels=['f', '11'], counts=copy.counts_anew()),
+              lambda it: it.enrol('nurse', '001-0016', levels=['f', '11'], counts=it.counts_anew()),
               found=['full'])
     h.enrol('nurse', '001-0016', levels=['f', '11'])
     h.enrol('nurse', *ids(17, 20))
@@ -1976,6 +1979,7 @@ def names_back_and_forth():
     h.key('nurse', 'randomize', 'blinded')
     h.key('data', 'correct', 'blinded')
     h.key('cook', 'randomize', 'correct', 'blinded', where=[{'factor': site, 'levels': ['Cook']}])
+    h.key('desk', 'unblind', where=[{'factor': site, 'levels': ['Cook']}])
     h.register()
     h.enrol('nurse', *ids(1, 8))
     h.correct('001-0001', h.next_levels('001-0001', 'sex', site), by='data')
@@ -1984,43 +1988,45 @@ def names_back_and_forth():
     h.void('001-0004', 'duplicate', duplicate_of='001-0005', by='data')
     h.amend(renamed(site, 'Cook', '11 – Cook County'), renamed('sex', 'm', 'male', alias=True))
     h.key('county', 'randomize', 'correct', 'blinded', where=[{'factor': site, 'levels': ['11 – Cook County']}])
-    h.instead('a level by its old name', lambda copy: copy.enrol('cook', '001-0009', levels=['f', '11 – Cook County']),
+    h.instead('a level by its old name', lambda it: it.enrol('cook', '001-0009', levels=['f', '11 – Cook County']),
               lambda data: data['levels'][1].update(level='Cook'))
-    h.instead('a level by an alias', lambda copy: copy.enrol('cook', '001-0009', levels=['male', '11 – Cook County']),
+    h.instead('a level by an alias', lambda it: it.enrol('cook', '001-0009', levels=['male', '11 – Cook County']),
               lambda data: data['levels'][0].update(level='m'))
-    h.instead('drawn as if the urn of a renamed level began anew', lambda copy: copy.enrol(
-        'nurse', '001-0009', levels=['male', '11 – Cook County'], counts=copy.counts_anew()), found=['full'])
+    h.instead('drawn as if the urn of a renamed level began anew', lambda it: it.enrol(
+        'nurse', '001-0009', levels=['male', '11 – Cook County'], counts=it.counts_anew()), found=['full'])
     h.enrol('cook', *ids(9, 10))
     h.enrol('county', '001-0011')
     moved = next(i for i in ids(1, 8) if h.levels_of(i)[site] == '11 – Cook County' and i != '001-0004')
-    h.instead('corrected from an old name', lambda copy: copy.correct(moved, {site: 'Dupage'}, by='data'),
+    h.instead('corrected from an old name', lambda it: it.correct(moved, {site: 'Dupage'}, by='data'),
               lambda data: data['changes'][0].update({'from': 'Cook'}))
     h.instead('corrected to an old name',
-              lambda copy: copy.correct('001-0009', h.next_levels('001-0009', site), by='data'),
+              lambda it: it.correct('001-0009', h.next_levels('001-0009', site), by='data'),
               lambda data: data['changes'][0].update(to='Cook'))
     before = h.counts()
     h.correct(moved, {site: 'Dupage'}, by='data')
+    h.reveal('emergency', moved, 'they were randomized at what was Cook', by='desk')
     h.correct('001-0003', h.next_levels('001-0003', 'sex', site), note='what the urns held until now')
-    h.instead('drawn by the counts from before two corrections', lambda copy: copy.enrol(
+    h.instead('drawn by the counts from before two corrections', lambda it: it.enrol(
         'nurse', '001-0012', levels=['male', 'Dupage'], counts=before), found=['full'])
     h.enrol('nurse', *ids(12, 13))
+    h.correct('001-0009', h.next_levels('001-0009', 'sex'), 'other', by='cook', request='1')
     h.reinstate('001-0004', 'where the urns held them, under the name of now', by='data')
     h.enrol('nurse', '001-0014')
     h.void('001-0002', 'never-enrolled', by='data')
-    h.instead('the name of another level', lambda copy: copy.amend(renamed(site, 'Dupage', 'D')),
+    h.instead('the name of another level', lambda it: it.amend(renamed(site, 'Dupage', 'D')),
               lambda data: data['changes'][0].update(to='11 – Cook County'))
-    h.instead('a name that another level had', lambda copy: copy.amend(renamed(site, 'Dupage', 'D')),
+    h.instead('a name that another level had', lambda it: it.amend(renamed(site, 'Dupage', 'D')),
               lambda data: data['changes'][0].update(to='Cook'))
-    h.instead('renamed to the name that it has', lambda copy: copy.amend(renamed(site, 'Dupage', 'D')),
+    h.instead('renamed to the name that it has', lambda it: it.amend(renamed(site, 'Dupage', 'D')),
               lambda data: data['changes'][0].update(to='Dupage'))
-    h.instead('a new level has a name that another one had', lambda copy: copy.amend(added(site, 'New')),
+    h.instead('a new level has a name that another one had', lambda it: it.amend(added(site, 'New')),
               lambda data: data['changes'][0].update(level='Cook'))
-    h.instead('a renaming of a level by its old name', lambda copy: copy.amend(
+    h.instead('a renaming of a level by its old name', lambda it: it.amend(
         renamed(site, '11 – Cook County', 'C')), lambda data: data['changes'][0].update(level='Cook'))
     # Back to its own earlier name, and in the other factor a name that was never one of it.
     h.amend(renamed(site, '11 – Cook County', 'Cook'), renamed(site, 'm', 'f'), renamed('sex', 'x', 'Dupage'),
             policy('levelCounts', 'as-randomized'))
-    h.instead('counted by the policy from before the amendment', lambda copy: copy.correct(
+    h.instead('counted by the policy from before the amendment', lambda it: it.correct(
         '001-0005', h.next_levels('001-0005', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
     h.correct('001-0005', h.next_levels('001-0005', 'sex', site), by='data')
     h.correct('001-0006', h.next_levels('001-0006', site), 'source', by='data')
@@ -2056,32 +2062,32 @@ def limits_come_and_go():
         h.enrol('nurse', f'001-{n:04}', levels=levels)
     h.amend(policy('stopAtLimit', True), by='manager')
     h.instead('beyond a limit that stops from now on',
-              lambda copy: copy.enrol('nurse', '001-0005', levels=['m', '1']))
+              lambda it: it.enrol('nurse', '001-0005', levels=['m', '1']))
     h.enrol('nurse', '001-0005', levels=['m', '3'])
     h.correct('001-0001', {'site': '3'}, note='2 of 1 at the one, 2 of 2 at the other', by='data')
     h.amend(renamed('site', '1', 'one'))
-    h.instead('beyond the limit of a renamed level', lambda copy: copy.enrol('nurse', '001-0006', levels=['m', 'one']))
+    h.instead('beyond the limit of a renamed level', lambda it: it.enrol('nurse', '001-0006', levels=['m', 'one']))
     h.correct('001-0002', {'site': '2'}, by='data')
     h.enrol('nurse', '001-0006', levels=['f', 'one'])
     raised = {'total': 7, 'levels': [{'factor': 'sex', 'level': 'f', 'max': 4},
                                      {'factor': 'site', 'level': 'one', 'max': 3}]}
     h.instead('beyond a limit that the next amendment raises',
-              lambda copy: copy.enrol('nurse', '001-0007', levels=['m', '2']))
-    h.instead('a limit of a level by its old name', lambda copy: copy.amend(setting('limits', raised)),
+              lambda it: it.enrol('nurse', '001-0007', levels=['m', '2']))
+    h.instead('a limit of a level by its old name', lambda it: it.amend(setting('limits', raised)),
               lambda data: data['changes'][0]['value']['levels'][1].update(level='1'))
-    h.instead('limits that are not in the order of the design', lambda copy: copy.amend(setting('limits', raised)),
+    h.instead('limits that are not in the order of the design', lambda it: it.amend(setting('limits', raised)),
               lambda data: data['changes'][0]['value']['levels'].reverse())
-    h.instead('a limit twice', lambda copy: copy.amend(setting('limits', raised)),
+    h.instead('a limit twice', lambda it: it.amend(setting('limits', raised)),
               lambda data: data['changes'][0]['value']['levels'].insert(1, raised['levels'][0]))
-    h.instead('limits without a limit', lambda copy: copy.amend(setting('limits', raised)),
+    h.instead('limits without a limit', lambda it: it.amend(setting('limits', raised)),
               lambda data: data['changes'][0].update(value={}))
     h.instead('it says what the urns count, though nothing touches them',
-              lambda copy: copy.amend(setting('limits', raised)), lambda data: data.update(history='keep'))
+              lambda it: it.amend(setting('limits', raised)), lambda data: data.update(history='keep'))
     h.amend(setting('limits', raised), by='manager', request='raised')
     h.enrol('nurse', '001-0007', levels=['m', 'one'])
     h.void('001-0003', 'duplicate', duplicate_of='001-0004', by='data')
     h.enrol('nurse', '001-0008', levels=['f', 'one'])
-    h.instead('beyond the limit in all', lambda copy: copy.enrol('nurse', '001-0009', levels=['m', '2']))
+    h.instead('beyond the limit in all', lambda it: it.enrol('nurse', '001-0009', levels=['m', '2']))
     # Added and limited in one amendment; no limit in all from here on.
     h.amend(added('site', '4'), closed('site', '2'), setting('limits', {'levels': [
         {'factor': 'site', 'level': 'one', 'max': 3}, {'factor': 'site', 'level': '2', 'max': 9},
@@ -2090,7 +2096,7 @@ def limits_come_and_go():
     h.amend(renamed('site', '4', 'four'), renamed('site', 'one', '1', alias=True), renamed('site', '2', 'two'),
             renamed('site', 'two', '2 b'))
     h.instead('beyond the limit of a level that was added and renamed',
-              lambda copy: copy.enrol('nurse', '001-0010', levels=['m', 'four']))
+              lambda it: it.enrol('nurse', '001-0010', levels=['m', 'four']))
     h.reinstate('001-0003', '4 of 3', by='data')
     h.correct('001-0009', {'site': '3'}, 'transfer', by='data')
     h.enrol('nurse', '001-0010', levels=['m', 'four'])
@@ -2099,7 +2105,7 @@ def limits_come_and_go():
     h.enrol('nurse', '001-0012', levels=['f', '1'])
     h.amend(setting('limits', {'total': 12}), added('site', '5'))
     h.instead('beyond a limit that was reached when it was set',
-              lambda copy: copy.enrol('nurse', '001-0013', levels=['m', '1']))
+              lambda it: it.enrol('nurse', '001-0013', levels=['m', '1']))
     h.void('001-0005', 'never-enrolled', by='data')
     h.enrol('nurse', '001-0013', levels=['m', '5'])
     h.amend(policy('stopAtLimit', False))
@@ -2125,39 +2131,39 @@ def rules_of_the_study():
     h.register()
     h.enrol('nurse', *ids(1, 6, 'S{:02}'))
     h.amend(setting('blinding', 'blinded'), by='manager', reason='the label changed')
-    h.instead('counted as if the blinding decided the policy once more', lambda copy: copy.correct(
-        'S01', copy.next_levels('S01', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
+    h.instead('counted as if the blinding decided the policy once more', lambda it: it.correct(
+        'S01', it.next_levels('S01', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
     h.correct('S01', h.next_levels('S01', 'sex'), note='the urns do not move', by='data')
     h.enrol('nurse', 'S07')
     h.pause('to amend', by='manager')
-    h.instead('an allocation while it is paused', lambda copy: copy.enrol('nurse', 'S08'))
-    h.instead('removed, by a policy of the next amendment', lambda copy: copy.void(
+    h.instead('an allocation while it is paused', lambda it: it.enrol('nurse', 'S08'))
+    h.instead('removed, by a policy of the next amendment', lambda it: it.void(
         'S02', 'duplicate', duplicate_of='S03', by='data'), lambda data: data.update(counts='removed'))
     h.amend(policy('levelCounts', 'as-corrected'), policy('voidCounts', 'removed'),
             policy('forcedCounts', 'not-counted'), by='manager')
     h.correct('S01', h.next_levels('S01', 'sex', 'site'), note='the urns move from where they held them', by='data')
     h.void('S02', 'duplicate', duplicate_of='S03', by='data')
     h.amend(setting('id-pattern', '[0-9]{3}'), setting('target', 30), protocol={'version': '2'})
-    h.instead('an id is corrected to one that the new pattern does not allow', lambda copy: copy.rename('S04', 'S44', by='data'),
-              pattern=True)
+    h.instead('an id is corrected to one that the new pattern does not allow',
+              lambda it: it.rename('S04', 'S44', by='data'), pattern=True)
     h.rename('S04', '004', 'pattern', by='data')
     h.resume('amended', by='manager')
-    h.instead('an id of the pattern from before', lambda copy: copy.enrol('nurse', 'S08'), pattern=True)
+    h.instead('an id of the pattern from before', lambda it: it.enrol('nurse', 'S08'), pattern=True)
     h.enrol('nurse', '008', '009')
-    h.instead('there is nothing to change', lambda copy: copy.amend(protocol={'version': '3', 'date': '2026-05-01'}),
+    h.instead('there is nothing to change', lambda it: it.amend(protocol={'version': '3', 'date': '2026-05-01'}),
               lambda data: data.pop('protocol'))
-    h.instead('a target that is in force already', lambda copy: copy.amend(setting('target', 31)),
+    h.instead('a target that is in force already', lambda it: it.amend(setting('target', 31)),
               lambda data: data['changes'][0].update(value=30))
-    h.instead('a policy that is in force already', lambda copy: copy.amend(policy('stopAtLimit', True)),
+    h.instead('a policy that is in force already', lambda it: it.amend(policy('stopAtLimit', True)),
               lambda data: data['changes'][0].update(value=False))
     h.instead('a protocol of a day that there is not',
-              lambda copy: copy.amend(protocol={'version': '3', 'date': '2026-04-31'}))
+              lambda it: it.amend(protocol={'version': '3', 'date': '2026-04-31'}))
     h.amend(protocol={'version': '3', 'date': '2026-05-01'}, approvals=[BOARD], by='manager', request='protocol 3')
     h.enrol('nurse', '010')
     h.close('safety', 'a signal', by='manager')
     h.amend(setting('id-pattern'), setting('target'), setting('blinding', 'open'),
             policy('levelCounts', 'as-randomized'), added('age', '?'), closed('age', 'o'), by='manager')
-    h.instead('an allocation while it is closed, behind amendments', lambda copy: copy.enrol('nurse', '011'))
+    h.instead('an allocation while it is closed, behind amendments', lambda it: it.enrol('nurse', '011'))
     h.correct('S03', {'age': '?'}, 'definition', by='data')
     h.amend(policy('levelCounts', 'as-corrected'), reason='a second one while it is closed')
     h.correct('S05', {'age': '?'}, 'definition', by='data')
@@ -2188,8 +2194,8 @@ def imported_and_amended():
     there.draw(*ids(1, 6))
     h.begin_import(there.file(), seed_known=True, approvals=[])
     h.import_rows(3)
-    h.instead('amended while it is imported', lambda copy: copy.amend(added('site', '4'), approvals=[]))
-    h.instead('a row with a level by its old name', lambda copy: copy.import_rows(1),
+    h.instead('amended while it is imported', lambda it: it.amend(added('site', '4'), approvals=[]))
+    h.instead('a row with a level by its old name', lambda it: it.import_rows(1),
               lambda data: data['levels'][0].update(level='m'))
     h.abort_import('the sites were wrong')
     h.amend(renamed('site', '2', 'Süd'), renamed('site', '3', 'Nord'), added('site', '4'), approvals=[],
@@ -2204,10 +2210,10 @@ def imported_and_amended():
     h.enrol('tester', *ids(15, 16))
     h.amend(reopened('site', '1'), renamed('site', 'Nord', 'Nord (alt)', alias=True), closed('site', 'Nord (alt)'),
             approvals=[], by='tester', protocol={'version': '1.1'})
-    h.instead('an allocation at a closed level that only imported participants have', lambda copy: copy.enrol(
+    h.instead('an allocation at a closed level that only imported participants have', lambda it: it.enrol(
         'tester', '001-0017', levels=['f', 'Nord (alt)']))
-    h.instead('drawn as if the urn of those who were imported began anew', lambda copy: copy.enrol(
-        'tester', '001-0017', levels=['f', '1'], counts=copy.counts_anew()), found=['full'])
+    h.instead('drawn as if the urn of those who were imported began anew', lambda it: it.enrol(
+        'tester', '001-0017', levels=['f', '1'], counts=it.counts_anew()), found=['full'])
     h.enrol('tester', *ids(17, 19))
     h.correct('001-0008', {'site': '4', 'sex': 'male'}, by='tester')
     h.void('001-0003', 'duplicate', duplicate_of='001-0004', by='tester')
