@@ -1,6 +1,8 @@
 /** The words of a bundle's report for what the records say. */
+import type { Amendment } from '../../events/amendment.ts';
 import type { Actor } from '../../events/record.ts';
-import type { Approval } from '../../events/text.ts';
+import type { Approval, Protocol } from '../../events/text.ts';
+import { describeChange, describeProtocol } from '../../projections/design-texts.ts';
 import type { CorrectionEvent } from '../../projections/enrolled.ts';
 import type { ReportParticipants } from './report-participants.ts';
 
@@ -20,6 +22,19 @@ export function correctionText(event: CorrectionEvent, id: string, people: Repor
     case 'ParticipantIdCorrected':
       return `${id} renamed to ${event.data.to} (${event.data.cause})`;
   }
+}
+
+export function amendmentText({ amendment, approvals, changes, protocol, reason }: Amendment): string {
+  return sentence(
+    `amendment ${amendment}: ${reason}`,
+    ...changes.map(describeChange),
+    protocol && protocolText(protocol),
+    ...approvals.map(approvalText),
+  );
+}
+
+export function protocolText(protocol: Protocol): string {
+  return `protocol ${describeProtocol(protocol)} from here on`;
 }
 
 export function sentence(...parts: readonly (string | false | undefined)[]): string {
