@@ -137,7 +137,7 @@ function inForce({
   protocol,
 }: Design): string {
   return `<h2>Design in force</h2>
-<p class="lead">After the last event, with its defaults. What is not listed here is as it was registered.</p>
+<p class="lead">After the last event, with its defaults. Treatments, method and urns are as they were registered.</p>
 ${htmlTable(
   [],
   [
