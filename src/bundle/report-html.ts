@@ -7,7 +7,7 @@ import type { Content } from '../../events/content.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import { describeNumbers } from '../../projections/code-breaks.ts';
 import type { Design, Factor } from '../../projections/design.ts';
-import { describeLimits, describeProtocol } from '../../projections/design-texts.ts';
+import { limitTexts, protocolText } from '../../projections/design-texts.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { shownInstant } from './event-texts.ts';
@@ -121,7 +121,7 @@ function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfig
     blindingRow(blinding ?? 'open'),
     ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
     ...limitRows(limits, policies),
-    ...(protocol ? [['Protocol', e(describeProtocol(protocol))]] : []),
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
   ];
 }
 
@@ -142,7 +142,7 @@ ${htmlTable(
   [],
   [
     ['Amendments', String(amendment)],
-    ...(protocol ? [['Protocol', e(describeProtocol(protocol))]] : []),
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
     ...(target === undefined ? [] : [['Target', String(target)]]),
     blindingRow(blinding),
     ...limitRows(limits, policies),
@@ -173,7 +173,7 @@ function limitRows(limits: Limits | undefined, policies: Policies | Design['poli
   const { stopAtLimit, ...others } = policies;
   const stops = stopAtLimit ? '' : ' (information only)';
   return [
-    ...describeLimits(limits ?? {}).map((limit) => ['Limit', e(`${limit}${stops}`)]),
+    ...limitTexts(limits).map((limit) => ['Limit', e(`${limit}${stops}`)]),
     ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
   ];
 }

@@ -13,7 +13,7 @@ import {
   by,
   correctionText,
   groundsTexts,
-  protocolText,
+  protocolFromHere,
   sentence,
   shownInstant,
 } from './event-texts.ts';
@@ -169,7 +169,7 @@ export class StudySummary {
         const { approvals, protocol, reason } = event.data;
         this.halt = undefined;
         this.people?.amend(event);
-        const from = protocol && protocolText(protocol);
+        const from = protocol && protocolFromHere(protocol);
         this.#note(event, sentence(`reopened: ${reason}`, ...approvals.map(approvalText), from));
       }
     }
