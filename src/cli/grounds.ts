@@ -59,10 +59,10 @@ export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
 export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptions): UsageError | undefined {
   if (outcome.type === 'no-such-participant') return unknownParticipant(study, id);
   if (outcome.type === 'impossible') return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}`);
-  if (outcome.type === 'amended-meanwhile')
-    return new UsageError(`${study} was amended at this moment (hint: run the command again)`);
   if (outcome.type === 'stale')
     return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
+  if (outcome.type === 'amended-meanwhile')
+    return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
   if (outcome.type === 'refused')
     return new UsageError(
       `a history is being imported into ${study}, and nobody is corrected until it is in`,

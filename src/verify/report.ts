@@ -132,6 +132,8 @@ export interface LifeReport {
   readonly imported?: { readonly redrawn: number; readonly unproven: number };
   /** How many allocations were entered by hand, by cause. */
   readonly forced?: Readonly<Record<string, number>>;
+  /** How many times the design was amended. */
+  readonly amendments?: number;
   /** How many times levels of a participant were corrected. */
   readonly corrected?: number;
   /** How many times an id was corrected. */
