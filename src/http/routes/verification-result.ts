@@ -75,7 +75,7 @@ const LifeResult = z.strictObject({
     .meta({ description: 'Number of participants that came from another system' }),
   amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
   corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
-  forced: Numbers.optional().meta({ description: 'How many allocations were entered by hand, by cause' }),
+  forced: Numbers.meta({ description: 'How many allocations were entered by hand, by cause' }),
   idsCorrected: z.int().optional(),
   voided: Numbers.meta({ description: 'Number of participants who are voided, by cause' }),
   changedAfterClosing: Numbers.meta({
