@@ -5,8 +5,8 @@ import { defineEvent, type FactOf } from './define.ts';
 const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
 /**
  * No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states;
- * `correct` corrects and voids what is recorded of participants; `force` enters allocations made outside, with their arms; `unblind` breaks the code of one participant; `manage` opens
- * and closes a study.
+ * `correct` corrects and voids what is recorded of participants; `force` enters allocations made outside, with their arms;
+ * `unblind` breaks the code of one participant; `manage` opens and closes a study.
  */
 export const Scope = z.enum([...SCOPES, 'correct', 'force', 'unblind', 'manage']);
 export type Scope = z.infer<typeof Scope>;
@@ -28,7 +28,10 @@ const issued = <S extends z.ZodType>(scope: S) =>
     where: z.array(LevelLimit).min(1).optional(),
     /** The key is refused from this instant on. */
     expiresAt: z.iso.datetime({ precision: 3 }).optional(),
-    /** Set when somebody chose to let a key see generator states and also randomize, correct or manage, so that it can act on what it predicts. */
+    /**
+     * Set when somebody chose to let a key see generator states and also randomize, correct, enter allocations or manage, so
+     * that it can act on what it predicts; or randomize and also enter allocations, so that it can choose the arm.
+     */
     allowPrediction: z.literal(true).optional(),
   });
 const credential = {
