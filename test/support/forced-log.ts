@@ -6,8 +6,11 @@ import { APPROVAL, COOK, closed, DUPAGE, FEMALE, MALE, SEX, SITE } from './amend
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
 
-export const [FIRST = '', SECOND = '', THIRD = ''] = CONFIGURATION.treatments;
-export const UNCOUNTED = { kind: 'policy', name: 'forcedCounts', value: 'not-counted' } as const;
+const [FIRST = '', SECOND = '', THIRD = ''] = CONFIGURATION.treatments;
+
+export { FIRST, THIRD };
+
+const UNCOUNTED = { kind: 'policy', name: 'forcedCounts', value: 'not-counted' } as const;
 
 /** One participant more, and one woman more, and nobody else would have been randomized. */
 export const LIMITS = { total: 12, levels: [{ factor: SEX, level: FEMALE, max: 6 }] };
