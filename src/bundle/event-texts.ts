@@ -1,6 +1,8 @@
 /** The words of a bundle's report for what the records say. */
+import type { Amendment, DesignChange } from '../../events/amendment.ts';
 import type { Actor } from '../../events/record.ts';
-import type { Approval } from '../../events/text.ts';
+import type { Approval, Protocol } from '../../events/text.ts';
+import { limitTexts, protocolText } from '../../projections/design-texts.ts';
 import type { CorrectionEvent } from '../../projections/enrolled.ts';
 import type { ReportParticipants } from './report-participants.ts';
 
@@ -20,6 +22,44 @@ export function correctionText(event: CorrectionEvent, id: string, people: Repor
     case 'ParticipantIdCorrected':
       return `${id} renamed to ${event.data.to} (${event.data.cause})`;
   }
+}
+
+export function amendmentText({ amendment, approvals, changes, protocol, reason }: Amendment): string {
+  return sentence(
+    `amendment ${amendment}: ${reason}`,
+    ...changes.map(changeText),
+    protocol && protocolFromHere(protocol),
+    ...approvals.map(approvalText),
+  );
+}
+
+function changeText(change: DesignChange): string {
+  switch (change.kind) {
+    case 'level-added':
+      return `${change.factor}: ${change.level} added`;
+    case 'level-closed':
+      return `${change.factor}: ${change.level} closed`;
+    case 'level-reopened':
+      return `${change.factor}: ${change.level} reopened`;
+    case 'level-renamed': {
+      const { factor, level, to, alias } = change;
+      return `${factor}: ${level} renamed to ${to}${alias ? ' (requests may still use the old name)' : ''}`;
+    }
+    case 'limits':
+      return change.value ? `limits: ${limitTexts(change.value).join(', ')}` : 'no limits';
+    case 'id-pattern':
+      return change.value === undefined ? 'any participant id' : `participant ids must match ${change.value}`;
+    case 'target':
+      return change.value === undefined ? 'no target' : `target: ${change.value} participants`;
+    case 'blinding':
+      return `blinding: ${change.value}`;
+    case 'policy':
+      return `policy ${change.name}: ${change.value}`;
+  }
+}
+
+export function protocolFromHere(protocol: Protocol): string {
+  return `protocol ${protocolText(protocol)} from here on`;
 }
 
 export function sentence(...parts: readonly (string | false | undefined)[]): string {

@@ -16,7 +16,7 @@ export function readme(content: Content, verifierSha256: string): string {
 ${FOR_WHOM[content]}
 
 report.html        to read and to print
-configuration.json the study as it was registered
+configuration.json the study as it was registered, without its amendments (these are records)
 records/*.txt      the records of three streams, one line each: leaf hash, record and sealed sections, separated by tabs
 checkpoints.txt    signed checkpoints (C2SP tlog-checkpoint): one for each stream, and any that were added
 public-key.txt     the log's public key (C2SP signed-note)

@@ -4,8 +4,10 @@
  */
 
 import type { Content } from '../../events/content.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import { describeNumbers } from '../../projections/code-breaks.ts';
+import type { Design, Factor } from '../../projections/design.ts';
+import { limitTexts, protocolText } from '../../projections/design-texts.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { shownInstant } from './event-texts.ts';
@@ -50,8 +52,9 @@ export function* reportHtml(parts: ReportParts): Generator<string> {
 ${CONTENT[content]}
 ${study(parts, configuration)}
 ${configured(configuration, isOpen)}
+${people.isAmended ? inForce(people.design) : ''}
 ${flow(people, configuration, isOpen)}
-${enrolment(summary, configuration)}
+${enrolment(summary, people.design)}
 ${isOpen ? balance(people, configuration) : levelCounts(people)}
 `;
   yield* events(summary, people, configuration, isOpen);
@@ -105,7 +108,7 @@ ${htmlTable(
     ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
     ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
     ...forItsLife(configuration),
-    ...(idPattern === undefined ? [] : [['Participant ids', `<code>${e(idPattern)}</code>`]]),
+    ...idsLike(idPattern),
     ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
   ],
   'facts',
@@ -114,17 +117,69 @@ ${htmlTable(
 
 /** The settings that concern the life of the study after its registration. */
 function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
-  const { total, levels = [] } = limits ?? {};
-  const stops = policies?.stopAtLimit ? '' : ' (information only)';
-  const { stopAtLimit: _, ...others } = policies ?? {};
   return [
-    ['Blinding', blinding ?? 'open: the sites know the arms'],
+    blindingRow(blinding ?? 'open'),
     ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
-    ...(total === undefined ? [] : [['Limit', `${total} participants${stops}`]]),
-    ...levels.map(({ factor, level, max }) => ['Limit', e(`${max} with ${factor} = ${level}${stops}`)]),
-    ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
-    ...(protocol ? [['Protocol', e([protocol.version, protocol.date].filter(Boolean).join(' of '))]] : []),
+    ...limitRows(limits, policies),
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
   ];
+}
+
+/** What amendments can change. Treatments are not among it, so a blinded report has the same section. */
+function inForce({
+  amendment,
+  target,
+  blinding,
+  limits,
+  policies,
+  idPattern,
+  factors,
+  protocol,
+}: Design): string {
+  return `<h2>Design in force</h2>
+<p class="lead">After the last event, with its defaults. Treatments, method and urns are as they were registered.</p>
+${htmlTable(
+  [],
+  [
+    ['Amendments', String(amendment)],
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
+    ...(target === undefined ? [] : [['Target', String(target)]]),
+    blindingRow(blinding),
+    ...limitRows(limits, policies),
+    ...idsLike(idPattern),
+    ...factors.map((factor) => [`Factor ${e(factor.name)}`, levelsInForce(factor)]),
+  ],
+  'facts',
+)}`;
+}
+
+function levelsInForce({ levels, closed, earlierNames }: Factor): string {
+  const shown = levels.map((level) => {
+    const earlier = earlierNames.filter(({ now }) => now === level).map(({ name }) => name);
+    const remarks = [
+      ...(closed.includes(level) ? ['closed'] : []),
+      ...(earlier.length > 0 ? [`earlier: ${earlier.join(', ')}`] : []),
+    ];
+    return remarks.length > 0 ? `${level} (${remarks.join('; ')})` : level;
+  });
+  return shown.map(e).join(' · ');
+}
+
+function blindingRow(blinding: Design['blinding']): string[] {
+  return ['Blinding', blinding === 'open' ? 'open: the sites know the arms' : blinding];
+}
+
+function limitRows(limits: Limits | undefined, policies: Policies | Design['policies'] = {}): string[][] {
+  const { stopAtLimit, ...others } = policies;
+  const stops = stopAtLimit ? '' : ' (information only)';
+  return [
+    ...limitTexts(limits).map((limit) => ['Limit', e(`${limit}${stops}`)]),
+    ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
+  ];
+}
+
+function idsLike(idPattern: string | undefined): string[][] {
+  return idPattern === undefined ? [] : [['Participant ids', `<code>${e(idPattern)}</code>`]];
 }
 
 function imported({ imported: history }: StudySummary): string[][] {
@@ -139,7 +194,7 @@ function imported({ imported: history }: StudySummary): string[][] {
   return isContinued ? [rows, ['Generator', known]] : [rows];
 }
 
-function enrolment(summary: StudySummary, { targetEnrollment }: StudyConfiguration): string {
+function enrolment(summary: StudySummary, { target }: Design): string {
   const [first] = summary.enrolment;
   // Imported participants came before the study was registered here.
   const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
@@ -147,7 +202,7 @@ function enrolment(summary: StudySummary, { targetEnrollment }: StudyConfigurati
   const end = Date.parse(summary.lastAt);
   const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
   return `<h2>Enrolment over time</h2>
-<figure>${enrolmentPicture(points, since, Math.max(end, since), targetEnrollment)}</figure>
+<figure>${enrolmentPicture(points, since, Math.max(end, since), target)}</figure>
 <p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
 }
 
@@ -175,7 +230,7 @@ function* events(
     ...columns.map(({ cell }) => cell(participant)),
   ];
   yield `<h2>Events</h2>
-<p class="lead">Participants are shown as they are now. Each correction has its own line.</p>
+<p class="lead">Participants are shown as they are now${people.isAmended ? ', with the names that levels have now' : ''}. Each correction has its own line.</p>
 <table class="events" style="--columns:${head.length}"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
 <tbody>
 `;

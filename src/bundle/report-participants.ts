@@ -36,6 +36,7 @@ const ALL = 'all';
 const NOT_REVEALED: readonly string[] = [];
 
 export class ReportParticipants {
+  readonly #registered: Design;
   #design: Design;
   /** By the id as randomized. */
   readonly #all = new Map<string, Reported>();
@@ -43,7 +44,8 @@ export class ReportParticipants {
   #everybody: Balance;
 
   constructor(configuration: StudyConfiguration) {
-    this.#design = registeredDesign(configuration);
+    this.#registered = registeredDesign(configuration);
+    this.#design = this.#registered;
     this.#byArm = new Balance(this.#design);
     this.#everybody = new Balance({ ...this.#design, treatments: [ALL] });
   }
@@ -51,6 +53,11 @@ export class ReportParticipants {
   /** In force after the last event. */
   get design(): Design {
     return this.#design;
+  }
+
+  /** Whether another design is in force than was registered. */
+  get isAmended(): boolean {
+    return this.#design !== this.#registered;
   }
 
   get count(): number {
@@ -100,9 +107,12 @@ export class ReportParticipants {
     this.#recount();
   }
 
-  amend(event: Extract<PartialEvent, { type: 'StudyAmended' }>): void {
-    const renamings = renamingsOf(event.data, this.#design);
-    this.#design = designAfter(this.#design, event) ?? this.#design;
+  /** A reopening can name another version of the protocol. */
+  amend(event: Extract<PartialEvent, { type: 'StudyAmended' | 'StudyReopened' }>): void {
+    const before = this.#design;
+    this.#design = designAfter(before, event) ?? before;
+    if (event.type !== 'StudyAmended') return;
+    const renamings = renamingsOf(event.data, before);
     if (renamings.length > 0)
       for (const [id, participant] of this.#all) this.#all.set(id, underNewNames(participant, renamings));
     this.#recount();

@@ -7,7 +7,16 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { type CorrectionEvent, countsMoved, currentId, isCorrection } from '../../projections/enrolled.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
 import { microsecondsOf } from '../base/instant.ts';
-import { approvalText, by, correctionText, groundsTexts, sentence, shownInstant } from './event-texts.ts';
+import {
+  amendmentText,
+  approvalText,
+  by,
+  correctionText,
+  groundsTexts,
+  protocolFromHere,
+  sentence,
+  shownInstant,
+} from './event-texts.ts';
 import { ReportParticipants } from './report-participants.ts';
 
 /** The most participants, code-breaks and corrections that are listed one by one. The bundle's records have all of them. */
@@ -37,6 +46,10 @@ export interface StreamSummary {
 type ImportEvent = Extract<
   PartialEvent,
   { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+type StateEvent = Extract<
+  PartialEvent,
+  { type: 'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened' }
 >;
 
 export class StudySummary {
@@ -115,6 +128,30 @@ export class StudySummary {
         this.#note(event, 'the move of the log was given up');
         break;
       case 'StudyPaused':
+      case 'StudyResumed':
+      case 'StudyClosed':
+      case 'StudyReopened':
+        this.#setState(event);
+        break;
+      case 'StudyAmended':
+        this.people?.amend(event);
+        this.#note(event, amendmentText(event.data));
+        break;
+      case 'AllocationRevealed':
+        this.#breakCode(event);
+        break;
+      case 'UnblindingReported':
+        this.#reportUnblinding(event);
+        break;
+      default:
+        if (isCorrection(event)) this.#correct(event);
+    }
+  }
+
+  #setState(event: StateEvent): void {
+    const { at } = event;
+    switch (event.type) {
+      case 'StudyPaused':
         this.halt = { state: 'paused', reason: event.data.reason, at };
         this.#note(event, `paused: ${event.data.reason}`);
         break;
@@ -131,19 +168,10 @@ export class StudySummary {
       case 'StudyReopened': {
         const { approvals, protocol, reason } = event.data;
         this.halt = undefined;
-        const { version, date } = protocol ?? {};
-        const from = version && `protocol ${version}${date === undefined ? '' : ` of ${date}`} from here on`;
+        this.people?.amend(event);
+        const from = protocol && protocolFromHere(protocol);
         this.#note(event, sentence(`reopened: ${reason}`, ...approvals.map(approvalText), from));
-        break;
       }
-      case 'AllocationRevealed':
-        this.#breakCode(event);
-        break;
-      case 'UnblindingReported':
-        this.#reportUnblinding(event);
-        break;
-      default:
-        if (isCorrection(event)) this.#correct(event);
     }
   }
 

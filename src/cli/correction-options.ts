@@ -1,11 +1,12 @@
 /** Reads the options of urn participants correct, void, reinstate and rename, and says all that is wrong with them. */
 import type { LevelChange } from '../../events/corrections.ts';
-import { askedLevel, type Design } from '../../projections/design.ts';
+import { askedLevel, type Design, type Factor } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import type { Participant, Participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { lookAlikeProblem, quote } from '../base/text.ts';
 import { IdPattern } from '../study/id-pattern.ts';
+import { noSuchLevel } from '../study/levels.ts';
 import { problemsOfId } from '../study/participant-id.ts';
 import type { ParticipantOptions } from './grounds.ts';
 
@@ -23,7 +24,6 @@ export interface CorrectionOptions extends ParticipantOptions {
 export class CorrectionReader {
   readonly participant: Participant;
   readonly everybody: Participants;
-  /** In force. */
   readonly design: Design;
   readonly problems: string[] = [];
   readonly #given: CorrectionOptions;
@@ -96,8 +96,8 @@ export class CorrectionReader {
       seen.add(name);
       const asked = text.slice(name.length + 1);
       const to = askedLevel(factor, asked);
-      if (to === undefined) this.problems.push(this.#noLevel(text, index, asked));
-      return to === undefined ? [] : [{ factor: name, from: current[index] ?? '', to }];
+      if (to === undefined) this.problems.push(this.#noLevel(text, factor, asked));
+      return [{ factor: name, from: current[index] ?? '', to: to ?? asked }];
     });
   }
 
@@ -118,12 +118,10 @@ export class CorrectionReader {
     return found;
   }
 
-  #noLevel(text: string, index: number, level: string): string {
-    const { factors } = this.design;
-    const { name = '', levels = [] } = factors[index] ?? {};
-    const other = factors.find((one) => one.levels.includes(level));
+  #noLevel(text: string, factor: Factor, level: string): string {
+    const other = this.design.factors.find((one) => one.levels.includes(level));
     return [
-      `--level ${quote(text)}: ${name} has no level ${quote(level)} (allowed: ${levels.map(quote).join(', ')})`,
+      `--level ${quote(text)}: ${noSuchLevel(factor, level)}`,
       ...(other ? [`it is a level of ${other.name}`] : []),
     ].join('; ');
   }

@@ -47,8 +47,8 @@ function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
 
 /** A curl line that works as it is printed: it randomizes into the first study that takes any id and can be printed. */
 function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
-  const study = log.studies.list().find(({ design: { idPattern, name, factors } }) => {
-    return idPattern === undefined && isPrintable(JSON.stringify([name, factors]));
+  const study = log.studies.list().find(({ design: { idPattern, ...names } }) => {
+    return idPattern === undefined && isPrintable(JSON.stringify(names));
   });
   if (!study) return [];
   const { name, factors } = study.design;

@@ -128,6 +128,8 @@ export interface LifeReport {
   readonly state: 'open' | 'paused' | 'closed' | 'importing';
   /** How many participants came from another system. */
   readonly imported?: { readonly redrawn: number; readonly unproven: number };
+  /** How many times the design was amended. */
+  readonly amendments?: number;
   /** How many times levels of a participant were corrected. */
   readonly corrected?: number;
   /** How many times an id was corrected. */

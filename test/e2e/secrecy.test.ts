@@ -11,7 +11,7 @@ import { postJson } from '../support/post-json.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../support/service.ts';
 import { damageLastRecord, storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
-import { COOK, DUPAGE, TRIALS } from '../support/trials.ts';
+import { COOK, DUPAGE, KANE, TRIALS } from '../support/trials.ts';
 
 const data = temporaryFolders()();
 const GRANTS = {
@@ -89,6 +89,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     await as(service, name, '/study_config', { method: 'DELETE' });
     await everyCodeBreak(service, name, own);
     await everyCorrection(service, name, own);
+    await everyAmendment(service, name, own);
     await listedAsCsv(service, name);
   }
 }
@@ -127,6 +128,41 @@ async function everyCorrection(service: Service, name: Name, own: string): Promi
   for (const path of ['/participant_history', '/balance', '/explanation'])
     await as(service, name, path, { parameters: { study: 'Sleep', id: `${own}-renamed` } });
   await as(service, name, '/balance', { parameters: { study: 'Sleep' } });
+}
+
+/** Amendments, possible or not, tried out, retried and late; then what shows them, and a request under each name. */
+async function everyAmendment(service: Service, name: Name, own: string): Promise<void> {
+  const parameters = { study: 'Sleep' };
+  const shown = await ask(service.url, '/study_design', { key: keys.reader, parameters });
+  const next = (shown.results.design?.amendment ?? 0) + 1;
+  const of = { factor: 'local_site' };
+  const changes = [
+    { ...of, kind: 'level-added', level: own },
+    { ...of, kind: 'level-closed', level: own },
+    { ...of, kind: 'level-renamed', level: KANE.local_site, to: `Kane ${own}` },
+    { ...of, kind: 'level-renamed', level: `Kane ${own}`, to: KANE.local_site, alias: true },
+    { kind: 'target', value: next },
+  ];
+  const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/amendments-${own}` };
+  for (const [more, headers] of [
+    [{ dry_run: true }, {}],
+    [{}, retry],
+    [{}, retry],
+    [{}, {}],
+    [{ amendment: next + 1 }, {}],
+    [{ changes: [{ kind: 'arm-closed' }] }, {}],
+  ] as const) {
+    const body = { ...parameters, amendment: next, changes, reason: 'ZZOPEN', ...more };
+    const answer = await postJson(service.url, '/amendments', keys[name], body, headers);
+    answers.push({ name, path: '/amendments', answer });
+  }
+  for (const local_site of [own, `Kane ${own}`, KANE.local_site]) {
+    const levels = { sex: 'Male', local_site };
+    await as(service, name, '/study_participants', { parameters: { ...parameters, local_site } });
+    const asked = { ...parameters, id: `${own}-${local_site}`, ...levels };
+    await as(service, name, '/study_participants', { method: 'POST', parameters: asked });
+  }
+  for (const path of ['/study_design', '/study_config']) await as(service, name, path, { parameters });
 }
 
 async function listedAsCsv({ url }: Service, name: Name): Promise<void> {
@@ -275,6 +311,9 @@ function secrets(): string[] {
   return [...new Set([...sealed, ...ofKeys, ...IDEMPOTENCY_KEYS, 'ZZTREAT', 'ZZIDEMPOTENCY'])];
 }
 
+/** They show which arms the design has. */
+const NAMING_ARMS: ReadonlySet<string> = new Set(['/study_config', '/study_design', '/amendments']);
+
 const isArm = (secret: string) => secret.startsWith('ZZTREAT');
 const found = (texts: readonly string[], of: readonly string[]) =>
   of.filter((secret) => texts.some((text) => text.includes(secret)));
@@ -344,7 +383,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     expect(found(textsOf(broken), ['ZZTREAT'])).toEqual(['ZZTREAT']);
     const blind: Name[] = ['writer', 'blinded', 'breaker', 'manager', 'corrector'];
     const others = answers.filter(
-      (shown) => blind.includes(shown.name) && shown.path !== '/study_config' && !broken.includes(shown),
+      (shown) => blind.includes(shown.name) && !NAMING_ARMS.has(shown.path) && !broken.includes(shown),
     );
     expect(found(textsOf(others), secrets())).toEqual([]);
   });
@@ -364,6 +403,16 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     const statuses = balances.map(({ answer }) => answer.status);
     expect(statuses).toContain(403);
     expect(statuses).not.toContain(200);
+  });
+
+  it('the design, and the answer to an amendment, name arms only as those of the study', () => {
+    const told = answers.filter(({ path }) => ['/study_design', '/amendments'].includes(path));
+    const without = textsOf(told).map((text) => text.replaceAll('"treatments":["ZZTREATA","ZZTREATB"]', ''));
+    expect(found(without, secrets())).toEqual([]);
+    const made = told.filter(({ path, answer }) => path === '/amendments' && answer.status === 200);
+    expect(new Set(made.map(({ name }) => name))).toEqual(new Set(['manager']));
+    expect(made.filter(({ answer }) => answer.headers.has('urn-receipt')).length).toBeGreaterThan(2);
+    expect(made.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
   });
 
   it('no key without read or audit is shown why a code was broken, or what was wrong', () => {
@@ -397,7 +446,7 @@ describe('in the log of events', () => {
     expect(others.map(({ record }) => record.type)).toEqual(
       expect.arrayContaining([
         ...['AllocationRevealed', 'LevelsCorrected', 'AllocationVoided', 'AllocationReinstated'],
-        'ParticipantIdCorrected',
+        ...['ParticipantIdCorrected', 'StudyAmended'],
       ]),
     );
     expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(2);

@@ -254,6 +254,7 @@ describe('the report of a study with corrections', () => {
 
     it('tells neither notes nor arms that it does not include', () => {
       expect(corrected[content].includes('ZZNOTE')).toBe(content === 'full');
+      expect(corrected[content]).not.toContain('Design in force');
       expect(CONFIGURATION.treatments.some((name) => corrected[content].includes(name))).toBe(
         content !== 'blinded',
       );
@@ -262,6 +263,116 @@ describe('the report of a study with corrections', () => {
 
   it('without any has neither the columns nor the table of the urns', () => {
     expect(reports.full).not.toMatch(/<th>(Voided|Corrected)<|As the urns count/);
+  });
+});
+
+describe('the report of a study whose design was amended', () => {
+  const place = CONFIGURATION.factors[1]?.name ?? '';
+  const [COOK = '', DUPAGE = ''] = CONFIGURATION.factors[1]?.levels ?? [];
+  const approvals = [APPROVAL];
+  let amended: Reports;
+
+  beforeAll(async () => {
+    const limits = { levels: [{ factor: place, level: COOK, max: 40 }] };
+    amended = await reportsOf({ ...CONFIGURATION, mode: 'live', limits }, (site) => {
+      const ofSite: StudyCommand[] = [
+        ...['001', '002'].map(
+          (participantId): StudyCommand => ({
+            ...{ type: 'randomize', participantId, levels: LEVELS, user: 'site' },
+          }),
+        ),
+        {
+          ...{ type: 'correct-levels', participantId: '002', cause: 'transfer', note: 'moved', user: 'site' },
+          changes: [{ factor: place, from: DUPAGE, to: COOK }],
+        },
+      ];
+      const ofOperator: StudyCommand[] = [
+        { type: 'close', cause: 'sponsor', reason: 'protocol', user: 'operator' },
+        {
+          ...{ type: 'reopen', reason: 'new protocol', approvals, user: 'operator' },
+          protocol: { version: '2.1' },
+        },
+        {
+          ...{ type: 'amend', amendment: 1, reason: 'new <site>', approvals, user: 'operator' },
+          changes: [
+            { kind: 'level-added', factor: place, level: 'M & N' },
+            { kind: 'level-closed', factor: place, level: COOK },
+            { kind: 'level-renamed', factor: place, level: DUPAGE, to: 'Du Page', alias: true },
+            { kind: 'target', value: 320 },
+          ],
+        },
+        {
+          ...{ type: 'amend', amendment: 2, reason: 'more of them', approvals, user: 'operator' },
+          changes: [
+            { kind: 'level-renamed', factor: place, level: COOK, to: 'Cook' },
+            { kind: 'limits', value: { total: 320 } },
+            { kind: 'id-pattern', value: '[0-9]{3}' },
+            { kind: 'blinding', value: 'blinded' },
+            { kind: 'policy', name: 'stopAtLimit', value: true },
+          ],
+          protocol: { version: '3.0', date: '2027-02-20' },
+        },
+      ];
+      const last: StudyCommand = {
+        ...{ type: 'randomize', participantId: '003', levels: ['Male', 'M & N'], user: 'site' },
+      };
+      return [
+        ...ofSite.map((command): Step => [command, site]),
+        ...ofOperator.map((command): Step => [command, OPERATOR]),
+        [last, site],
+      ];
+    });
+  });
+
+  describe.each(CONTENTS)('with content %s', (content) => {
+    const told = (revision: number) => cells(amended[content], String(revision)).slice(1)[0];
+
+    it('has a line for each amendment, with every change and who approved it', () => {
+      const approved = 'approved by Dr. &lt;A.&gt; Ruiz (sponsor, 2027-09-20, Amendment 3)';
+      expect(told(6)).toBe(
+        `amendment 1: new &lt;site&gt;; ${place}: M &amp; N added; ${place}: ${COOK} closed; ${place}: ${DUPAGE} renamed to Du Page (requests may still use the old name); target: 320 participants; ${approved}`,
+      );
+      expect(told(7)).toBe(
+        `amendment 2: more of them; ${place}: ${COOK} renamed to Cook; limits: 320 participants; participant ids must match [0-9]{3}; blinding: blinded; policy stopAtLimit: true; protocol 3.0 of 2027-02-20 from here on; ${approved}`,
+      );
+    });
+
+    it('shows the design in force beside the one that was registered', () => {
+      const [registered = '', inForce = ''] = amended[content].split('<h2>Design in force</h2>');
+      expect(cells(registered, `Factor ${place}`)).toEqual([`${COOK} · ${DUPAGE}`]);
+      expect(cells(registered, 'Limit')).toEqual([`40 with ${place} = ${COOK} (information only)`]);
+      const shown = ['Amendments', 'Protocol', 'Target', 'Blinding', 'Limit', `Factor ${place}`];
+      expect(shown.map((name) => cells(inForce, name)[0])).toEqual([
+        ...['2', '3.0 of 2027-02-20', '320', 'blinded', '320 participants'],
+        `Cook (closed; earlier: ${COOK}) · Du Page (earlier: ${DUPAGE}) · M &amp; N`,
+      ]);
+      expect(inForce).toContain('<code>[0-9]{3}</code>');
+      expect(inForce).toContain('target 320');
+    });
+
+    it('shows levels by their names of now: of participants, of corrections and in tables', () => {
+      const levels = [1, 2, 8].map((revision) => cells(amended[content], String(revision))[3]);
+      expect(levels).toEqual(['Du Page', 'Cook', 'M &amp; N']);
+      expect(cells(amended[content], '2').join(' ')).toContain(`${place} was Du Page`);
+      const [before = ''] = amended[content].split('<h2>Events</h2>');
+      const byLevel = before.slice(before.indexOf(`<h3>${place}</h3>`));
+      for (const name of ['Cook', 'Du Page', 'M &amp; N']) expect(byLevel).toContain(`>${name}</text>`);
+      expect([COOK, DUPAGE].some((name) => byLevel.includes(name))).toBe(false);
+    });
+
+    it('names treatments only if the content includes them', () => {
+      expect(CONFIGURATION.treatments.some((name) => amended[content].includes(name))).toBe(
+        content !== 'blinded',
+      );
+    });
+  });
+
+  it('shows the protocol that came with a reopening, too', () => {
+    const [, inForce = ''] = reports.full.split('<h2>Design in force</h2>');
+    expect(['Amendments', 'Protocol'].map((name) => cells(inForce, name)[0])).toEqual([
+      '0',
+      '3.0 of 2027-02-20',
+    ]);
   });
 });
 

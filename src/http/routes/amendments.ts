@@ -111,7 +111,6 @@ export const amendOperation = bodyOperation('Amend the design of a study', 'amen
 export function postAmendment(services: Services) {
   return bodyHandler(services, Body, SCOPES, async (request) => {
     const command = commandOf(request);
-    const design = request.design();
     const reply = await answerCommand(services, request, command, {
       problemOf,
       results: () => {
@@ -120,7 +119,10 @@ export function postAmendment(services: Services) {
       },
     });
     if (reply.status !== 200 || request.body.dry_run !== true) return reply;
-    const after = amendedDesign(design, amendmentOf(command));
+    const inForce = request.design();
+    // A request that is repeated has been applied already.
+    const isNext = command.amendment === inForce.amendment + 1;
+    const after = isNext ? amendedDesign(inForce, amendmentOf(command)) : inForce;
     return dryRunReply('stays', reply.revision, { design: designShown(after) });
   });
 }

@@ -14,6 +14,7 @@ import { askedLevel, type Design } from '../../../projections/design.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import { ACTS } from '../../study/acts.ts';
 import { type Correction, impossible } from '../../study/commands.ts';
+import { noSuchLevel } from '../../study/levels.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { DryRun, Note, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
@@ -25,7 +26,6 @@ import { RECEIPT } from '../request/receipt.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
-import { noSuchLevel } from '../request/study-view.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
 const SCOPES = ACTS.LevelsCorrected.scopes;

@@ -38,9 +38,10 @@ export const ParticipantHistoryResult = z.array(
       'AllocationRevealed',
       'UnblindingReported',
     ]),
-    data: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'What the record holds in the clear (docs/event-log.md). It names no arm.' }),
+    data: z.record(z.string(), z.unknown()).meta({
+      description:
+        'What the record holds in the clear (docs/event-log.md). Levels have the names of that time. It names no arm.',
+    }),
     note: z.string().optional().meta({
       description: 'Free text about the participant. Only for a key with the scope `read` or `audit`',
     }),

@@ -65,12 +65,24 @@ const EvidenceResult = z.strictObject({
     .meta({ description: 'Revisions that no matching checkpoint covers' }),
 });
 
+const Numbers = z.record(z.string(), z.int()).optional();
+
 const LifeResult = z.strictObject({
   state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
-  revealed: z
-    .record(z.string(), z.int())
+  imported: z
+    .strictObject({ redrawn: z.int(), unproven: z.int() })
     .optional()
-    .meta({ description: 'Number of code-breaks by category, without those that did not occur' }),
+    .meta({ description: 'Number of participants that came from another system' }),
+  amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
+  corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
+  idsCorrected: z.int().optional(),
+  voided: Numbers.meta({ description: 'Number of participants who are voided, by cause' }),
+  changedAfterClosing: Numbers.meta({
+    description: 'Number of corrections while the study was closed, by type of event',
+  }),
+  revealed: Numbers.meta({
+    description: 'Number of code-breaks by category, without those that did not occur',
+  }),
   unblindingReported: z
     .int()
     .optional()
@@ -205,7 +217,7 @@ function streamResult(report: StreamReport, isLimited: boolean): z.input<typeof 
   const { matching, matchingSize, failing, failed, rewritten, tailCutOff, lost, uncovered } = report.evidence;
   return {
     ...{ stream, study, sound, records, participants },
-    ...(life && { life: { ...life, ...(life.revealed && { revealed: { ...life.revealed } }) } }),
+    ...(life && { life }),
     root,
     divergence: divergence && divergenceResult(divergence, stream, isLimited),
     notReplayed,

@@ -1,7 +1,7 @@
 /** Which parts of a verification report a key may see. */
 import { describe, expect, it } from 'vitest';
 import { verificationJson, verificationResult } from '../../../src/http/routes/verification-result.ts';
-import type { Report, StreamReport } from '../../../src/verify/report.ts';
+import type { LifeReport, Report, StreamReport } from '../../../src/verify/report.ts';
 
 const STREAM = 'study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2';
 const OTHER = 'study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c11';
@@ -105,7 +105,13 @@ describe('any key', () => {
       uncovered: { from: 2, to: 8 },
     };
     const warnings = [{ code: 'weak-seed', count: 1, revision: 0, text: 'weak' }] as const;
-    const life: StreamReport['life'] = { state: 'closed', revealed: { emergency: 2 }, unblindingReported: 1 };
+    const life: Required<LifeReport> = {
+      state: 'closed',
+      imported: { redrawn: 3, unproven: 1 },
+      ...{ amendments: 2, corrected: 4, idsCorrected: 1 },
+      ...{ voided: { duplicate: 1 }, changedAfterClosing: { AllocationVoided: 1 } },
+      ...{ revealed: { emergency: 2 }, unblindingReported: 1 },
+    };
     const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, life, evidence, warnings });
     const { trusted: _, untrustedKey: _u, ...expected } = report(full);
     const { caution: _c, ...shown } = JSON.parse(

@@ -1,0 +1,121 @@
+/** Amendments and participants at the same time, from several clients of two processes on one log. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Answer, ask, clientOf } from '../../support/client.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const CLIENTS = 12;
+const ROUNDS = 12;
+const AMENDMENTS = 8;
+const SITES = ['north', 'south', 'South', 'west', 'added by 0', 'added by 1'];
+const STUDIES = `
+Rush:
+  mode: test
+  treatments: [A, B]
+  factors:
+    sex: [Male, Female]
+    site: [north, south, west]
+`;
+
+const data = temporaryFolders()();
+let services: Service[];
+let keys: Record<'edc' | 'manager', string>;
+
+beforeAll(async () => {
+  keys = await issueKeys(data, {
+    edc: ['edc'],
+    manager: ['data-manager', '--scope', 'blinded,manage'],
+  });
+  const start = () => serve({ data, studies: STUDIES });
+  services = [await start(), await start()];
+});
+afterAll(() => Promise.all(services.map((service) => service.stop())));
+
+const urlOf = (i: number) => services[i % services.length]?.url ?? '';
+
+/** Every change that concerns levels, over and over. */
+function changeOf(manager: number, round: number): object {
+  const of = { factor: 'site' };
+  const changes = [
+    { ...of, kind: 'level-added', level: `added by ${manager}` },
+    { ...of, kind: 'level-closed', level: 'west' },
+    { ...of, kind: 'level-renamed', level: 'south', to: 'South', alias: true },
+    { ...of, kind: 'level-reopened', level: 'west' },
+    { ...of, kind: 'level-renamed', level: 'South', to: 'south' },
+    { kind: 'id-pattern', value: `[a-z0-9-]{1,${20 + round}}` },
+  ];
+  return changes[(round + manager * 2) % changes.length] ?? {};
+}
+
+/** Sends each amendment until it is recorded, or impossible because the other manager was there before. */
+async function manage(manager: number): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (let round = 0; round < AMENDMENTS; ) {
+    const url = urlOf(manager);
+    const shown = await ask(url, '/study_design', { key: keys.manager, parameters: { study: 'Rush' } });
+    const answer = await postJson(url, '/amendments', keys.manager, {
+      ...{ study: 'Rush', amendment: shown.results.design.amendment + 1, reason: 'a race' },
+      changes: [changeOf(manager, round)],
+    });
+    answers.push(answer);
+    if (answer.status !== 409) round++;
+  }
+  return answers;
+}
+
+interface Sent {
+  readonly id: string;
+  readonly levels: Readonly<Record<string, string>>;
+  readonly answer: Answer;
+}
+
+async function enrol(client: number): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const id = `${client}-${round}`;
+    const levels = { sex: 'Male', site: SITES[(client + round) % SITES.length] ?? '' };
+    sent.push({ id, levels, answer: await send(client + round, id, levels) });
+  }
+  return sent;
+}
+
+const send = (i: number, id: string, levels: Readonly<Record<string, string>>) =>
+  clientOf(urlOf(i), keys.edc).randomize('Rush', id, levels, { 'Idempotency-Key': id });
+
+it('each request is decided by the design before it, and the log is sound', async () => {
+  const everyone = Array.from({ length: CLIENTS }, (_, i) => i);
+  const [amendments, sent] = await Promise.all([
+    Promise.all([0, 1].map(manage)),
+    Promise.all(everyone.map(enrol)),
+  ]);
+  const all = sent.flat();
+  const statuses = (answers: readonly Answer[]) => [...new Set(answers.map(({ status }) => status))];
+  const ofSites = statuses(all.map(({ answer }) => answer));
+  expect([200, 400, 409]).toEqual(expect.arrayContaining(ofSites));
+  const ofManagers = statuses(amendments.flat());
+  expect([200, 409, 422]).toEqual(expect.arrayContaining(ofManagers));
+  for (const some of [ofSites, ofManagers]) expect(some).toContain(200);
+
+  const taken = all.filter(({ answer }) => answer.status === 200);
+  // What one process writes, the other shows a little later.
+  const last = Math.max(...taken.map(({ answer }) => Number(answer.headers.get('urn-revision'))));
+  const { list } = clientOf(urlOf(0), keys.edc);
+  const { results } = await list('Rush', { 'urn.min_revision': String(last) });
+  expect(results.map(({ id }: { id: string }) => id).sort()).toEqual(taken.map(({ id }) => id).sort());
+  for (const { id, levels, answer } of taken) {
+    const { trt } = answer.results[0];
+    expect(await send(1, id, levels)).toMatchObject({ status: 200, results: [{ id, trt }] });
+  }
+
+  const types = storedLog(data)
+    .map(({ record }) => record.type)
+    .filter((type) => type === 'StudyAmended' || type === 'ParticipantRandomized');
+  const turns = types.filter((type, i) => type === 'StudyAmended' && types[i + 1] !== type);
+  expect(turns.length).toBeGreaterThan(2);
+  await Promise.all(services.map((service) => service.stop()));
+  services = [];
+  const report = await urnOk(['verify', '--data', data, '--json']);
+  expect(JSON.parse(report)).toMatchObject({ ok: true });
+});

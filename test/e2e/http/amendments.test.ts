@@ -1,0 +1,464 @@
+/** Amendments of a design, as data managers, sites, blinded readers and auditors see them over HTTP. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { parseCsv } from '../../support/csv.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
+
+const data = temporaryFolders()();
+const MCLEAN = '50-Mclean County';
+const WILL = '30-Dupage and Will';
+const STUDIES = `${TRIALS.replace('Sleep:\n', 'Sleep:\n  policies: {level_counts: as-corrected}\n')}
+Trial:
+  mode: live
+  treatments: [ZZTREATA, ZZTREATB]
+  factors:
+    ward: [a, b]
+`;
+const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01', reference: 'Amendment 3' }];
+let service: Service;
+let keys: Record<'edc' | 'manager' | 'reader' | 'auditor' | 'ward' | 'early' | 'late', string>;
+
+interface Level {
+  readonly name: string;
+  readonly earlier_names: readonly string[];
+  readonly closed: boolean;
+}
+
+interface Listed {
+  readonly id: string;
+  readonly f_local_site: string;
+}
+
+const get = (path: string, key = keys.manager, parameters: Record<string, string> = {}) =>
+  ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
+const designOf = async (study = 'Sleep') => (await get('/study_design', keys.manager, { study })).results;
+/** The levels of the sites in force. */
+const sites = async (): Promise<Level[]> => (await designOf()).design.factors[1].levels;
+
+const change = (kind: string, level: string, more: object = {}) => ({
+  ...{ kind, factor: 'local_site', level },
+  ...more,
+});
+const rename = (level: string, to: string, more: object = {}) =>
+  change('level-renamed', level, { to, ...more });
+
+/** The next amendment of the study. */
+async function amend(changes: readonly object[], more: object = {}, headers = {}, key = keys.manager) {
+  const { study = 'Sleep' } = more as { study?: string };
+  const { amendment } = (await designOf(study)).design;
+  const body = { study, amendment: amendment + 1, changes, reason: 'protocol 3', ...more };
+  return postJson(service.url, '/amendments', key, body, headers);
+}
+
+async function amended(...changes: readonly object[]): Promise<Answer> {
+  const answer = await amend(changes);
+  expect(answer.status, answer.message).toBe(200);
+  return answer;
+}
+
+const edc = () => clientOf(service.url, keys.edc);
+let lastId = 0;
+
+/** The id of a new participant. */
+async function enrolled(levels: Record<string, string>, headers = {}): Promise<string> {
+  const id = `p${++lastId}`;
+  const answer = await edc().randomize('Sleep', id, levels, headers);
+  expect(answer.status, answer.message).toBe(200);
+  return id;
+}
+
+/** `f_local_site` of one participant. */
+async function siteOf(id: string, parameters: Record<string, string> = {}, key = keys.edc) {
+  const [one] = (await get('/study_participants', key, { id, ...parameters })).results;
+  return one?.f_local_site;
+}
+
+async function idsWith(site: string, key = keys.edc): Promise<string[]> {
+  const { results } = await get('/study_participants', key, { local_site: site });
+  return results.map(({ id }: Listed) => id);
+}
+
+/** The reasons of the requests that were refused, as they are in the log. */
+const refusals = (user: string) =>
+  storedLog(data).flatMap(({ record }) =>
+    record.type === 'RequestRefused' && record.actor.user === user ? [record.data.reason] : [],
+  );
+
+beforeAll(async () => {
+  service = await serve({ data, studies: STUDIES });
+  const limited = (site: string) => ['--where', `local_site=${site}`, '--study', 'Sleep', '--force'];
+  keys = await issueKeys(data, {
+    edc: ['edc', '--scope', 'randomize,read'],
+    manager: ['data-manager', '--scope', 'blinded,manage,correct'],
+    reader: ['monitor', '--scope', 'blinded'],
+    auditor: ['auditor', '--scope', 'read,audit'],
+    ward: ['ward-manager', '--scope', 'manage', '--study', 'Ward'],
+    early: ['site-30', '--scope', 'blinded,randomize', ...limited(DUPAGE.local_site)],
+    // The level does not have this name yet.
+    late: ['site-30-new', '--scope', 'blinded,randomize', ...limited(WILL)],
+  });
+  await within(5_000, async () => (await get('/study_config', keys.late)).status === 200);
+  for (const levels of [COOK, DUPAGE, KANE]) await enrolled(levels);
+});
+afterAll(() => service.stop());
+
+describe('an amendment', () => {
+  it('is tried out without a trace, then recorded with the design that it makes', async () => {
+    const before = await designOf();
+    const changes = [change('level-added', MCLEAN), { kind: 'target', value: 320 }];
+    const tried = await amend(changes, { dry_run: true });
+    expect(tried.headers.get('urn-dry-run')).toBe('true');
+    expect(tried.headers.get('urn-receipt')).toBeNull();
+    expect(tried.results.effect.counts).toBe('stays');
+    expect(await designOf()).toEqual(before);
+    const made = await amend(changes, { protocol: { version: '3.0', date: '2027-02-20' } });
+    expect(made.headers.get('urn-receipt')).not.toBeNull();
+    const { design } = await designOf();
+    expect(made.results).toEqual({ amendment: 1, design });
+    expect(design).toEqual({ ...tried.results.effect.design, protocol: made.results.design.protocol });
+    expect(design).toMatchObject({ amendment: 1, target: 320, protocol: { version: '3.0' } });
+    expect((await sites()).map(({ name }) => name)).toContain(MCLEAN);
+    const config = await get('/study_config', keys.reader);
+    expect(config.results.factors.local_site).toContain(MCLEAN);
+    expect(await siteOf(await enrolled({ sex: 'Male', local_site: MCLEAN }))).toBe(MCLEAN);
+  });
+
+  it('is refused with every problem at once: 422', async () => {
+    const before = await designOf();
+    const answer = await amend([
+      change('level-added', COOK.local_site),
+      change('level-closed', COOK.local_site),
+      change('level-closed', COOK.local_site),
+      { kind: 'level-closed', factor: 'site', level: 'x' },
+      { kind: 'policy', name: 'void_counts', value: 'kept' },
+      { kind: 'limits', value: { levels: [{ factor: 'sex', level: 'X', max: 1 }] } },
+      { kind: 'id-pattern', value: '(a' },
+    ]);
+    expect([answer.status, answer.results]).toEqual([422, {}]);
+    expect(answer.message.split('; ')).toEqual([
+      'changes[0].level: a level has this name',
+      'changes[2].level: it is closed already',
+      'changes[3].factor: the study has no such factor',
+      'changes[4].kind: it is so already',
+      'changes[5].value.levels[0]: the study has no such level',
+      expect.stringMatching(/^changes\[6\]\.value: the pattern /),
+    ]);
+    const nothing = await amend([]);
+    expect([nothing.status, nothing.message]).toEqual([422, expect.stringMatching(/nothing to change/)]);
+    const only = await amend([change('level-closed', 'Male'), change('level-closed', 'Female')].map(ofSex));
+    expect(only.message).toBe('changes[1].level: it is the only open level of the factor');
+    expect(await designOf()).toEqual(before);
+  });
+
+  it('is refused with every mistake in its form: 400', async () => {
+    const answer = await amend([{ kind: 'arm-closed' }, change('level-added', 'x', { to: 'y' })], {
+      amendment: 0,
+      reason: '',
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-02-30' }],
+      history: 'restart',
+    });
+    expect([answer.status, answer.results]).toEqual([400, {}]);
+    for (const part of ['amendment', 'changes[0].kind', 'changes[1]', 'reason', 'approvals[0].on', 'history'])
+      expect(answer.message).toContain(part);
+    const invisible = await amend([change('level-added', 'a\u200bb'), rename(KANE.local_site, '\u202ex')]);
+    expect(invisible.status).toBe(400);
+    expect(invisible.message).toMatch(/^changes\[0\]\.level: .*U\+200B.*; changes\[1\]\.to: .*U\+202E/);
+    const twice = '{"study":"Sleep","amendment":2,"amendment":3,"changes":[],"reason":"x"}';
+    expect((await postJson(service.url, '/amendments', keys.manager, twice)).status).toBe(400);
+  });
+
+  it('is refused if somebody else was faster: 409, and recorded as stale', async () => {
+    const { amendment } = (await designOf()).design;
+    const answer = await amend([change('level-added', 'late')], { amendment });
+    expect(answer).toMatchObject({ status: 409, results: {} });
+    expect(answer.message).toBe(`Nothing was recorded: the next amendment is number ${amendment + 1}`);
+    await within(5_000, async () => refusals('data-manager').includes('stale'));
+  });
+
+  it('needs the scope manage, and a study that the key may know of', async () => {
+    const changes = [change('level-added', 'x')];
+    for (const key of [keys.edc, keys.reader, keys.auditor, keys.early])
+      expect((await amend(changes, {}, {}, key)).status).toBe(403);
+    expect((await amend(changes, {}, {}, keys.ward)).status).toBe(404);
+    expect((await amend(changes, { study: 'Sleep' }, {}, 'urn_no-such-key')).status).toBe(401);
+  });
+
+  it('needs an approval in a live study', async () => {
+    const added = [{ kind: 'level-added', factor: 'ward', level: 'c' }];
+    const refused = await amend(added, { study: 'Trial' });
+    expect([refused.status, refused.message]).toEqual([
+      422,
+      'approvals: a live study can be amended only with an approval',
+    ]);
+    expect((await amend(added, { study: 'Trial', approvals: APPROVALS })).status).toBe(200);
+  });
+
+  it('is recorded once for an Idempotency-Key, and answered with the design of now', async () => {
+    const { amendment } = (await designOf()).design;
+    const body = { amendment: amendment + 1 };
+    const retry = { 'Idempotency-Key': 'amend-1' };
+    const first = await amend([{ kind: 'target', value: 330 }], body, retry);
+    const later = await amended({ kind: 'target', value: 340 });
+    const second = await amend([{ kind: 'target', value: 330 }], body, retry);
+    expect([first.status, second.status]).toEqual([200, 200]);
+    const changes = storedLog(data).map(({ record }) => JSON.stringify(record.data.changes));
+    expect(changes.filter((text) => text?.includes('330'))).toHaveLength(1);
+    expect(second.results).toEqual(later.results);
+    const tried = await amend([{ kind: 'target', value: 330 }], { ...body, dry_run: true }, retry);
+    expect(tried.results.effect.design).toEqual(later.results.design);
+    expect((await amend([{ kind: 'target', value: 331 }], body, retry)).status).toBe(422);
+  });
+});
+
+/** The same change of a level of the first factor. */
+const ofSex = (of: object) => ({ ...of, factor: 'sex' });
+
+describe('a closed level', () => {
+  it('takes nobody, and says so; those who have it can still be listed', async () => {
+    const id = await enrolled(KANE);
+    const before = await idsWith(KANE.local_site);
+    await amended(change('level-closed', KANE.local_site));
+    expect(await edc().randomize('Sleep', 'new', KANE)).toMatchObject({
+      status: 409,
+      results: [],
+      message: `The study takes no more participants with local_site = ${KANE.local_site}: the level is closed`,
+    });
+    await within(5_000, async () => refusals('edc').includes('level-closed'));
+    const dry = await edc().randomize('Sleep', 'new', { ...KANE, 'urn.dry_run': 'true' });
+    expect([dry.status, dry.headers.get('urn-dry-run')]).toEqual([409, 'true']);
+    expect(await idsWith(KANE.local_site)).toEqual(before);
+    expect(await siteOf(id)).toBe(KANE.local_site);
+    expect((await edc().config('Sleep')).results.factors.local_site).not.toContain(KANE.local_site);
+    const unknown = await edc().randomize('Sleep', 'new', { ...KANE, local_site: 'X' });
+    expect(unknown.status).toBe(400);
+    expect(unknown.message).not.toContain(KANE.local_site);
+    expect(await sites()).toContainEqual({ name: KANE.local_site, earlier_names: [], closed: true });
+  });
+
+  it('can be what a participant turns out to have, and takes participants again when it is reopened', async () => {
+    const id = await enrolled(COOK);
+    const corrected = await postJson(service.url, '/level_corrections', keys.manager, {
+      ...{ study: 'Sleep', id, cause: 'entry', note: 'typo' },
+      changes: [{ factor: 'local_site', from: COOK.local_site, to: KANE.local_site }],
+    });
+    expect(corrected).toMatchObject({ status: 200, results: [{ f_local_site: KANE.local_site }] });
+    await amended(change('level-reopened', KANE.local_site));
+    expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
+  });
+});
+
+describe('a renamed level', () => {
+  const RETRY = { 'Idempotency-Key': 'before-the-renaming' };
+  let before: string;
+  let revision: string;
+  let asItWas: { lists: Listed[][]; balance: unknown; explained: unknown };
+
+  const listsAt = async (parameters: Record<string, string> = {}): Promise<Listed[][]> =>
+    Promise.all(
+      (['current', 'as_randomized'] as const).map(
+        async (view) =>
+          (await get('/study_participants', keys.auditor, { ...parameters, 'urn.view': view })).results,
+      ),
+    );
+  /** What auditors are told of the study at a revision. */
+  const told = async (at: Record<string, string> = {}) => ({
+    lists: await listsAt({ ...at, 'urn.bg_state': 'omit' }),
+    balance: (await get('/balance', keys.auditor, at)).results,
+    explained: (await clientOf(service.url, keys.auditor).explain('Sleep', before)).results,
+  });
+
+  beforeAll(async () => {
+    const corrected = await enrolled(COOK);
+    before = await enrolled(DUPAGE, RETRY);
+    const answer = await postJson(service.url, '/level_corrections', keys.manager, {
+      ...{ study: 'Sleep', id: corrected, cause: 'entry', note: 'typo' },
+      changes: [{ factor: 'local_site', from: COOK.local_site, to: DUPAGE.local_site }],
+    });
+    revision = answer.headers.get('urn-revision') ?? '';
+    asItWas = await told();
+    await amended(rename(DUPAGE.local_site, WILL));
+  });
+
+  it('has its new name in every list, in both views, in CSV and in the balance', async () => {
+    const underNewName = (shown: unknown) =>
+      JSON.parse(JSON.stringify(shown).replaceAll(`"${DUPAGE.local_site}"`, `"${WILL}"`));
+    const now = await told();
+    expect(now.lists).toEqual(underNewName(asItWas.lists));
+    expect(now.balance).toEqual(underNewName(asItWas.balance));
+    const { url } = service;
+    const response = await fetch(`${url}/study_participants?study=Sleep`, {
+      headers: { 'X-API-Key': keys.reader, Accept: 'text/csv' },
+    });
+    const cells = parseCsv(await response.text()).flat();
+    expect(cells).toContain(WILL);
+    expect(cells).not.toContain(DUPAGE.local_site);
+    expect(await sites()).toContainEqual({
+      ...{ name: WILL, earlier_names: [DUPAGE.local_site], closed: false },
+    });
+  });
+
+  it('is refused by its old name, with the new one: 400', async () => {
+    const words = `local_site has no level "${DUPAGE.local_site}": it is called "${WILL}" now`;
+    for (const { status, message } of [
+      await edc().randomize('Sleep', 'new', DUPAGE),
+      await edc().list('Sleep', { local_site: DUPAGE.local_site }),
+    ]) {
+      expect(status).toBe(400);
+      expect(message).toContain(words);
+    }
+    expect(await idsWith(WILL)).toContain(before);
+  });
+
+  it('leaves the answers to earlier requests as they were', async () => {
+    const record = { id: before, f_local_site: WILL };
+    expect(await edc().randomize('Sleep', before, DUPAGE, RETRY)).toMatchObject({
+      status: 200,
+      results: [record],
+    });
+    for (const local_site of [DUPAGE.local_site, WILL])
+      expect(await edc().randomize('Sleep', before, { ...DUPAGE, local_site })).toMatchObject({
+        ...{ status: 400, results: [record], message: `Participant ${before} is already assigned` },
+      });
+    const other = await edc().randomize('Sleep', before, { ...DUPAGE, sex: 'Male' }, RETRY);
+    expect(other.status).toBe(422);
+  });
+
+  it('may still be asked for by an alias, and is recorded by its name of now', async () => {
+    const answer = await amended(rename(COOK.local_site, 'Cook', { alias: true }));
+    const id = await enrolled(COOK);
+    expect(await siteOf(id)).toBe('Cook');
+    const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
+    expect(stored?.record.data.levels[1]).toEqual({ factor: 'local_site', level: 'Cook' });
+    expect(await idsWith(COOK.local_site)).toEqual(await idsWith('Cook'));
+    expect(await idsWith('Cook')).toContain(id);
+    const [cook] = answer.results.design.factors[1].levels;
+    expect(cook).toEqual({ name: 'Cook', earlier_names: [COOK.local_site], closed: false });
+  });
+
+  it('is corrected to by its name of now, or by an alias, which is recorded as that', async () => {
+    const id = await enrolled(KANE);
+    const correct = (to: string) =>
+      postJson(service.url, '/level_corrections', keys.manager, {
+        ...{ study: 'Sleep', id, cause: 'entry', note: 'typo' },
+        changes: [{ factor: 'local_site', from: KANE.local_site, to }],
+      });
+    expect(await correct(DUPAGE.local_site)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining(`it is called "${WILL}" now`),
+    });
+    expect(await correct(COOK.local_site)).toMatchObject({
+      status: 200,
+      results: [{ f_local_site: 'Cook', 'urn.as_randomized': { f_local_site: KANE.local_site } }],
+    });
+    const { results } = await get('/participant_history', keys.reader, { id });
+    expect(results.at(-1).data.changes).toEqual([
+      { factor: 'local_site', from: KANE.local_site, to: 'Cook' },
+    ]);
+  });
+
+  it('is in the limits of keys, whichever name these were issued with', async () => {
+    for (const key of [keys.early, keys.late]) {
+      const site = clientOf(service.url, key);
+      const ids = (await site.list('Sleep')).results.map(({ id }: Listed) => id);
+      expect(ids).toEqual(await idsWith(WILL));
+      expect(ids).toContain(before);
+      const id = `p${++lastId}`;
+      const made = await site.randomize('Sleep', id, { ...DUPAGE, local_site: WILL });
+      expect(made).toMatchObject({ status: 200, results: [{ f_local_site: WILL }] });
+      expect((await site.randomize('Sleep', 'new', KANE)).status).toBe(403);
+      expect((await get('/participant_history', key, { id: before })).status).toBe(200);
+    }
+  });
+
+  it('has the name of then at a moment of the past', async () => {
+    const at = { 'urn.revision': revision };
+    expect(await told(at)).toEqual(asItWas);
+    const past = (local_site: string) =>
+      get('/study_participants', keys.auditor, { ...at, local_site, 'urn.bg_state': 'omit' });
+    const [current = []] = asItWas.lists;
+    const those = current.filter(({ f_local_site }) => f_local_site === DUPAGE.local_site);
+    const found: Listed[] = (await past(DUPAGE.local_site)).results;
+    expect(found.map(({ id }) => id)).toEqual(those.map(({ id }) => id));
+    expect((await past(WILL)).status).toBe(400);
+    const config = await get('/study_config', keys.auditor, at);
+    expect(config.results.factors.local_site).toContain(DUPAGE.local_site);
+  });
+
+  it('is explained by the name of then, and later participants by that of now', async () => {
+    const auditor = clientOf(service.url, keys.auditor);
+    expect((await auditor.explain('Sleep', before)).results).toEqual(asItWas.explained);
+    const id = await enrolled({ ...DUPAGE, local_site: WILL });
+    const { results } = await auditor.explain('Sleep', id);
+    expect(results.agrees).toBe(true);
+    expect(results.urns[1]).toMatchObject({ factor: 'local_site', level: WILL });
+    // The correction was made under the old names, and moved a participant into this urn.
+    const moved = results.corrections.find((one: { revision: number }) => String(one.revision) === revision);
+    expect(moved.levels).toContainEqual({ factor: 'local_site', level: WILL });
+  });
+});
+
+describe('a changed limit, pattern and policy', () => {
+  it('holds from then on, and not before', async () => {
+    const { results } = await edc().list('Sleep');
+    const value = { total: results.length + 1 };
+    const stop = { kind: 'policy', name: 'stop_at_limit', value: true };
+    await amended({ kind: 'limits', value }, stop, { kind: 'id-pattern', value: 'p[0-9]+' });
+    const { limits, design } = await designOf();
+    expect(limits).toEqual([{ max: value.total, enrolled: results.length }]);
+    expect(design).toMatchObject({ id_pattern: 'p[0-9]+', policies: { stop_at_limit: true } });
+    expect((await edc().randomize('Sleep', 'x', KANE)).message).toMatch(
+      /does not match .*pattern p\[0-9\]\+/,
+    );
+    await enrolled(KANE);
+    expect((await edc().randomize('Sleep', 'p9999', KANE)).message).toMatch(/limit of \d+ is reached/);
+    await amended({ kind: 'limits' }, { kind: 'id-pattern' });
+    expect((await designOf()).design).not.toHaveProperty('id_pattern');
+    expect((await edc().randomize('Sleep', 'x', KANE)).status).toBe(200);
+  });
+});
+
+describe('an amendment of a paused or closed study', () => {
+  it('is possible, and tells as little as ever', async () => {
+    const state = (action: string, more = {}) =>
+      postJson(service.url, '/study_state', keys.manager, {
+        ...{ study: 'Sleep', action, reason: 'review' },
+        ...more,
+      });
+    await state('close', { cause: 'sponsor' });
+    const answer = await amended(change('level-closed', MCLEAN));
+    expect(answer.text.replace(/"treatments":\[[^\]]*\]/g, '')).not.toContain('ZZTREAT');
+    expect((await edc().randomize('Sleep', 'new', { sex: 'Male', local_site: MCLEAN })).message).toMatch(
+      /closed and takes no participants/,
+    );
+    await state('reopen');
+    expect((await edc().randomize('Sleep', 'new', { sex: 'Male', local_site: MCLEAN })).message).toMatch(
+      /the level is closed/,
+    );
+  });
+});
+
+describe('the log after all of these', () => {
+  it('is sound, and shows the same after a restart', async () => {
+    const shown = async () => [
+      await designOf(),
+      (await get('/study_participants', keys.auditor)).results,
+      (await get('/study_participants', keys.early, { 'urn.view': 'as_randomized' })).results,
+      (await get('/balance', keys.auditor)).results,
+    ];
+    const { results } = await get('/verification', keys.auditor);
+    const { amendment } = (await designOf()).design;
+    const life = results.streams.at(-1).life;
+    expect([results.ok, life.amendments]).toEqual([true, amendment]);
+    const before = await shown();
+    await service.stop();
+    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serve({ data, studies: STUDIES });
+    expect(await shown()).toEqual(before);
+    await amended(change('level-added', 'after the restart'));
+    await enrolled({ sex: 'Male', local_site: 'after the restart' });
+  });
+});
