@@ -339,6 +339,15 @@ describe('a renamed level', () => {
     expect(cook).toEqual({ name: 'Cook', earlier_names: [COOK.local_site], closed: false });
   });
 
+  it('has an alias until it is renamed back, and again without one', async () => {
+    await amended(rename(KANE.local_site, 'Kane', { alias: true }));
+    expect(await siteOf(await enrolled(KANE))).toBe('Kane');
+    await amended(rename('Kane', KANE.local_site), rename(KANE.local_site, 'Kane'));
+    expect((await edc().randomize('Sleep', 'new', KANE)).status).toBe(400);
+    await amended(rename('Kane', KANE.local_site));
+    expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
+  });
+
   it('is corrected to by its name of now, or by an alias, which is recorded as that', async () => {
     const id = await enrolled(KANE);
     const correct = (to: string) =>
