@@ -108,7 +108,7 @@ function streamLines(
 /** How the study stands after its last sound record, and what happened in it besides its allocations. */
 function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
   const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
-  const { imported, amendments = 0 } = life;
+  const { amendments = 0, imported } = life;
   const { emergency = 0, ...others } = revealed;
   const other = Object.values(others).reduce((sum, times) => sum + times, 0);
   const broken = [
@@ -118,7 +118,7 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
   return [
     state,
     ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
-    ...(amendments > 0 ? [count(amendments, 'amendment')] : []),
+    ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
     ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
     ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
     ...named('voided', voided),
