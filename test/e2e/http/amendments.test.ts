@@ -369,6 +369,41 @@ describe('a renamed level', () => {
     ]);
   });
 
+  it('leaves the answer to an earlier correction as it was, by any name that was valid then', async () => {
+    const [id, other] = [await enrolled(KANE), await enrolled(KANE)];
+    const correct = (one: string, to: string, more = {}) =>
+      postJson(
+        service.url,
+        '/level_corrections',
+        keys.manager,
+        {
+          ...{ study: 'Sleep', id: one, cause: 'entry', note: 'typo' },
+          changes: [{ factor: 'local_site', from: KANE.local_site, to }],
+          ...more,
+        },
+        { 'Idempotency-Key': `fix-${one}` },
+      );
+    // By the name in force, and by an alias of another name.
+    for (const [one, to] of [
+      [id, WILL],
+      [other, COOK.local_site],
+    ] as const)
+      expect((await correct(one, to)).status).toBe(200);
+    await amended(rename(WILL, 'Will'), rename('Cook', 'Crook'));
+    for (const [one, to, now] of [
+      [id, WILL, 'Will'],
+      [id, 'Will', 'Will'],
+      [other, COOK.local_site, 'Crook'],
+      [other, 'Cook', 'Crook'],
+    ] as const)
+      expect(await correct(one, to)).toMatchObject({ status: 200, results: [{ f_local_site: now }] });
+    expect((await correct(id, WILL, { note: 'another' })).status).toBe(422);
+    expect((await correct(id, 'Crook')).status).toBe(422);
+    await amended(rename('Will', WILL), rename('Crook', 'Cook', { alias: true }));
+    const { results } = await get('/participant_history', keys.reader, { id });
+    expect(results).toHaveLength(2);
+  });
+
   it('is in the limits of keys, whichever name these were issued with', async () => {
     for (const key of [keys.early, keys.late]) {
       const site = clientOf(service.url, key);
