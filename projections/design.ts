@@ -66,6 +66,18 @@ export const design: Projection<Design | undefined> = {
   apply: designAfter,
 };
 
+/** Every design that the study has had, in order. The last one is in force. */
+export const designs: Projection<readonly Design[]> = {
+  name: 'designs',
+  stream: 'study',
+  initial: () => [],
+  apply(before, event) {
+    const last = before.at(-1);
+    const after = designAfter(last, event);
+    return after === undefined || after === last ? before : [...before, after];
+  },
+};
+
 /** Every other event leaves the design as it is: the same object. */
 export function designAfter(before: Design | undefined, event: PartialEvent): Design | undefined {
   if (event.type === 'StudyRegistered') return registeredDesign(event.data.configuration);

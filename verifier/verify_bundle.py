@@ -417,14 +417,12 @@ CONFIGURATION = {
     "targetEnrollment?": COUNT,
 }
 PROTOCOL = {"version": NAME, "date?": DAY}
+LIMITS = {"total?": POSITIVE, "levels?": ListOf(1, {**LEVEL, "max": POSITIVE})}
 CONFIGURATION_2 = {
     **CONFIGURATION,
     "blinding?": one_of("blinded"),
     "start?": one_of("paused"),
-    "limits?": {
-        "total?": POSITIVE,
-        "levels?": ListOf(1, {"factor": NAME, "level": NAME, "max": POSITIVE}),
-    },
+    "limits?": LIMITS,
     "policies?": {
         "stopAtLimit?": one_of(True),
         "levelCounts?": one_of("as-randomized", "as-corrected"),
@@ -433,6 +431,21 @@ CONFIGURATION_2 = {
     },
     "protocol?": PROTOCOL,
 }
+POLICY = {"kind": one_of("policy")}
+CHANGE = Either(
+    [
+        {"kind": one_of("level-added", "level-closed", "level-reopened"), **LEVEL},
+        {"kind": one_of("level-renamed"), **LEVEL, "to": NAME, "alias?": one_of(True)},
+        {"kind": one_of("limits"), "value?": LIMITS},
+        {"kind": one_of("id-pattern"), "value?": TEXT},
+        {"kind": one_of("target"), "value?": COUNT},
+        {"kind": one_of("blinding"), "value": one_of("open", "blinded")},
+        {**POLICY, "name": one_of("stopAtLimit"), "value": one_of(True, False)},
+        {**POLICY, "name": one_of("levelCounts"), "value": one_of("as-randomized", "as-corrected")},
+        {**POLICY, "name": one_of("voidCounts"), "value": one_of("kept", "removed")},
+        {**POLICY, "name": one_of("forcedCounts"), "value": one_of("counted", "not-counted")},
+    ]
+)
 REGISTRATION = {
     "studyId": UUID,
     "configuration": CONFIGURATION,
@@ -515,6 +528,17 @@ EVENTS = {
     "StudyReopened@1": Event(
         {
             "approvals": ListOf(0, APPROVAL),
+            "protocol?": PROTOCOL,
+            "reason": NAME,
+        },
+        REQUEST,
+    ),
+    "StudyAmended@1": Event(
+        {
+            "amendment": POSITIVE,
+            "approvals": ListOf(0, APPROVAL),
+            "changes": ListOf(0, CHANGE),
+            "history?": one_of("keep"),
             "protocol?": PROTOCOL,
             "reason": NAME,
         },
@@ -832,7 +856,7 @@ class Repetitions:
         return self.revisions[int(repeats.min())]
 
 
-Levels = Tuple[str, ...]  # of a participant, in the order of the factors
+Levels = Tuple[str, ...]  # of a participant, in the order of the factors, by their names of now
 
 
 class Voided(NamedTuple):
@@ -875,7 +899,18 @@ class Enrolled(NamedTuple):
         return voided is None or voided.cause not in ("duplicate", "never-enrolled")
 
 
-Counts = Dict[str, Dict[str, List[int]]]  # by factor and level: participants by treatment
+# By factor and level, in the order of the design: participants by treatment.
+Counts = Dict[str, Dict[str, List[int]]]
+
+
+@dataclass
+class Design:
+    """What amendments can change, as it is in force. The levels are those of the counts."""
+
+    names: Dict[str, Dict[str, str]]  # by factor, each name that a level has or had: its name now
+    settings: Json  # by the names that amendments use; None: there is none
+    closed: Set[Tuple[str, str]] = field(default_factory=set)  # factors and levels
+    amendment: int = 0  # number of the last one
 
 
 class Step(NamedTuple):
@@ -923,7 +958,8 @@ class History:
     # When each record was written; of one that is withheld, the last known time before it.
     access_times: List[int] = field(default_factory=list)
     # The study.
-    configuration: Optional[Json] = None
+    configuration: Optional[Json] = None  # as registered
+    design: Optional[Design] = None
     state: str = "unregistered"
     enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by the id as randomized
     # Ids that participants were given later, with those as randomized.
@@ -1134,8 +1170,14 @@ def check_key(history: History, record: Json, scopes: List[str], stake: Stake, a
 
 
 def is_within(history: History, limits: List[Json], levels: Levels) -> bool:
+    """Whether each factor that a key limits has one of those levels, by any name that it had."""
     level_of = dict(zip(history.counts, levels))
-    return all(level_of.get(limit["factor"]) in limit["levels"] for limit in limits)
+    for limit in limits:
+        names = history.design.names.get(limit["factor"], {})
+        listed = [names.get(level, level) for level in limit["levels"]]
+        if level_of.get(limit["factor"]) not in listed:
+            return False
+    return True
 
 
 def check_id(history: History, record: Json) -> None:
@@ -1173,6 +1215,7 @@ ACTS = {
     "StudyResumed": Act(True, ["manage"], ["paused"]),
     "StudyClosed": Act(True, ["manage"], ["open", "paused"]),
     "StudyReopened": Act(True, ["manage"], ["closed"]),
+    "StudyAmended": Act(True, ["manage"], SETTLED),
     "LevelsCorrected": Act(True, ["correct"], SETTLED),
     "AllocationVoided": Act(True, ["correct"], SETTLED),
     "AllocationReinstated": Act(True, ["correct"], SETTLED),
@@ -1218,6 +1261,8 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
     elif kind == "StudyReopened":
         check_approved(history, record)
         warn_of_approvals(history, record)
+    elif kind == "StudyAmended":
+        take_amendment(history, record)
     elif "participantId" in record["data"]:
         before = check_enrolled(history, record)
         if kind == "AllocationRevealed":
@@ -1314,10 +1359,12 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     check_distinct("data.configuration.factors", [factor["name"] for factor in factors])
     for factor in factors:
         check_distinct(f"data.configuration: levels of {factor['name']}", factor["levels"])
+    levels = {factor["name"]: factor["levels"] for factor in factors}
     check_policies(configuration)
-    check_limits(configuration)
+    check_limits("data.configuration.limits", configuration.get("limits"), levels)
     history.configuration = configuration
-    history.counts = no_counts(configuration)
+    history.design = registered_design(configuration, levels)
+    history.counts = no_counts(levels, len(configuration["treatments"]))
     begin_generator(history, sections, is_drawn=data["seedSource"] == "drawn")
     if history.content == "full":
         history.registered_state = sections["generator"]["bgState"]
@@ -1325,40 +1372,52 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
         expect("data.seedWeak", is_weak, data["seedWeak"])
 
 
-def no_counts(configuration: Json) -> Counts:
-    arms = len(configuration["treatments"])
-    return {
-        factor["name"]: {level: [0] * arms for level in factor["levels"]}
-        for factor in configuration["factors"]
+def no_counts(levels: Dict[str, Any], arms: int) -> Counts:
+    return {factor: {each: [0] * arms for each in of} for factor, of in levels.items()}
+
+
+def registered_design(configuration: Json, levels: Dict[str, List[str]]) -> Design:
+    """Defaults are written out."""
+    settings = {
+        "limits": configuration.get("limits"),
+        "id-pattern": configuration.get("idPattern"),
+        "target": configuration.get("targetEnrollment"),
+        "blinding": configuration.get("blinding", "open"),
+        "stopAtLimit": False,
+        "levelCounts": default_level_counts(configuration),
+        "voidCounts": "kept",
+        "forcedCounts": "counted",
+        **configuration.get("policies", {}),
     }
+    names = {factor: {each: each for each in of} for factor, of in levels.items()}
+    return Design(names, settings)
+
+
+def default_level_counts(configuration: Json) -> str:
+    return "as-corrected" if "blinding" in configuration else "as-randomized"
 
 
 def check_policies(configuration: Json) -> None:
     """A default is left out, so that one configuration has one form."""
     policies = configuration.get("policies")
     expect_that("data.configuration.policies: left out if there are none", policies != {})
-    default = "as-corrected" if "blinding" in configuration else "as-randomized"
-    is_default = (policies or {}).get("levelCounts") == default
+    is_default = (policies or {}).get("levelCounts") == default_level_counts(configuration)
     expect_that("data.configuration.policies.levelCounts: not the default", not is_default)
 
 
-def check_limits(configuration: Json) -> None:
+def check_limits(what: str, limits: Optional[Json], levels: Dict[str, Any]) -> None:
     """Each limit is of a level of the study, once, in the order of the study."""
-    limits = configuration.get("limits")
-    expect_that("data.configuration.limits: left out if there are none", limits != {})
-    in_order = [
-        (factor["name"], level) for factor in configuration["factors"] for level in factor["levels"]
-    ]
+    expect_that(f"{what}: left out if there are none", limits != {})
+    in_order = [(factor, level) for factor, of in levels.items() for level in of]
     limited = [(each["factor"], each["level"]) for each in (limits or {}).get("levels", [])]
     expected = [each for each in in_order if each in limited]
-    what = "data.configuration.limits.levels: levels of the study, in its order"
-    expect_that(what, limited == expected)
+    expect_that(f"{what}.levels: levels of the study, in its order", limited == expected)
 
 
 def check_room(history: History, levels: Dict[str, str]) -> None:
     """Limits keep participants out only if a policy says so."""
-    limits = history.configuration.get("limits", {})
-    if "stopAtLimit" not in history.configuration.get("policies", {}):
+    limits = history.design.settings["limits"] or {}
+    if not history.design.settings["stopAtLimit"]:
         return
     is_full = history.filled[None] >= limits.get("total", math.inf)
     expect_that("data.participantId: within the limit of the study", not is_full)
@@ -1381,6 +1440,8 @@ def check_distinct(what: str, names: List[str]) -> None:
 
 def take_participant(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
+    is_open = history.design.closed.isdisjoint(levels.items())
+    expect_that("data.levels: none that is closed", is_open)
     check_room(history, levels)
     arm = arm_of(history, sections)
     if history.content == "full":
@@ -1395,7 +1456,7 @@ def check_new_participant(history: History, record: Json) -> Dict[str, str]:
     factors = [each["factor"] for each in data["levels"]]
     expect("data.levels, factors", list(history.counts), factors)
     for factor, level in levels.items():
-        expect_that("data.levels: configured", level in history.counts[factor])
+        expect_that("data.levels: of the design", level in history.counts[factor])
     check_participant_id("data.participantId", participant_id)
     holder = holder_of(history, participant_id)
     expect_that("data.participantId: nobody has, or had, this id", holder is None)
@@ -1416,13 +1477,16 @@ def enrol(
     history: History, record: Json, levels: Dict[str, str], arm: int, at: Optional[int]
 ) -> None:
     participant_id = record["data"]["participantId"]
-    combination = tuple(levels.values())
-    combination = history.combinations.setdefault(combination, combination)
+    combination = kept_once(history, tuple(levels.values()))
     enrolled = Enrolled(participant_id, combination, record["revision"], at, arm)
     warn_of_look_alike(history, record, participant_id, participant_id)
     history.enrolled[participant_id] = enrolled
     fill_place(history, enrolled, 1)
     count_in_urns(history, enrolled, 1)
+
+
+def kept_once(history: History, levels: Levels) -> Levels:
+    return history.combinations.setdefault(levels, levels)
 
 
 def check_participant_id(what: str, participant_id: str) -> None:
@@ -1542,6 +1606,102 @@ def take_report(history: History, record: Json) -> None:
     )
 
 
+# ---- Amendments (docs/event-log.md) -------------------------------------------------------------
+#
+# From here on another design is in force. What was drawn stays, and an urn keeps what is in it.
+
+
+def take_amendment(history: History, record: Json) -> None:
+    """Each change is judged by the design that those before it make."""
+    data, changes = record["data"], record["data"]["changes"]
+    expect("data.amendment", history.design.amendment + 1, data["amendment"])
+    check_approved(history, record)
+    is_amendment = changes != [] or "protocol" in data
+    expect_that("data.changes: at least one, or else a protocol", is_amendment)
+    touches_urns = any("level" in change for change in changes)
+    expect("data.history", "keep" if touches_urns else None, data.get("history"))
+    for place, change in enumerate(changes):
+        if "level" in change:
+            change_level(history, f"data.changes[{place}]", change)
+        else:
+            change_setting(history, f"data.changes[{place}]", change)
+    history.design.amendment += 1
+    if any(change["kind"] == "level-renamed" for change in changes):
+        rename_levels_of_participants(history)
+    warn_of_approvals(history, record)
+
+
+def change_setting(history: History, what: str, change: Json) -> None:
+    settings, value = history.design.settings, change.get("value")
+    name = change.get("name", change["kind"])  # a policy has one of its own
+    expect_that(f"{what}: not what is in force already", value != settings[name])
+    if name == "limits":
+        check_limits(f"{what}.value", value, history.counts)
+    settings[name] = value
+
+
+def change_level(history: History, what: str, change: Json) -> None:
+    kind, factor, level = change["kind"], change["factor"], change["level"]
+    closed = history.design.closed
+    expect_that(f"{what}.factor: of the study", factor in history.counts)
+    urns = history.counts[factor]
+    if kind == "level-added":
+        names = history.design.names[factor]
+        expect_that(f"{what}.level: a name that no level has, or had", level not in names)
+        names[level] = level
+        urns[level] = [0] * len(history.configuration["treatments"])
+        return
+    expect_that(f"{what}.level: of the design", level in urns)
+    if kind == "level-closed":
+        is_other_open = any((factor, each) not in closed for each in urns if each != level)
+        is_open = (factor, level) not in closed
+        expect_that(f"{what}.level: open, and not the only one", is_open and is_other_open)
+        closed.add((factor, level))
+    elif kind == "level-reopened":
+        expect_that(f"{what}.level: closed", (factor, level) in closed)
+        closed.remove((factor, level))
+    else:
+        rename_level(history, what, factor, level, change["to"])
+
+
+def rename_level(history: History, what: str, factor: str, level: str, to: str) -> None:
+    """The same urn under another name. A name belongs to its level for ever."""
+    design, names = history.design, history.design.names[factor]
+    is_free = to != level and names.get(to, level) == level
+    expect_that(f"{what}.to: another name, that no other level has, or had", is_free)
+    for name, now in list(names.items()):
+        names[name] = to if now == level else now
+    names[to] = to
+    urns = history.counts[factor]
+    history.counts[factor] = {names[each]: row for each, row in urns.items()}
+    history.filled[factor, to] = history.filled.pop((factor, level), 0)
+    design.closed = {(of, design.names[of][each]) for of, each in design.closed}
+    limits = design.settings["limits"] or {}
+    if "levels" in limits:
+        renamed = [
+            {**each, "level": design.names[each["factor"]][each["level"]]}
+            for each in limits["levels"]
+        ]
+        design.settings["limits"] = {**limits, "levels": renamed}
+
+
+def rename_levels_of_participants(history: History) -> None:
+    for participant_id, participant in history.enrolled.items():
+        levels = by_names_of_now(history, participant.levels)
+        corrected = participant.corrected
+        if corrected is not None:
+            corrected = corrected._replace(
+                levels=by_names_of_now(history, corrected.levels),
+                counted_levels=by_names_of_now(history, corrected.counted_levels),
+            )
+        history.enrolled[participant_id] = participant._replace(levels=levels, corrected=corrected)
+
+
+def by_names_of_now(history: History, levels: Levels) -> Levels:
+    names_of = history.design.names.values()
+    return kept_once(history, tuple(names[level] for names, level in zip(names_of, levels)))
+
+
 # ---- Corrections (docs/event-log.md) ------------------------------------------------------------
 #
 # Nothing is drawn again: a correction changes what is known of a participant, and may move them in
@@ -1580,11 +1740,9 @@ def take_correction(history: History, record: Json, before: Enrolled) -> None:
 
 
 def corrected_levels(history: History, data: Json, now: Corrected) -> Corrected:
-    policies = history.configuration.get("policies", {})
-    default = "as-corrected" if "blinding" in history.configuration else "as-randomized"
     # Who is transferred was randomized where they were.
     is_transfer = data["cause"] == "transfer"
-    counts = "as-randomized" if is_transfer else policies.get("levelCounts", default)
+    counts = "as-randomized" if is_transfer else history.design.settings["levelCounts"]
     expect("data.counts", counts, data["counts"])
     factors = list(history.counts)
     changed = [change["factor"] for change in data["changes"]]
@@ -1609,7 +1767,7 @@ def check_void(history: History, data: Json, before: Enrolled) -> None:
     expect_that("type: possible while the participant is not voided", before.now().voided is None)
     # The ineligible were there, and are analysed.
     is_nobody = cause in ("duplicate", "never-enrolled")
-    policy = history.configuration.get("policies", {}).get("voidCounts", "kept")
+    policy = history.design.settings["voidCounts"]
     expect("data.counts", policy if is_nobody else "kept", data["counts"])
     if duplicate_of is None:
         return
@@ -1728,9 +1886,7 @@ class Draw(NamedTuple):
     arm: int
 
 
-def draw_again(
-    configuration: Json, counts: Counts, levels: Dict[str, str], generator: Any
-) -> Draw:
+def draw_again(configuration: Json, counts: Counts, levels: Dict[str, str], generator: Any) -> Draw:
     """Draws a participant's treatment. `counts` is only read, and the generator runs on."""
     w, alpha, beta = configuration["w"], configuration["alpha"], configuration["beta"]
     state_before = generator_state(generator)
@@ -1977,7 +2133,7 @@ def end_import(history: History, record: Json) -> None:
         # Nothing is left of it but its records.
         history.enrolled.clear()
         history.filled.clear()
-        history.counts = no_counts(history.configuration)
+        history.counts = no_counts(history.counts, len(history.configuration["treatments"]))
         history.redrawn = history.unproven = 0
     else:
         expect("data.rows", begun["source"]["rows"], data["rows"])
@@ -2198,6 +2354,8 @@ def describe_life(history: History) -> str:
     if history.redrawn + history.unproven:
         imported = f"{history.redrawn} drawn again, {history.unproven} unproven"
         parts.append(f"imported: {imported}")
+    if history.design and history.design.amendment:
+        parts.append(f"amendments: {history.design.amendment}")
     if history.levels_corrected:
         parts.append(f"levels corrected: {history.levels_corrected}")
     if history.ids_corrected:

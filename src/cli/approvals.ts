@@ -1,15 +1,73 @@
-/** Reads --approved-by and --protocol. */
+/** What was decided about a study outside this system, as it is stated: --reason, --approved-by and --protocol. */
+import { Option } from 'commander';
 import type { Approval, Protocol } from '../../events/text.ts';
 import { isDay } from '../base/day.ts';
+import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
+import { UsageError } from './options.ts';
 
 /** What was read, or what is wrong with the text: each a sentence. */
 export type Read<T> = { readonly value: T } | { readonly problems: readonly string[] };
 
 export const APPROVAL_FORM = 'NAME, ROLE, DATE[, REFERENCE]';
 export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2027-09-01';
+/** For a dry run: whoever tries something out may have the approval still to come. */
+export const APPROVAL_TO_COME: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
 const MAX_LENGTH = 200;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+export interface DecisionOptions {
+  readonly reason?: string | undefined;
+  readonly approvedBy?: readonly string[] | undefined;
+  readonly protocol?: string | undefined;
+}
+
+export interface Decision {
+  readonly approvals: readonly Approval[];
+  readonly protocol?: Protocol | undefined;
+}
+
+/** As what is decided case by case, it is not read from the environment. */
+export function approvedByOption(): Option {
+  return new Option(
+    '--approved-by <approval>',
+    `who decided it outside this system: '${APPROVAL_FORM}' (repeatable)`,
+  ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]);
+}
+
+export function protocolOption(): Option {
+  return new Option(
+    '--protocol <version>',
+    "the protocol's version from now on, and its date: VERSION[,DATE]",
+  );
+}
+
+/** @throws UsageError with all that is wrong */
+export function decisionOf({ reason, approvedBy = [], protocol }: DecisionOptions): Decision {
+  const unfit = reason === undefined ? undefined : freeTextProblem(reason, 1);
+  const problems = unfit === undefined ? [] : [`--reason ${unfit}`];
+  const read = <T>(found: Read<T>): T[] => {
+    if ('value' in found) return [found.value];
+    problems.push(...found.problems);
+    return [];
+  };
+  const approvals = approvedBy.flatMap((text) => read(parseApproval(text)));
+  const [version] = protocol === undefined ? [] : read(parseProtocol(protocol));
+  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+  return { approvals, protocol: version };
+}
+
+/** The decision as rows of a table. */
+export function decisionRows({ approvals, protocol }: Decision): string[][] {
+  return [
+    ...approvals.map(({ name, role, on, reference }) => ['approved by', listed(name, role, on, reference)]),
+    ...(protocol ? [['protocol', listed(protocol.version, protocol.date)]] : []),
+  ];
+}
+
+function listed(...texts: (string | undefined)[]): string {
+  return texts.filter((text) => text !== undefined).join(', ');
+}
 
 /** @param text `NAME, ROLE, DATE[, REFERENCE]`; only the reference may contain commas */
 export function parseApproval(text: string): Read<Approval> {

@@ -1,6 +1,20 @@
 /** Asks the person at a terminal before something is written. */
 import { createInterface } from 'node:readline';
+import type { Design } from '../../projections/design.ts';
 import { printable } from '../base/text.ts';
+import { note } from './output.ts';
+
+/** Whether a study may be changed: for a live one the person is asked. If they do not agree, the exit code is 1. */
+export async function mayChange(
+  { mode }: Pick<Design, 'mode'>,
+  { yes }: { readonly yes?: boolean },
+  question: string,
+): Promise<boolean> {
+  if (mode === 'test' || yes || (await isConfirmed(question))) return true;
+  note('nothing was recorded');
+  process.exitCode = 1;
+  return false;
+}
 
 /** Whether the person agrees. If stdin is no terminal, nobody is there to be asked, and scripts go on. */
 export function isConfirmed(question: string): Promise<boolean> {

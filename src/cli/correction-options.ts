@@ -1,11 +1,12 @@
 /** Reads the options of urn participants correct, void, reinstate and rename, and says all that is wrong with them. */
 import type { LevelChange } from '../../events/corrections.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import { askedLevel, type Design, type Factor } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import type { Participant, Participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { lookAlikeProblem, quote } from '../base/text.ts';
 import { IdPattern } from '../study/id-pattern.ts';
+import { noSuchLevel } from '../study/levels.ts';
 import { problemsOfId } from '../study/participant-id.ts';
 import type { ParticipantOptions } from './grounds.ts';
 
@@ -23,20 +24,15 @@ export interface CorrectionOptions extends ParticipantOptions {
 export class CorrectionReader {
   readonly participant: Participant;
   readonly everybody: Participants;
-  readonly configuration: StudyConfiguration;
+  readonly design: Design;
   readonly problems: string[] = [];
   readonly #given: CorrectionOptions;
 
-  constructor(
-    given: CorrectionOptions,
-    participant: Participant,
-    everybody: Participants,
-    configuration: StudyConfiguration,
-  ) {
+  constructor(given: CorrectionOptions, participant: Participant, everybody: Participants, design: Design) {
     this.#given = given;
     this.participant = participant;
     this.everybody = everybody;
-    this.configuration = configuration;
+    this.design = design;
   }
 
   /** Undefined for a value that is not allowed. */
@@ -67,7 +63,7 @@ export class CorrectionReader {
   }
 
   #patternProblem(id: string): string | undefined {
-    const { idPattern } = this.configuration;
+    const { idPattern } = this.design;
     if (idPattern === undefined) return undefined;
     const matches = new IdPattern(idPattern).matches(id);
     if (matches === undefined) return `could not be matched against the pattern ${idPattern} in time`;
@@ -93,20 +89,21 @@ export class CorrectionReader {
     const seen = new Set<string>();
     return (this.#given.level ?? []).flatMap((text) => {
       const index = this.#factorOf(text);
-      const factor = this.configuration.factors[index];
+      const factor = this.design.factors[index];
       if (!factor) return [];
       const { name } = factor;
       if (seen.has(name)) this.problems.push(`--level ${quote(text)}: ${name} is given more than once`);
       seen.add(name);
-      const to = text.slice(name.length + 1);
-      if (!factor.levels.includes(to)) this.problems.push(this.#noLevel(text, index, to));
-      return [{ factor: name, from: current[index] ?? '', to }];
+      const asked = text.slice(name.length + 1);
+      const to = askedLevel(factor, asked);
+      if (to === undefined) this.problems.push(this.#noLevel(text, factor, asked));
+      return [{ factor: name, from: current[index] ?? '', to: to ?? asked }];
     });
   }
 
   /** Index of the factor, or -1 and a problem. Names may contain `=`, so the longest one that fits is meant. */
   #factorOf(text: string): number {
-    const { factors } = this.configuration;
+    const { factors } = this.design;
     const length = (index: number) => factors[index]?.name.length ?? 0;
     const found = factors
       .flatMap(({ name }, i) => (text.startsWith(`${name}=`) ? [i] : []))
@@ -121,12 +118,10 @@ export class CorrectionReader {
     return found;
   }
 
-  #noLevel(text: string, index: number, level: string): string {
-    const { factors } = this.configuration;
-    const { name = '', levels = [] } = factors[index] ?? {};
-    const other = factors.find((one) => one.levels.includes(level));
+  #noLevel(text: string, factor: Factor, level: string): string {
+    const other = this.design.factors.find((one) => one.levels.includes(level));
     return [
-      `--level ${quote(text)}: ${name} has no level ${quote(level)} (allowed: ${levels.map(quote).join(', ')})`,
+      `--level ${quote(text)}: ${noSuchLevel(factor, level)}`,
       ...(other ? [`it is a level of ${other.name}`] : []),
     ].join('; ');
   }

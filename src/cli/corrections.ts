@@ -7,7 +7,7 @@ import { quote } from '../base/text.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Correction, StudyOutcome } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
-import { isConfirmed } from './confirm.ts';
+import { mayChange } from './confirm.ts';
 import { type CorrectionOptions, CorrectionReader } from './correction-options.ts';
 import { caseOption, refusalOf, withParticipant } from './grounds.ts';
 import { cliActor, logCommand, UsageError, unknownParticipant, unknownStudy } from './options.ts';
@@ -131,8 +131,7 @@ async function run(options: CorrectionOptions, read: (reader: CorrectionReader) 
     const everybody = log.runner.state(participants, study.stream);
     const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
-    const { configuration } = study.registered;
-    const reader = new CorrectionReader(options, participant, everybody, configuration);
+    const reader = new CorrectionReader(options, participant, everybody, study.design);
     const asked = read(reader);
     if (reader.problems.length > 0 || !asked) throw new UsageError(reader.problems.join('\n     '));
     if ('already' in asked) return note(`${asked.already}; nothing was recorded`);
@@ -147,13 +146,7 @@ async function record(log: OpenLog, study: Study, asked: Asked, options: Correct
   const tried = movesOf((await studies.tryOut(study.stream, command)).outcome, options);
   const where = described(log, study);
   if (options.dryRun) return result(dryRun(asked, where, tried));
-  if (study.registered.configuration.mode === 'live' && !options.yes) {
-    if (!(await isConfirmed(`${asked.order} in ${where}?`))) {
-      note('nothing was recorded');
-      process.exitCode = 1;
-      return;
-    }
-  }
+  if (!(await mayChange(study.design, options, `${asked.order} in ${where}?`))) return;
   const { outcome, revision } = await studies.submit(study.stream, command, actor);
   note(`${asked.done} (revision ${revision}); ${asked.effect(movesOf(outcome, options))}`);
 }
@@ -176,7 +169,7 @@ function dryRun({ event, facts, effect }: Asked, study: string, moves: boolean):
 }
 
 function readLevels(reader: CorrectionReader): Reading {
-  const { participant, problems, configuration } = reader;
+  const { participant, problems, design } = reader;
   const cause = reader.oneOf('cause', LevelsCause.options);
   const wanted = reader.levels();
   const text = reader.note();
@@ -203,7 +196,7 @@ function readLevels(reader: CorrectionReader): Reading {
     ],
     effect: (moves) => {
       if (!counted) return `later allocations do not count ${id}, as before`;
-      const index = (factor: string) => configuration.factors.findIndex(({ name }) => name === factor);
+      const index = (factor: string) => design.factors.findIndex(({ name }) => name === factor);
       const levels = changes.map(({ factor, to }) => (moves ? to : counted[index(factor)])).join(', ');
       return `later allocations count ${id} as ${levels}${moves ? '' : ', as before'}`;
     },
@@ -266,14 +259,14 @@ function readReinstatement(reader: CorrectionReader): Reading {
 }
 
 function readId(reader: CorrectionReader): Reading {
-  const { participant, problems } = reader;
+  const { participant, problems, design } = reader;
   const cause = reader.oneOf('cause', IdCause.options);
   const id = currentId(participant);
   const to = reader.newId();
   if (problems.length > 0 || !cause) return undefined;
   if (to === id) return { already: `the participant already has the id ${quote(to)}` };
   return {
-    command: { type: 'correct-id', to, cause },
+    command: { type: 'correct-id', to, cause, amendment: design.amendment },
     event: 'ParticipantIdCorrected',
     order: `Rename ${id} to ${to}`,
     done: `${id} is now ${to}`,

@@ -1,4 +1,5 @@
 /** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
+import { openLevels } from '../../projections/design.ts';
 import { participants } from '../../projections/participants.ts';
 import { printable } from '../base/text.ts';
 import type { Service } from '../service/start-service.ts';
@@ -46,19 +47,18 @@ function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
 
 /** A curl line that works as it is printed: it randomizes into the first study that takes any id and can be printed. */
 function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
-  const study = log.studies.list().find(({ registered: { configuration } }) => {
-    const { idPattern, ...names } = configuration;
+  const study = log.studies.list().find(({ design: { idPattern, ...names } }) => {
     return idPattern === undefined && isPrintable(JSON.stringify(names));
   });
   if (!study) return [];
-  const { name, factors } = study.registered.configuration;
+  const { name, factors } = study.design;
   const taken = log.runner.state(participants, study.stream);
   let number = 1;
   while (taken.find(id(number))) number++;
   const parameters = [
     ['study', name],
     ['id', id(number)],
-    ...factors.map((factor) => [factor.name, factor.levels[0] ?? '']),
+    ...factors.map((factor) => [factor.name, openLevels(factor)[0] ?? '']),
     // curl encodes only what follows the "=".
   ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
   return [

@@ -61,6 +61,8 @@ export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptio
   if (outcome.type === 'impossible') return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}`);
   if (outcome.type === 'stale')
     return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
+  if (outcome.type === 'amended-meanwhile')
+    return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
   if (outcome.type === 'refused')
     return new UsageError(
       `a history is being imported into ${study}, and nobody is corrected until it is in`,

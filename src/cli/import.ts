@@ -20,7 +20,7 @@ import { isSame } from '../study/import-proof.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
 import { type RegisteredState, studyState } from '../study/state.ts';
 import { drawnSeed, type Study } from '../study/studies.ts';
-import { APPROVAL_FORM, parseApproval } from './approvals.ts';
+import { APPROVAL_FORM, APPROVAL_TO_COME, approvedByOption, decisionOf } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progressOf, result } from './output.ts';
@@ -81,12 +81,7 @@ export function importCommand(): Command {
         'a treatment that the file names otherwise (repeatable, or separated by commas)',
       ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, ...pairsIn(value)]),
     )
-    .addOption(
-      new Option(
-        '--approved-by <approval>',
-        `who decided it outside this system: '${APPROVAL_FORM}' (repeatable)`,
-      ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]),
-    )
+    .addOption(approvedByOption())
     .addOption(new Option('--abort', 'give up an import that is under way').conflicts('from'))
     .addOption(new Option('--reason <text>', 'with --abort; recorded in the clear'))
     .addOption(option('--dry-run', 'say what would come of it, and write nothing'))
@@ -113,7 +108,7 @@ async function withProblems(run: () => Promise<void>): Promise<void> {
 async function importHistory(options: Options): Promise<void> {
   const { study: name, from, format } = options;
   if (from === undefined) throw new UsageError('--from is missing (or --abort)');
-  const approvals = approvalsIn(options.approvedBy ?? []);
+  const { approvals } = decisionOf({ approvedBy: options.approvedBy });
   const file = openSource(from);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
@@ -138,8 +133,6 @@ async function importHistory(options: Options): Promise<void> {
   });
 }
 
-const SOMEBODY: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
-
 interface Planned {
   readonly options: Options;
   readonly begin: Omit<BeginImport, 'proof'>;
@@ -150,8 +143,7 @@ async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Pl
   const shown = progressOf('rows checked', rows.length);
   const { mode } = study.registered.configuration;
   const isUnapproved = mode === 'live' && begin.approvals.length === 0;
-  // Whoever tries it out may have the approval still to come.
-  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [SOMEBODY] } : begin;
+  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [APPROVAL_TO_COME] } : begin;
   const rehearsal = rehearse(stateOf(log, study), approved, rows, shown.show);
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
@@ -346,14 +338,6 @@ function mapOf(pairs: readonly string[]): Map<string, string> {
   return map;
 }
 
-/** @throws UsageError with all that is wrong */
-function approvalsIn(texts: readonly string[]): Approval[] {
-  const read = texts.map(parseApproval);
-  const problems = read.flatMap((one) => ('problems' in one ? one.problems : []));
-  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
-  return read.flatMap((one) => ('value' in one ? [one.value] : []));
-}
-
 function stateOf(log: OpenLog, { stream, registered }: Study): RegisteredState {
   const state = log.runner.state(studyState, stream);
   if (state.status === 'unregistered') throw unknownStudy(registered.configuration.name);
@@ -387,6 +371,8 @@ function why(outcome: StudyOutcome): string {
         : `the study is ${outcome.because}`;
     case 'stale':
       return outcome.why;
+    case 'amended-meanwhile':
+      return 'the study was amended meanwhile (hint: run it again)';
     case 'not-importing':
       return 'the import was given up';
     case 'duplicate':

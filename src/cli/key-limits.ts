@@ -1,12 +1,12 @@
 /** Checks that what a key is limited to exists: a key that is limited to something misspelt is useless. */
 import type { LevelLimit } from '../../events/access.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import { type Design, levelNow } from '../../projections/design.ts';
 import type { Grant } from '../access/decide.ts';
 import { quote } from '../base/text.ts';
 import { nearestTo } from '../configuration/nearest.ts';
 
 type Limited = Pick<Grant, 'studies' | 'where'>;
-type Study = Pick<StudyConfiguration, 'name' | 'factors' | 'blinding'>;
+type Study = Pick<Design, 'name' | 'factors' | 'blinding'>;
 
 export interface Compared {
   /** Why the key would be useless. */
@@ -49,7 +49,8 @@ export function unblindedBy(
 function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]): string[] {
   const factors = studies.flatMap((study) => study.factors);
   const problems = where.flatMap(({ factor, levels }) => {
-    const known = factors.filter(({ name }) => name === factor).flatMap((one) => one.levels);
+    const found = factors.filter(({ name }) => name === factor);
+    const known = found.flatMap((one) => one.levels);
     if (known.length === 0) {
       const names = factors.map(({ name }) => name);
       return [`no study has a factor ${quote(factor)}${didYouMean(factor, names) || listed(names)}`];
@@ -58,7 +59,7 @@ function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]):
       .filter((level) => !known.includes(level))
       .map(
         (level) =>
-          `factor ${quote(factor)} has no level ${quote(level)}${didYouMean(level, known) || listed(known)}`,
+          `factor ${quote(factor)} has no level ${quote(level)}${calledNow(level, found) || didYouMean(level, known) || listed(known)}`,
       );
   });
   if (problems.length > 0 || studies.some((study) => where.every((limit) => has(study, limit))))
@@ -75,6 +76,12 @@ function lacking({ name, factors }: Study, where: readonly LevelLimit[]): string
   return where
     .filter(({ factor }) => !factors.some((known) => known.name === factor))
     .map(({ factor }) => `study ${quote(name)} has no factor ${quote(factor)}, so the key does not reach it`);
+}
+
+/** For a level that was renamed. */
+function calledNow(level: string, factors: Design['factors']): string {
+  const now = factors.map((factor) => levelNow(factor, level)).find((name) => name !== level);
+  return now === undefined ? '' : ` (hint: it is called ${quote(now)} now)`;
 }
 
 function didYouMean(given: string, choices: readonly string[]): string {

@@ -1,7 +1,7 @@
 /** urn keys add: issues a key after checking its limits against what is registered. */
 import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Design } from '../../projections/design.ts';
 import { type Grant, refusal } from '../access/decide.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import type { OpenLog } from '../open/open-log.ts';
@@ -120,7 +120,8 @@ export async function issue(user: string, options: AddOptions): Promise<Issued> 
 /** What a grant can refer to in a log. */
 interface Known {
   readonly users: readonly string[];
-  readonly studies: readonly StudyConfiguration[];
+  /** As they are now. */
+  readonly studies: readonly Design[];
 }
 
 const EMPTY_LOG: Known = { users: [], studies: [] };
@@ -133,7 +134,7 @@ async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<K
   const shown = progress('records read');
   await log.rebuild(shown.show);
   shown.end();
-  return { users, studies: log.studies.list().map(({ registered }) => registered.configuration) };
+  return { users, studies: log.studies.list().map(({ design }) => design) };
 }
 
 /** @throws UsageError; for what may be intended it only prints a warning */

@@ -1,14 +1,16 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { defaultLevelCounts } from '../../projections/design.ts';
-import type { RegisteredStudy } from '../../projections/study-config.ts';
+import { type Design, defaultLevelCounts } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
-import { configurationDifferences, describeDifferences } from '../configuration/differences.ts';
+import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
+import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
+import type { Study } from '../study/studies.ts';
+import { limitTexts } from './design-text.ts';
 import { unblindedBy } from './key-limits.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -21,8 +23,9 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-For each study it says whether it is new, as registered, or differs from what is registered (exit code 1). For a new one
-it prints what the next urn serve would register for good: read it first. docs/studies-file.md describes the file.`;
+For each study it says whether it is new, as registered, as amended, behind (the file says what an earlier design was: bring
+it up to date), or differs from the design in force: then it takes no participants, and the exit code is 1. For a new one it
+prints what the next urn serve would register for good: read it first. docs/studies-file.md describes the file.`;
 
 export function checkCommand(): Command {
   return logCommand('check')
@@ -35,7 +38,9 @@ export function checkCommand(): Command {
 
 interface Outcome {
   readonly study: string;
-  readonly outcome: 'new' | 'as registered' | 'differs';
+  readonly outcome: 'new' | 'as registered' | 'as amended' | 'behind' | 'differs';
+  /** Number of the last amendment; left out without. */
+  readonly amendment?: number;
   readonly differences: readonly string[];
   /** As in the file, with defaults. */
   readonly configuration: StudyConfiguration;
@@ -47,18 +52,17 @@ interface Outcome {
 async function check(options: Options): Promise<void> {
   const { studies, warnings, liveByDefault } = await readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
-  const registered = await registeredStudies(options);
-  const isNew = (name: string) => !registered.has(name);
-  for (const warning of refuseNewStudies(studies, isNew, [...registered.values()]))
+  const recorded = await recordedStudies(options);
+  const isNew = (name: string) => !recorded.has(name);
+  const registered = [...recorded.values()].map((study) => study.registered);
+  for (const warning of refuseNewStudies(studies, isNew, registered))
     note(`warning: ${formatFinding(warning)}`);
-  const outcomes = studies.map(({ configuration, seed }): Outcome => {
+  const outcomes = studies.map((file): Outcome => {
+    const { configuration, seed } = file;
     const { name } = configuration;
-    const study = registered.get(name);
-    const differences = study ? configurationDifferences(study, { configuration, seed }) : [];
     return {
       study: name,
-      outcome: !study ? 'new' : differences.length > 0 ? 'differs' : 'as registered',
-      differences: describeDifferences(differences, { secrets: 'show' }),
+      ...compared(recorded.get(name), file),
       configuration,
       seedSource: seed === undefined ? 'drawn' : 'configured',
       liveByDefault: liveByDefault.includes(name),
@@ -69,14 +73,41 @@ async function check(options: Options): Promise<void> {
   if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
 }
 
+function compared(
+  study: Recorded | undefined,
+  file: ConfiguredStudy,
+): Pick<Outcome, 'outcome' | 'amendment' | 'differences'> {
+  if (!study) return { outcome: 'new', differences: [] };
+  const { registered, designs } = study;
+  const comparison = compare(registered, designs, file);
+  const amendment = designs.at(-1)?.amendment ?? 0;
+  return {
+    outcome: outcomeOf(comparison, amendment),
+    ...(amendment > 0 && { amendment }),
+    differences: describeComparison(comparison, { secrets: 'show' }),
+  };
+}
+
+function outcomeOf({ standing }: Comparison, amendment: number): Outcome['outcome'] {
+  if (standing !== 'agrees') return standing;
+  return amendment > 0 ? 'as amended' : 'as registered';
+}
+
+interface Recorded extends Pick<Study, 'registered'> {
+  readonly designs: readonly Design[];
+}
+
 /** By name. A file can be checked before there is a log. */
-async function registeredStudies(options: Options): Promise<Map<string, RegisteredStudy>> {
+async function recordedStudies(options: Options): Promise<Map<string, Recorded>> {
   try {
-    const studies = await withStudies(options, async (log) => {
+    return await withStudies(options, async (log) => {
       warnOfArmsShown(log);
-      return log.studies.list();
+      return new Map(
+        log.studies.list().map(({ registered, design, stream }) => {
+          return [design.name, { registered, designs: log.studies.designs(stream) }];
+        }),
+      );
     });
-    return new Map(studies.map(({ registered }) => [registered.configuration.name, registered]));
   } catch (error) {
     if (!(error instanceof NoLogError)) throw error;
     note(`${error.message}; so every study in the file is new`);
@@ -85,9 +116,9 @@ async function registeredStudies(options: Options): Promise<Map<string, Register
 }
 
 function warnOfArmsShown({ keys, studies }: OpenLog): void {
-  const configurations = studies.list().map(({ registered }) => registered.configuration);
+  const designs = studies.list().map(({ design }) => design);
   for (const key of keys.list().filter(({ revoked }) => !revoked))
-    for (const name of unblindedBy(key, configurations))
+    for (const name of unblindedBy(key, designs))
       note(
         `warning: study ${quote(name)} is blinded, and key ${key.keyId} of ${key.user} shows the arm to whoever randomizes with it (hint: issue one with --scope blinded,randomize, and revoke this one)`,
       );
@@ -96,7 +127,11 @@ function warnOfArmsShown({ keys, studies }: OpenLog): void {
 function described(of: Outcome): string {
   const lines =
     of.outcome === 'new' ? ['would be registered as', ...registration(of).split('\n')] : of.differences;
-  return [`${of.study}: ${of.outcome}`, ...lines.map((line) => `  ${line}`)].join('\n');
+  const heading = [
+    `${of.study}: ${of.outcome}`,
+    ...(of.amendment === undefined ? [] : [`amendment ${of.amendment}`]),
+  ];
+  return [heading.join(', '), ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
 function registration({ configuration, seedSource, liveByDefault }: Outcome): string {
@@ -139,10 +174,6 @@ function policiesIn({ policies = {}, blinding }: StudyConfiguration): string {
 }
 
 function limitLines(limits: StudyConfiguration['limits'], stops: boolean): string[][] {
-  const { total, levels = [] } = limits ?? {};
   const remark = stops ? '' : ' (information only)';
-  return [
-    ...(total === undefined ? [] : [['limit', `${total} participants${remark}`]]),
-    ...levels.map(({ factor, level, max }) => ['limit', `${max} with ${factor} = ${level}${remark}`]),
-  ];
+  return limitTexts(limits).map((text) => ['limit', `${text}${remark}`]);
 }

@@ -1,6 +1,6 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 import { participants } from '../../projections/participants.ts';
-import { suspendIfDiffering } from '../configuration/suspend.ts';
+import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogHooks, OpenLog } from '../open/open-log.ts';
 import type { Standing } from '../study/standing.ts';
@@ -18,7 +18,7 @@ export function summary(log: OpenLog, study: Study) {
     mode: configuration.mode,
     ...log.studies.standing(study.stream),
     participants: log.runner.state(participants, study.stream).inOrder.length,
-    target: configuration.targetEnrollment,
+    target: study.design.target,
     revision: study.revision,
   };
 }
@@ -45,7 +45,7 @@ export function studiesOption() {
 export async function suspendAsServed(log: OpenLog, studiesFile: string | undefined): Promise<void> {
   try {
     for (const configured of (await readStudiesFile(studiesFile)).studies)
-      suspendIfDiffering(log.studies, configured);
+      suspendWhileDiffering(log.studies, configured);
   } catch (error) {
     if (studiesFile !== undefined || !(error instanceof UsageError)) throw error;
     note(`warning: cannot tell whether a study is suspended: ${error.message}`);

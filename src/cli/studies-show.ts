@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
-import { design, registeredDesign } from '../../projections/design.ts';
+import { type Design, design, type Factor, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
@@ -19,6 +19,8 @@ import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { standingInLog } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
+import { decisionRows } from './approvals.ts';
+import { limitTexts } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { result, table } from './output.ts';
@@ -91,7 +93,9 @@ function asJson(view: View) {
   return {
     ...overview,
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
-    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported },
+    ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, imported },
+    // As registered, and as it is in force.
+    ...{ configuration, design: study.design },
     ...brokenCodes(breaks),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
@@ -99,14 +103,14 @@ function asJson(view: View) {
 }
 
 function asText(view: View): string {
-  const { counts, firstCheckpoint } = view;
-  const { treatments, counted, voided } = counts;
+  const { study, counts, firstCheckpoint } = view;
+  const { counted, voided } = counts;
   const parts = [
     table(facts(view)),
-    `participants by treatment\n${balanceTable(treatments, counts, voided)}`,
+    `participants by treatment\n${balanceTable(study.design, counts, voided)}`,
   ];
   if (urnsDiffer(counts))
-    parts.push(`as the urns count them, after corrections\n${balanceTable(treatments, counted)}`);
+    parts.push(`as the urns count them, after corrections\n${balanceTable(study.design, counted)}`);
   if (firstCheckpoint !== undefined)
     parts.push(
       `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
@@ -115,9 +119,14 @@ function asText(view: View): string {
 }
 
 /** @param voided of the participants in the tally */
-function balanceTable(treatments: readonly string[], tally: Tally, voided: readonly number[] = []): string {
+function balanceTable({ treatments, factors }: Design, tally: Tally, voided: readonly number[] = []): string {
+  const isClosed = (factor: string, level: string) =>
+    factors.some(({ name, closed }) => name === factor && closed.includes(level));
   const rows = tally.factors.flatMap(({ factor, levels }) =>
-    levels.map(({ level, counts: n }) => [`${factor} = ${level}`, ...n.map(String)]),
+    levels.map(({ level, counts: n }) => [
+      `${factor} = ${level}${isClosed(factor, level) ? ' (closed)' : ''}`,
+      ...n.map(String),
+    ]),
   );
   return table([
     ['', ...treatments],
@@ -149,9 +158,8 @@ function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
 }
 
 function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
-  const { configuration, registeredAt, seedSource, seedWeak, recoveries, studyId, imported } =
-    study.registered;
-  const { name, D, w, alpha, beta, urnSelection, idPattern } = configuration;
+  const { registeredAt, seedSource, seedWeak, recoveries, studyId, imported } = study.registered;
+  const { name } = study.design;
   const seed =
     seedSource === 'drawn'
       ? 'drawn from the operating system'
@@ -174,9 +182,25 @@ function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, veri
     ['verifier key', verifierKey],
     ['seed', seed],
     ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
+    ...designFacts(study.design),
+  ];
+}
+
+function designFacts(inForce: Design): string[][] {
+  const { amendment, D, w, alpha, beta, urnSelection, idPattern, limits, protocol } = inForce;
+  return [
+    ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
     ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+    ...limitTexts(limits).map((text) => ['limit', text]),
+    ...decisionRows({ approvals: [], protocol }),
+    ...inForce.factors.flatMap(renamedFacts),
   ];
+}
+
+/** Records keep the names that levels had. */
+function renamedFacts({ name, earlierNames }: Factor): string[][] {
+  return earlierNames.map((earlier) => ['renamed', `${name} = ${earlier.now}, once ${earlier.name}`]);
 }
 
 /** @throws UsageError */

@@ -2,13 +2,18 @@
 import { type Command, Option } from 'commander';
 import type { StudyFact } from '../../events/catalogue.ts';
 import { ClosingCause } from '../../events/study-state.ts';
-import type { Approval } from '../../events/text.ts';
-import { freeTextProblem } from '../base/free-text.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { LifeCommand, StudyOutcome } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
-import { APPROVAL_EXAMPLE, APPROVAL_FORM, parseApproval, parseProtocol, type Read } from './approvals.ts';
-import { isConfirmed } from './confirm.ts';
+import {
+  APPROVAL_EXAMPLE,
+  approvedByOption,
+  type DecisionOptions,
+  decisionOf,
+  decisionRows,
+  protocolOption,
+} from './approvals.ts';
+import { mayChange } from './confirm.ts';
 import { choice } from './grounds.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -36,11 +41,9 @@ const EFFECTS: Readonly<Record<Verb, string>> = {
   reopen: 'it takes participants again, with the urns as they stood',
 };
 
-interface Options extends LogOptions {
+interface Options extends LogOptions, DecisionOptions {
   readonly reason: string;
   readonly cause?: ClosingCause;
-  readonly approvedBy?: readonly string[];
-  readonly protocol?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
@@ -83,12 +86,7 @@ export function stateCommands(): Command[] {
       .addHelpText('after', CLOSE_HELP),
     stateCommand('reopen', 'let a closed study take participants again')
       .addOption(approvedByOption())
-      .addOption(
-        new Option(
-          '--protocol <version>',
-          "the protocol's version from now on, and its date: VERSION[,DATE]",
-        ),
-      )
+      .addOption(protocolOption())
       .addHelpText('after', REOPEN_HELP),
   ];
 }
@@ -105,14 +103,6 @@ function stateCommand(verb: Verb, description: string): Command {
     .action((name: string, options: Options) => setState(verb, name, options));
 }
 
-function approvedByOption() {
-  // As with a cause, the environment is no place for it.
-  return new Option(
-    '--approved-by <approval>',
-    `who decided it outside this system: '${APPROVAL_FORM}' (repeatable)`,
-  ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]);
-}
-
 async function setState(verb: Verb, name: string, options: Options): Promise<void> {
   const actor = cliActor();
   const command = commandOf(verb, options, actor.user);
@@ -122,38 +112,20 @@ async function setState(verb: Verb, name: string, options: Options): Promise<voi
     const { outcome } = await log.studies.tryOut(study.stream, command);
     if (outcome.type !== DONE[verb]) return note(sentenceOf(name, verb, outcome));
     if (options.dryRun) return result(asRecorded(log, study, command));
-    if (study.registered.configuration.mode === 'live' && !options.yes) {
-      const question = `${verb.charAt(0).toUpperCase()}${verb.slice(1)} ${described(log, study)}?`;
-      if (!(await isConfirmed(question))) {
-        note('nothing was recorded');
-        process.exitCode = 1;
-        return;
-      }
-    }
+    const question = `${verb.charAt(0).toUpperCase()}${verb.slice(1)} ${described(log, study)}?`;
+    if (!(await mayChange(study.design, options, question))) return;
     const done = await log.studies.submit(study.stream, command, actor);
     note(sentenceOf(name, verb, done.outcome));
   });
 }
 
 /** @throws UsageError with all that is wrong */
-function commandOf(
-  verb: Verb,
-  { reason, cause = 'other', approvedBy, protocol }: Options,
-  user: string,
-): StateCommand {
-  const unfit = freeTextProblem(reason, 1);
-  const problems = unfit === undefined ? [] : [`--reason ${unfit}`];
-  const read = <T>(found: Read<T>): T[] => {
-    if ('value' in found) return [found.value];
-    problems.push(...found.problems);
-    return [];
-  };
-  const approvals = (approvedBy ?? []).flatMap((text) => read(parseApproval(text)));
-  const [version] = protocol === undefined ? [] : read(parseProtocol(protocol));
-  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+function commandOf(verb: Verb, options: Options, user: string): StateCommand {
+  const { reason, cause = 'other' } = options;
+  const { approvals, protocol } = decisionOf(options);
   if (verb === 'close')
     return { type: verb, cause, reason, user, approvals: approvals.length > 0 ? approvals : undefined };
-  if (verb === 'reopen') return { type: verb, reason, user, approvals, protocol: version };
+  if (verb === 'reopen') return { type: verb, reason, user, approvals, protocol };
   return { type: verb, reason, user };
 }
 
@@ -203,16 +175,7 @@ function asRecorded(log: OpenLog, study: Study, command: StateCommand): string {
     ['study', described(log, study)],
     ...(command.type === 'close' ? [['cause', command.cause]] : []),
     ['reason', command.reason],
-    ...approvals.map((approval) => ['approved by', approvalText(approval)]),
-    ...(protocol ? [['protocol', listed(protocol.version, protocol.date)]] : []),
+    ...decisionRows({ approvals, protocol }),
     ['effect', EFFECTS[command.type]],
   ])}`;
-}
-
-function approvalText({ name, role, on, reference }: Approval): string {
-  return listed(name, role, on, reference);
-}
-
-function listed(...texts: (string | undefined)[]): string {
-  return texts.filter((text) => text !== undefined).join(', ');
 }

@@ -1,7 +1,8 @@
-/** urn studies: check the file; list and show what is registered; pause, resume, close and reopen it. */
+/** urn studies: check the file; list and show what is registered; pause, resume, close, reopen and amend it. */
 import type { Command } from 'commander';
 import { jsonOption, type LogOptions, logCommand } from './options.ts';
 import { note, result, table } from './output.ts';
+import { amendCommand } from './studies-amend.ts';
 import { checkCommand } from './studies-check.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 import { showCommand } from './studies-show.ts';
@@ -19,6 +20,7 @@ export function studiesCommand(): Command[] {
       .action(list),
     showCommand(),
     ...stateCommands(),
+    amendCommand(),
   ];
 }
 

@@ -1,11 +1,20 @@
 /**
- * Where the studies file differs from the registration in the log. A study whose file has changed stops taking
- * participants: the change is neither applied nor silently ignored.
+ * Where the studies file differs from the design in force. A study whose file says what never was its design takes no
+ * participants: the change is neither applied nor silently ignored. One whose file says what an earlier design was goes
+ * on: the study was amended, and this file has not followed yet.
  */
 import { canonicalJson } from '../../events/record.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Policies, StudyConfiguration } from '../../events/study.ts';
+import {
+  type Design,
+  defaultLevelCounts,
+  type Factor,
+  openLevels,
+  registeredDesign,
+} from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
-import { LIFE_KEYS } from './life-settings.ts';
+import { POLICY_KEYS } from './life-settings.ts';
+import { limitsInOrder, statedLimits } from './stated-limits.ts';
 
 export type RegisteredStudy = {
   readonly configuration: StudyConfiguration;
@@ -14,103 +23,170 @@ export type RegisteredStudy = {
   readonly seedSource: 'configured' | 'drawn';
 };
 
-export type StudyInFile = { readonly configuration: StudyConfiguration; readonly seed: bigint | undefined };
+export type StudyInFile = {
+  readonly configuration: StudyConfiguration;
+  /** `level_counts` as written, even if it is the default; undefined if it is left out. */
+  readonly levelCounts: Policies['levelCounts'];
+  readonly seed: bigint | undefined;
+};
 
 /** A setting that differs. A side without this setting is absent. Seeds are described, but never shown. */
 export type ConfigurationDifference = {
   /** Its name in the file: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
   readonly what: string;
-  readonly registered?: string;
+  readonly inForce?: string;
   readonly file?: string;
 };
 
+export interface Comparison {
+  readonly standing: 'agrees' | 'behind' | 'differs';
+  /** To the design in force. */
+  readonly differences: readonly ConfigurationDifference[];
+}
+
+export type PolicyName = keyof Design['policies'];
+export const POLICY_NAMES = Object.keys(POLICY_KEYS) as readonly PolicyName[];
+
+/** @param designs all that the study has had, in order */
+export function compare(
+  registered: RegisteredStudy,
+  designs: readonly Design[],
+  file: StudyInFile,
+): Comparison {
+  const [inForce, ...earlier] = designs.toReversed();
+  if (!inForce) throw new RangeError('a registered study has a design');
+  const differences = configurationDifferences(registered, inForce, file);
+  if (differences.length === 0) return { standing: 'agrees', differences };
+  const isBehind = earlier.some((design) => configurationDifferences(registered, design, file).length === 0);
+  return { standing: isBehind ? 'behind' : 'differs', differences };
+}
+
 /**
- * The settings in which the two differ, in a fixed order. If there are none, the study may go on. Names are not
- * compared.
+ * The settings in which the two differ, in a fixed order. Names are not compared, and neither are the target and a
+ * protocol that the file leaves out, which are information for people.
+ * @param design the one with which to compare: that in force, or an earlier one
  */
 export function configurationDifferences(
   registered: RegisteredStudy,
+  design: Design,
   file: StudyInFile,
 ): ConfigurationDifference[] {
   const was = registered.configuration;
-  const is = file.configuration;
+  const wished = wishedDesign(registered, file);
+  const numbers = ['w', 'alpha', 'beta'] as const;
+  const { protocol } = wished;
   return [
-    ...differ('mode', was.mode, is.mode),
-    ...differ('D', was.D, is.D),
-    ...differ('urn_selection', was.urnSelection, is.urnSelection),
-    ...differ('w', String(was.w), String(is.w)),
-    ...differ('alpha', String(was.alpha), String(is.alpha)),
-    ...differ('beta', String(was.beta), String(is.beta)),
-    ...differ('id_pattern', was.idPattern && quote(was.idPattern), is.idPattern && quote(is.idPattern)),
-    ...differ('treatments', list(was.treatments), list(is.treatments)),
-    ...factorDifferences(was.factors, is.factors),
-    ...LIFE_KEYS.flatMap((key) => differ(key, shown(was[key]), shown(is[key]))),
+    ...differ('mode', was.mode, wished.mode),
+    ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
+    ...differ('D', design.D, wished.D),
+    ...differ('urn_selection', design.urnSelection, wished.urnSelection),
+    ...numbers.flatMap((name) => differ(name, String(design[name]), String(wished[name]))),
+    ...differ(
+      'id_pattern',
+      design.idPattern && quote(design.idPattern),
+      wished.idPattern && quote(wished.idPattern),
+    ),
+    ...differ('treatments', list(design.treatments), list(wished.treatments)),
+    ...factorDifferences(was.factors, design.factors, wished.factors),
+    ...differ('blinding', design.blinding, wished.blinding),
+    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(wished.limits, design))),
+    ...POLICY_NAMES.flatMap((name) =>
+      differ(`policies.${POLICY_KEYS[name]}`, String(design.policies[name]), String(wished.policies[name])),
+    ),
+    ...(protocol ? differ('protocol', shown(design.protocol), shown(protocol)) : []),
     ...seedDifferences(registered, file.seed),
-    // targetEnrollment is only information for people: changing it does not change the design.
   ];
+}
+
+/** What the file asks for, as a design. */
+export function wishedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
+  const wished = registeredDesign(file.configuration);
+  // The default was fixed at the registration: another blinding does not change it.
+  const levelCounts = file.levelCounts ?? defaultLevelCounts(configuration.blinding);
+  return { ...wished, policies: { ...wished.policies, levelCounts } };
 }
 
 /**
  * The differences as lines for people. The last line says what to do. If there are no differences, there are no lines.
  * Use `withhold` for the service's output, which must not name treatments. Seeds are never shown.
  */
-export function describeDifferences(
-  differences: readonly ConfigurationDifference[],
-  options: { secrets: 'show' | 'withhold' },
+export function describeComparison(
+  { standing, differences }: Comparison,
+  { secrets }: { secrets: 'show' | 'withhold' },
 ): string[] {
   if (differences.length === 0) return [];
   const lines = differences.map((difference) =>
-    difference.what === 'treatments' && options.secrets === 'withhold'
+    difference.what === 'treatments' && secrets === 'withhold'
       ? 'treatments differs (names, number or order; not shown here, see `urn studies check`)'
-      : describe(difference),
+      : describeDifference(difference),
   );
+  return [...lines, standing === 'behind' ? TO_CATCH_UP : TO_GO_ON];
+}
+
+const TO_CATCH_UP =
+  'The file says what an earlier design was, and the study goes on by the one in force. Write that into the file.';
+const TO_GO_ON =
+  'To go on: write what is in force into the studies file, or record the change with `urn studies amend`. What an ' +
+  'amendment cannot change needs a study with a new name.';
+
+export function describeDifference({ what, inForce, file }: ConfigurationDifference): string {
+  return `${what} differs (in force: ${inForce ?? 'none'}; file: ${file ?? 'none'})`;
+}
+
+function factorDifferences(
+  registered: StudyConfiguration['factors'],
+  inForce: readonly Factor[],
+  wished: readonly Factor[],
+): ConfigurationDifference[] {
+  const names = [...new Set([...inForce, ...wished].map(({ name }) => name))];
+  const find = (factors: readonly Factor[], wanted: string) => factors.find(({ name }) => name === wanted);
+  const common = (ours: readonly Factor[], theirs: readonly Factor[]): string =>
+    list(ours.map(({ name }) => name).filter((name) => find(theirs, name)));
   return [
-    ...lines,
-    'To go on: restore the registered values in the studies file. A changed design needs a study with a new name; ' +
-      'amendments are not supported yet.',
+    ...differ('factors', common(inForce, wished), common(wished, inForce)),
+    ...names.flatMap((name) => {
+      const [ours, theirs] = [find(inForce, name), find(wished, name)];
+      const first = registered.find((factor) => factor.name === name)?.levels.length ?? 0;
+      if (ours && theirs && statesLevels(ours, first, theirs.levels)) return [];
+      return differ(`factors.${name}`, ours && list(openLevels(ours)), theirs && list(theirs.levels));
+    }),
   ];
 }
 
-function describe({ what, registered, file }: ConfigurationDifference): string {
-  return `${what} differs (registered: ${registered ?? 'none'}; file: ${file ?? 'none'})`;
-}
-
-type Factors = StudyConfiguration['factors'];
-
-function factorDifferences(was: Factors, is: Factors): ConfigurationDifference[] {
-  const levelsWere = new Map(was.map(({ name, levels }) => [name, list(levels)]));
-  const levelsAre = new Map(is.map(({ name, levels }) => [name, list(levels)]));
-  const names = [...new Set([...levelsWere.keys(), ...levelsAre.keys()])];
-  const common = (ours: Factors, theirs: ReadonlyMap<string, string>): string =>
-    list(ours.map(({ name }) => name).filter((name) => theirs.has(name)));
-  return [
-    ...differ('factors', common(was, levelsAre), common(is, levelsWere)),
-    ...names.flatMap((name) => differ(`factors.${name}`, levelsWere.get(name), levelsAre.get(name))),
-  ];
+/**
+ * Whether a file that lists these levels means the open ones of the factor. Only the levels of the registration have an
+ * order, which nobody would know of those that were added.
+ * @param registered number of levels of the registration, which are the first of the factor
+ */
+function statesLevels(factor: Factor, registered: number, listed: readonly string[]): boolean {
+  const open = openLevels(factor);
+  const first = new Set(factor.levels.slice(0, registered));
+  const ordered = (levels: readonly string[]) => list(levels.filter((level) => first.has(level)));
+  return ordered(open) === ordered(listed) && list(open.toSorted()) === list(listed.toSorted());
 }
 
 function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined): ConfigurationDifference[] {
   if (inFile === undefined) {
     return registered.seedSource === 'drawn'
       ? []
-      : [{ what: 'starting_seed', registered: 'given in the file', file: 'removed' }];
+      : [{ what: 'starting_seed', inForce: 'given in the file', file: 'removed' }];
   }
   if (inFile === BigInt(registered.seed)) return [];
   return registered.seedSource === 'drawn'
-    ? [{ what: 'starting_seed', registered: 'drawn by the service', file: 'given' }]
-    : [{ what: 'starting_seed', registered: 'given in the file', file: 'another one' }];
+    ? [{ what: 'starting_seed', inForce: 'drawn by the service', file: 'given' }]
+    : [{ what: 'starting_seed', inForce: 'given in the file', file: 'another one' }];
 }
 
 function differ(
   what: string,
-  registered: string | undefined,
+  inForce: string | undefined,
   file: string | undefined,
 ): ConfigurationDifference[] {
-  if (registered === file) return [];
-  return [{ what, ...(registered !== undefined && { registered }), ...(file !== undefined && { file }) }];
+  if (inForce === file) return [];
+  return [{ what, ...(inForce !== undefined && { inForce }), ...(file !== undefined && { file }) }];
 }
 
-/** A setting as JSON, with its members in a fixed order; undefined for the default, which is not recorded. */
+/** A setting as JSON, with its members in a fixed order. */
 function shown(setting: unknown): string | undefined {
   return setting === undefined ? undefined : canonicalJson(setting);
 }

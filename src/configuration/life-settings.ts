@@ -13,15 +13,29 @@ export const LIFE_KEYS = ['blinding', 'start', 'limits', 'policies', 'protocol']
 
 type LifeSettings = Pick<StudyConfiguration, (typeof LIFE_KEYS)[number]>;
 
+/** What the policies are called in a studies file. */
+export const POLICY_KEYS = {
+  stopAtLimit: 'stop_at_limit',
+  levelCounts: 'level_counts',
+  voidCounts: 'void_counts',
+  forcedCounts: 'forced_counts',
+} as const satisfies Record<keyof Policies, string>;
+
 const MAX_LIMIT = 1_000_000_000;
 const YES_NO = ['true', 'false'] as const;
+
+export interface ReadLifeSettings {
+  readonly settings: LifeSettings;
+  /** As written, even if it is the default; undefined if it is left out. */
+  readonly levelCounts: Policies['levelCounts'];
+}
 
 /** @param factors of the study, whose levels the limits name */
 export function readLifeSettings(
   entries: readonly Entry[],
   factors: StudyConfiguration['factors'],
   refuse: Refuse,
-): LifeSettings {
+): ReadLifeSettings {
   const own = (key: (typeof LIFE_KEYS)[number]): Entry | undefined => {
     const found = entries.find((candidate) => candidate.key === key);
     return found && !refuseMissing(found, refuse) ? found : undefined;
@@ -31,15 +45,16 @@ export function readLifeSettings(
   const blinding = choice(own('blinding'), ['open', 'blinded']) === 'blinded' ? 'blinded' : undefined;
   const start = choice(own('start'), ['open', 'paused']) === 'paused' ? 'paused' : undefined;
   const limits = readLimits(own('limits'), factors, refuse);
-  const policies = readPolicies(own('policies'), blinding, refuse);
+  const { policies, levelCounts } = readPolicies(own('policies'), blinding, refuse);
   const protocol = readProtocol(own('protocol'), refuse);
-  return {
+  const settings: LifeSettings = {
     ...(blinding && { blinding }),
     ...(start && { start }),
     ...(limits && { limits }),
     ...(policies && { policies }),
     ...(protocol && { protocol }),
   };
+  return { settings, levelCounts };
 }
 
 /** The entries of the mapping, with those that it does not know refused. */
@@ -60,9 +75,9 @@ function readPolicies(
   entry: Entry | undefined,
   blinding: StudyConfiguration['blinding'],
   refuse: Refuse,
-): Policies | undefined {
-  if (!entry) return undefined;
-  const members = membersOf(entry, ['stop_at_limit', 'level_counts', 'void_counts', 'forced_counts'], refuse);
+): { readonly policies?: Policies; readonly levelCounts: Policies['levelCounts'] } {
+  if (!entry) return { levelCounts: undefined };
+  const members = membersOf(entry, Object.values(POLICY_KEYS), refuse);
   const choice = <T extends string>(key: string, choices: readonly T[]): T | undefined => {
     const member = members.get(key);
     return member && readChoice(member, choices, refuse);
@@ -76,7 +91,7 @@ function readPolicies(
       forcedCounts: 'not-counted' as const,
     }),
   };
-  return Object.keys(policies).length > 0 ? policies : undefined;
+  return { ...(Object.keys(policies).length > 0 && { policies }), levelCounts };
 }
 
 function readLimits(

@@ -53,7 +53,7 @@ function sharedSeeds(
   ];
   const refusals: Finding[] = [];
   const warnings: Finding[] = [];
-  for (const { configuration, seed, seedLine, file } of added) {
+  for (const { configuration, seed, lineOf, file } of added) {
     const { name, mode } = configuration;
     const others = known.filter((one) => one.seed === seed && one.configuration.name !== name);
     const other = others.find((one) => one.configuration.mode !== mode) ?? others[0];
@@ -61,7 +61,7 @@ function sharedSeeds(
     const isRehearsal = other.configuration.mode !== mode;
     const whose = `${other.configuration.mode} study ${quote(shortened(other.configuration.name))}`;
     const message = `study ${quote(shortened(name))}: starting_seed is that of the ${whose}, so both draw the same numbers (hint: leave it out, and the service draws 128 random bits)`;
-    (isRehearsal ? refusals : warnings).push({ file, line: seedLine, message });
+    (isRehearsal ? refusals : warnings).push({ file, line: lineOf('starting_seed'), message });
   }
   return { refusals, warnings };
 }

@@ -3,7 +3,7 @@
  * as a whole, with every reason at once, because a randomization list made from half-understood settings cannot be
  * repaired afterwards.
  */
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Policies, StudyConfiguration } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
 import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
 import { nearestTo } from './nearest.ts';
@@ -16,13 +16,13 @@ import { type Entry, isMissing, readYaml } from './yaml-tree.ts';
 export type ConfiguredStudy = {
   /** Effective values, after defaults. */
   readonly configuration: StudyConfiguration;
+  /** `level_counts` as written, even if it is the default; undefined if it is left out. */
+  readonly levelCounts: Policies['levelCounts'];
   /** `starting_seed`, if the file gives one. */
   readonly seed: bigint | undefined;
   readonly file: string;
-  /** Line of the study's name, from 1. */
-  readonly line: number;
-  /** Line of `starting_seed`, or of the name if there is none. */
-  readonly seedLine: number;
+  /** The line, from 1, of a setting (`w`, `factors`) or of a factor (`factors.sex`); of the study's name if it has none. */
+  readonly lineOf: (setting: string) => number;
   /** Why the file is refused if the study is not in the log yet. */
   readonly refusedIfNew: readonly Finding[];
 };
@@ -56,11 +56,13 @@ export function parseStudiesFile(text: string, fileName: string): StudiesFile {
   for (const study of studies) warnAbout(study, warnings.note);
   return {
     studies: studies.map((study) => {
-      const { configuration, seed, line, lines } = study;
+      const { configuration, levelCounts, seed, line, lines } = study;
       const ifNew = findingsOf(fileName);
       noteIfNew(study, ifNew.note);
-      const seedLine = lines.get('starting_seed') ?? line;
-      return { configuration, seed, file: fileName, line, seedLine, refusedIfNew: ifNew.sorted() };
+      const lineOf = (setting: string) =>
+        lines.get(setting) ?? lines.get(setting.split('.')[0] ?? '') ?? line;
+      const read = { configuration, levelCounts, seed, file: fileName, lineOf };
+      return { ...read, refusedIfNew: ifNew.sorted() };
     }),
     warnings: warnings.sorted(),
     liveByDefault: studies

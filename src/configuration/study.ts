@@ -1,5 +1,5 @@
 /** One study of the studies file. */
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { Policies, StudyConfiguration } from '../../events/study.ts';
 import { nameProblem } from '../base/names.ts';
 import { quote } from '../base/text.ts';
 import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
@@ -27,12 +27,12 @@ const OWN_KEYS = [
 ] as const;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS, ...LIFE_KEYS];
 
-/** A study as read from the file. `lines` has the line of each setting, for warnings. */
+/** A study as read from the file. `lines` has the line of each setting and, such as `factors.sex`, of each factor. */
 export type ReadStudy = {
   readonly configuration: StudyConfiguration;
+  readonly levelCounts: Policies['levelCounts'];
   readonly seed: bigint | undefined;
   readonly line: number;
-  readonly urn: UrnSettings;
   readonly lines: ReadonlyMap<string, number>;
 };
 
@@ -61,6 +61,7 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
     }
   }
   const factors = readFactors(own('factors'), refuse);
+  const { settings, levelCounts } = readLifeSettings(entries, factors, refuse);
   const configuration: StudyConfiguration = {
     name: entry.key,
     mode: (mode && readChoice(mode, ['test', 'live'], refuse)) ?? 'live',
@@ -73,10 +74,25 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
     factors,
     ...(idPattern !== undefined && { idPattern }),
     ...(targetEnrollment !== undefined && { targetEnrollment }),
-    ...readLifeSettings(entries, factors, refuse),
+    ...settings,
   };
-  const lines = new Map(entries.map(({ key, line }) => [key, line]));
-  return { configuration, seed, line: entry.line, urn, lines };
+  return { configuration, levelCounts, seed, line: entry.line, lines: linesOf(entries, urn) };
+}
+
+/** A setting of the urn may stand at the top level of the file. */
+function linesOf(entries: readonly Entry[], urn: UrnSettings): Map<string, number> {
+  const factors = entries.find(({ key }) => key === 'factors')?.value;
+  return new Map([
+    ...URN_KEYS.flatMap((key): [string, number][] => {
+      const { line } = urn[key];
+      return line === undefined ? [] : [[key, line]];
+    }),
+    ...entries.map(({ key, line }): [string, number] => [key, line]),
+    ...(factors?.kind === 'mapping' ? factors.entries : []).map(({ key, line }): [string, number] => [
+      `factors.${key}`,
+      line,
+    ]),
+  ]);
 }
 
 function readTreatments(entry: Entry | undefined, refuse: Refuse): string[] {

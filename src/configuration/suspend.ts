@@ -1,18 +1,26 @@
+/** Compares the studies file with the log, for as long as a process runs: the study can be amended meanwhile. */
+import type { Design } from '../../projections/design.ts';
 import type { Studies } from '../study/studies.ts';
-import { configurationDifferences, describeDifferences } from './differences.ts';
+import { type Comparison, compare } from './differences.ts';
 import type { ConfiguredStudy } from './studies-file.ts';
 
 /**
- * Suspends a study in this process if the file differs from its registration: it then takes no participants here.
- * @returns the differences, without secrets; undefined if there are none or the study is not registered
+ * Suspends the study in this process while the file differs: it then takes no participants here. An amendment ends it, by
+ * whichever process, if the file says what the design is from then on.
+ * @returns how they compare now; undefined if the study is not registered
  */
-export function suspendIfDiffering(
-  studies: Studies,
-  { configuration, seed }: ConfiguredStudy,
-): readonly string[] | undefined {
-  const study = studies.find(configuration.name);
-  const differences = study ? configurationDifferences(study.registered, { configuration, seed }) : [];
-  if (!study || differences.length === 0) return undefined;
-  studies.suspend(study.stream);
-  return describeDifferences(differences, { secrets: 'withhold' });
+export function suspendWhileDiffering(studies: Studies, file: ConfiguredStudy): Comparison | undefined {
+  const { name } = file.configuration;
+  const stream = studies.streamOf(name);
+  let last: { readonly designs: readonly Design[]; readonly comparison: Comparison } | undefined;
+  const compareNow = (): Comparison | undefined => {
+    const designs = studies.designs(stream);
+    const registered = studies.find(name)?.registered;
+    if (!registered) return undefined;
+    // Asked for every participant, so it is worked out once for each design.
+    if (last?.designs !== designs) last = { designs, comparison: compare(registered, designs, file) };
+    return last.comparison;
+  };
+  studies.suspendWhile(stream, () => compareNow()?.standing === 'differs');
+  return compareNow();
 }

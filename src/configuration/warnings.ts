@@ -10,10 +10,10 @@ import type { ReadStudy } from './study.ts';
 
 /** Notes every warning about an accepted study. None of them contains the seed. */
 export function warnAbout(study: ReadStudy, note: Refuse): void {
-  const { configuration, seed, urn } = study;
+  const { configuration, seed, lines } = study;
   const warn: Refuse = (line, reason, hint) =>
     note(line, `study ${quote(configuration.name)}: ${reason}`, hint);
-  const lineOf = (key: string): number => study.lines.get(key) ?? study.line;
+  const lineOf = (key: string): number => lines.get(key) ?? study.line;
 
   if (seed !== undefined && isWeakSeed(seed)) {
     warn(
@@ -36,7 +36,7 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
   warnAboutNames(configuration, lineOf, warn);
   if (alpha > beta) {
     warn(
-      urn.alpha.line ?? study.line,
+      lineOf('alpha'),
       `alpha (${alpha}) is greater than beta (${beta}): each assignment makes the same treatment more likely next ` +
         'time, which drives the arms apart instead of balancing them',
       'choose beta greater than alpha; alpha 0 and beta 1 are usual',
@@ -48,7 +48,7 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
   // w / balls < 0.05, in whole numbers.
   if (20 * w < balls) {
     warn(
-      urn.beta.line ?? urn.w.line ?? lineOf('treatments'),
+      lines.get('beta') ?? lines.get('w') ?? lineOf('treatments'),
       `after one assignment the arm just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${arms} ` +
         'arms, alpha left aside), fewer than 5 in 100: the next arm is nearly certain not to be the same one, and ' +
         'with two arms it can be foretold',

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
-import { design } from '../../projections/design.ts';
+import { design, designs } from '../../projections/design.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
@@ -172,7 +172,9 @@ async function openIn(
 /** What folds the log, what signs for it, and the gate that both go through. */
 async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
   // The decider first: what it refuses must not reach a read model.
-  const projections = [logHistory, studyState, access, studyConfig, participants, participantEvents, design];
+  const projections = [
+    ...[logHistory, studyState, access, studyConfig, design, designs, participants, participantEvents],
+  ];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,
     onFolded: (stream, leaf) => {

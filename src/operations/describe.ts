@@ -58,7 +58,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   full: 'the study has reached a limit',
   importing: 'a history is being imported',
   stale: 'what was to be corrected is not as the request says',
-  suspended: 'the studies file differs from what was registered',
+  suspended: 'the studies file differs from the design in force',
   'not-permitted': 'the key does not permit it',
   'not-found': 'not there, or not for this key',
   'revoked-key': 'the key is revoked',

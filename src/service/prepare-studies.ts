@@ -4,10 +4,11 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { currentId } from '../../projections/enrolled.ts';
 import { participants } from '../../projections/participants.ts';
 import { DomainError } from '../base/errors.ts';
+import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { refuseNewStudies } from '../configuration/new-studies.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
-import { suspendIfDiffering } from '../configuration/suspend.ts';
+import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
@@ -87,13 +88,44 @@ async function registerStudies(
       logger.info({ study: name, studyId, seedSource, ...registration(configuration) }, 'study registered');
       continue;
     }
-    const differences = suspendIfDiffering(studies, wanted);
-    if (differences)
-      logger.error(
-        { study: name, differences },
-        'study suspended: the studies file differs from what was registered',
-      );
+    const comparison = suspendWhileDiffering(studies, wanted);
+    if (comparison) logComparison(logger, name, comparison);
   }
+}
+
+/**
+ * Says how the studies file compares with a study whenever it is amended, by whichever process.
+ * @param log with its studies prepared
+ */
+export function logAfterAmendments(
+  { studies, runner }: OpenLog,
+  configured: readonly ConfiguredStudy[],
+  logger: Logger,
+): void {
+  for (const file of configured) {
+    const { name } = file.configuration;
+    const stream = studies.streamOf(name);
+    runner.listen(stream, ({ type }) => {
+      const study = studies.find(name);
+      if (!study || type !== 'StudyAmended') return;
+      logger.info({ study: name, amendment: study.design.amendment }, 'study amended');
+      logComparison(logger, name, compare(study.registered, studies.designs(stream), file));
+    });
+  }
+}
+
+function logComparison(logger: Logger, study: string, comparison: Comparison): void {
+  const differences = describeComparison(comparison, { secrets: 'withhold' });
+  if (comparison.standing === 'differs')
+    logger.error(
+      { study, differences },
+      'study suspended: the studies file differs from the design in force',
+    );
+  if (comparison.standing === 'behind')
+    logger.warn(
+      { study, differences },
+      'the studies file says what an earlier design of this study was (hint: bring it up to date; urn studies check shows what is missing)',
+    );
 }
 
 /** What was registered for good. The log of the service never names an arm. */

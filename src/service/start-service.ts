@@ -23,7 +23,7 @@ import { Feed } from './feed.ts';
 import { logHooks, logLeftPending, logPendingFailed, logUnrecorded } from './log-hooks.ts';
 import type { Logger } from './logger.ts';
 import { type Metrics, makeMetrics } from './metrics.ts';
-import { prepareStudies } from './prepare-studies.ts';
+import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
 import { StartProgress } from './start-progress.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {
@@ -149,7 +149,7 @@ class StartingService {
   }
 
   async readLog(): Promise<void> {
-    const { settings, actor, log, metrics, feed } = this.#parts;
+    const { settings, actor, logger, log, metrics, feed } = this.#parts;
     try {
       this.#metricsServer = await settings.serveMetrics?.(metrics.registry);
       await this.#progress.rebuild();
@@ -158,6 +158,7 @@ class StartingService {
       await log.lastCheckpoints?.expectWritable();
       log.runner.follow();
       await this.#prepareStudies();
+      logAfterAmendments(log, settings.studies, logger);
       await this.#recorder.start();
       await feed.start(log, actor, metrics.registry);
     } catch (error) {

@@ -37,7 +37,7 @@ export interface Randomize extends Repeatable, Judged {
   readonly participantId: string;
   /** One level per factor, in the order of the design, by their names of now. */
   readonly levels: readonly string[];
-  /** Set when this process enrols nobody in the study because its studies file differs from the registration. */
+  /** Set when this process enrols nobody in the study because its studies file differs from the design in force. */
   readonly suspended?: boolean;
 }
 

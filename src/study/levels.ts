@@ -1,4 +1,4 @@
-import type { Design } from '../../projections/design.ts';
+import { type Design, type Factor, levelNow } from '../../projections/design.ts';
 import type { StudyOutcome } from './commands.ts';
 
 /**
@@ -16,4 +16,18 @@ export function levelRefusal(
     if (isRefused) return { type, factor: name, level };
   }
   return undefined;
+}
+
+/**
+ * What to say of a level that a request asks for and that there is not.
+ * @param choices the levels that could be asked for; default: all of the factor
+ */
+export function noSuchLevel(factor: Factor, asked: string, choices = factor.levels): string {
+  const now = levelNow(factor, asked);
+  const renamed = now === asked ? '' : `: it is called ${JSON.stringify(now)} now`;
+  return `${factor.name} has no level ${JSON.stringify(asked)}${renamed} ${allowed(choices)}`;
+}
+
+export function allowed(levels: readonly string[]): string {
+  return `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
 }

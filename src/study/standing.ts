@@ -13,7 +13,7 @@ export const STANDINGS = [
   'paused', // by a StudyPaused in the log
   'closed', // by a StudyClosed in the log
   'importing', // a history is coming in, by a HistoryImported in the log
-  'suspended', // in this process: the studies file differs from the registration, or the signing key is missing
+  'suspended', // in this process: the studies file differs from the design in force, or the signing key is missing
   'rolled-back', // the log does not extend what it has signed, or the study is waiting for its recovery
   'moved', // the log continues in another store
   'halted', // the stream cannot be read completely

@@ -4,7 +4,7 @@ import { v5 } from 'uuid';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { type Design, design } from '../../projections/design.ts';
+import { type Design, design, designs } from '../../projections/design.ts';
 import { logHistory, type Recovery } from '../../projections/log.ts';
 import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
 import { DomainError } from '../base/errors.ts';
@@ -28,7 +28,7 @@ export interface Study {
 }
 
 const DIFFERS =
-  'the studies file differs from what was registered (hint: urn studies check shows the differences)';
+  'the studies file differs from the design in force (hint: urn studies check shows the differences)';
 
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
 
@@ -45,8 +45,8 @@ export class Studies {
   readonly #writers = new Map<string, StudyWriter>();
   /** By name. Holds only studies that exist: names that clients make up must not fill the memory. */
   readonly #streams = new Map<string, string>();
-  /** Streams of studies that this process has suspended because the studies file differs from the registration. */
-  readonly #suspended = new Set<string>();
+  /** By stream: whether the studies file of this process differs from the design that is then in force. */
+  readonly #differs = new Map<string, () => boolean>();
 
   /** Registrations that are under way or have failed, by stream. */
   readonly #registering = new Map<string, Promise<unknown>>();
@@ -115,12 +115,21 @@ export class Studies {
     return outcome.type;
   }
 
-  suspend(stream: string): void {
-    this.#suspended.add(stream);
+  /** Every design that the study has had, in order. The last one is in force. */
+  designs(stream: string): readonly Design[] {
+    return this.#parts.runner.state(designs, stream);
+  }
+
+  /**
+   * The study takes no participants in this process while its studies file differs. This is asked anew for every
+   * participant, because an amendment, even one by another process, can end it.
+   */
+  suspendWhile(stream: string, differs: () => boolean): void {
+    this.#differs.set(stream, differs);
   }
 
   isSuspended(stream: string): boolean {
-    return this.#suspended.has(stream);
+    return this.#differs.get(stream)?.() ?? false;
   }
 
   /** Whether the study takes participants in this process. */

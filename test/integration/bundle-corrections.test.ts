@@ -6,24 +6,28 @@ import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../events/content.ts';
 import type { BundleFiles } from '../e2e/audit/bundle-file.ts';
-import { altered, type Row } from '../e2e/audit/database.ts';
 import {
   alteredBundles,
+  asked,
   both,
   by,
   type Change,
   changed,
   configured,
   data,
+  doubled,
   type Findings,
+  gone,
   inEach,
   inFull,
+  issuedWith,
   type Json,
+  moved,
   movedOn,
-  removed,
+  PERSON,
   renumbered,
-  twice,
   version,
+  warningLines,
   without,
 } from '../support/altered-bundles.ts';
 import {
@@ -43,15 +47,11 @@ const found = requiredPython('numpy, cryptography');
 const python = found ?? '';
 const newFolder = temporaryFolders();
 
-const PERSON = { cli: true, user: 'somebody' };
 const of = (name: '001' | '002' | '003' | '004' | '005' | '006' | '007') => ({
   ...{ participantId: name, randomizedAt: AT[name] },
 });
 /** Changes of levels in their other direction. */
 const back = ({ factor, from, to }: typeof TO_MALE) => ({ factor, from: to, to: from });
-const gone = (revision: number) => renumbered(removed(revision));
-const moved = (revision: number) => renumbered(movedOn(revision));
-const doubled = (revision: number) => renumbered(twice(revision));
 const noted = (revision: number, text: string) =>
   changed(revision, (_, sealed) => Object.assign(sealed.note, { text }));
 const unnoted = (record: Json, sealed: Json) => {
@@ -62,11 +62,6 @@ const withAnotherArm = (_: Json, { allocation }: Json) => {
   const others = CONFIGURATION.treatments.filter((treatment) => treatment !== allocation.treatment);
   Object.assign(allocation, { treatment: others[0] });
 };
-const asked = (revision: number, idempotencyKey: string) =>
-  changed(revision, (record, sealed) => {
-    record.seals.request = '';
-    sealed.request = { idempotencyKey, salt: randomBytes(16).toString('hex') };
-  });
 
 describe.skipIf(found === undefined)('both verifiers of a study with corrections', () => {
   const bundles = alteredBundles(python, newFolder);
@@ -82,13 +77,8 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
   async function warningsOf(altering: Change) {
     const { code, stdout, own } = await bundles.verified(log, 'blinded', altering);
     expect(code, stdout).toBe(0);
-    const warnings = own.report?.streams.at(-1)?.warnings ?? [];
-    const lines = warnings.map(({ count, revision, text }) => {
-      const more = count > 1 ? ` (and ${count - 1} times more)` : '';
-      return `WARNING  ${log.stream}, revision ${revision}: ${text}${more}`;
-    });
-    expect(stdout.split('\n').filter((line) => line.startsWith('WARNING'))).toEqual(lines);
-    return warnings;
+    expect(stdout.split('\n').filter((line) => line.startsWith('WARNING'))).toEqual(warningLines(own));
+    return own.report?.streams.at(-1)?.warnings ?? [];
   }
 
   it.each(CONTENTS)('accept it, content %s, and say what was corrected', async (content) => {
@@ -331,12 +321,9 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
   });
 
   it('let a key with limits break the code of somebody who was, or is, within them', async () => {
-    // The key of `desk`, which a study's bundle may show with other limits: nothing signed covers it here.
-    const limited = (level: string) => (bundle: BundleFiles) =>
-      bundle.setRows(
-        'access',
-        bundle.rows('access').map((row) => limitedTo(level, row)),
-      );
+    // The key of `desk`.
+    const limited = (level: string) =>
+      issuedWith(3, { where: [{ factor: TO_COOK.factor, levels: [level] }] });
     const reveal = (name: '001' | '002' | '003') =>
       both(by(AT.revealed, log.actors.desk), data(AT.revealed, of(name)));
     expect(await findings(reveal('001'), limited(TO_COOK.to))).toEqual(inEach('ok'));
@@ -381,14 +368,6 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     expect(await findings(...configured(members))).toEqual(inEach(expected));
   });
 });
-
-/** If it is that of `desk`. */
-function limitedTo(level: string, row: Row): Row {
-  if (row.revision !== 3) return row;
-  return altered(row, (record) => {
-    Object.assign(record.data, { where: [{ factor: TO_COOK.factor, levels: [level] }] });
-  });
-}
 
 function limitOf(factor: string, level: number) {
   const levels = CONFIGURATION.factors.find(({ name }) => name === factor)?.levels ?? [];

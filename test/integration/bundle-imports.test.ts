@@ -16,14 +16,15 @@ import {
   changed,
   configured,
   data,
+  doubled,
   type Findings,
+  gone,
   inEach,
   inFull,
   type Json,
-  movedOn,
-  removed,
+  moved,
   renumbered,
-  twice,
+  warningLines,
   without,
 } from '../support/altered-bundles.ts';
 import { CONFIGURATION } from '../support/facts.ts';
@@ -37,9 +38,6 @@ const found = requiredPython('numpy, cryptography');
 const python = found ?? '';
 const newFolder = temporaryFolders();
 
-const gone = (revision: number) => renumbered(removed(revision));
-const moved = (revision: number) => renumbered(movedOn(revision));
-const doubled = (revision: number) => renumbered(twice(revision));
 /** What is found there or behind it in the clear, and at once where the draws are included. */
 const sooner = (full: number, clear: number | 'ok'): Findings => ({ full, open: clear, blinded: clear });
 const sealed = (revision: number, change: (sections: Json) => void) =>
@@ -133,11 +131,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
       ['revealed-in-emergency', 1, AT.revealed],
       ['corrected-after-reveal', 1, AT.corrected],
     ]);
-    const lines = warnings.map(({ count, revision, text }) => {
-      const more = count > 1 ? ` (and ${count - 1} times more)` : '';
-      return `WARNING  ${log.stream}, revision ${revision}: ${text}${more}`;
-    });
-    expect(stdout.split('\n').filter((line) => line.startsWith('WARNING'))).toEqual(lines);
+    expect(stdout.split('\n').filter((line) => line.startsWith('WARNING'))).toEqual(warningLines(own));
   });
 
   it.each(CONTENTS)('accept one without states of a generator, content %s', async (content) => {

@@ -2,16 +2,17 @@
  * A study that was paused by a key, closed and reopened, and whose codes were broken: both verifiers accept its bundles,
  * and find in all contents, at the same place, what somebody altered who put seals, leaves and manifest right.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { catalogue } from '../../events/catalogue.ts';
 import { CONTENTS } from '../../events/content.ts';
 import { ACTS, STATUSES } from '../../src/study/acts.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
-import { altered, type Row } from '../e2e/audit/database.ts';
+import type { Row } from '../e2e/audit/database.ts';
 import {
   alteredBundles,
+  asked,
   both,
   by,
   type Change,
@@ -21,7 +22,9 @@ import {
   type Findings,
   inEach,
   inFull,
+  issuedWith,
   movedOn,
+  PERSON,
   removed,
   twice,
   unrequested,
@@ -47,7 +50,6 @@ const limit = (factor: number, level: number, max: number) => {
 };
 const later = (at: string, ms: number) => new Date(Date.parse(at) + ms).toISOString();
 const atOf = (rows: readonly Row[], revision: number) => JSON.parse(`${rows[revision]?.record}`).at;
-const PERSON = { cli: true, user: 'somebody' };
 const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
 
 describe.skipIf(found === undefined)('both verifiers of a study that lived on', () => {
@@ -308,14 +310,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
       changed(AT.emergency, (_, sealed) => Object.assign(sealed.grounds, { reason: '😀'.repeat(2001) })),
       inFull(AT.emergency),
     ],
-    [
-      'the Idempotency-Key of an earlier request',
-      changed(AT.planned, (record, sealed) => {
-        record.seals.request = '';
-        sealed.request = { idempotencyKey: 'er-1', salt: randomBytes(16).toString('hex') };
-      }),
-      inFull(AT.planned),
-    ],
+    ['the Idempotency-Key of an earlier request', asked(AT.planned, 'er-1'), inFull(AT.planned)],
     ['no time at which it was shown', without(AT.planned, 'shownAt'), 'ok'],
     [
       'shown just before',
@@ -388,18 +383,8 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
   it('judge the expiry of a key when the arm was shown', async () => {
     const row = BundleFiles.unpack(python, log.files.full).rows(log.stream)[AT.planned] as Row;
     const { at } = JSON.parse(`${row.record}`);
-    // The key of `desk`, which a study's bundle may show with other limits: nothing signed covers it here.
-    const expiring = (bundle: BundleFiles) =>
-      bundle.setRows(
-        'access',
-        bundle
-          .rows('access')
-          .map((one) =>
-            one.revision === 2
-              ? altered(one, (record) => Object.assign(record.data, { expiresAt: later(at, 60_000) }))
-              : one,
-          ),
-      );
+    // The key of `desk`.
+    const expiring = issuedWith(2, { expiresAt: later(at, 60_000) });
     const recordedAfter = changed(AT.planned, (record) =>
       Object.assign(record, { at: later(at, 3_600_000) }),
     );
@@ -411,17 +396,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
   });
 
   it('accept a key of version 2 only if it has a new scope', async () => {
-    const scopes = (revision: number, given: readonly string[]) => (bundle: BundleFiles) =>
-      bundle.setRows(
-        'access',
-        bundle
-          .rows('access')
-          .map((row) =>
-            row.revision === revision
-              ? altered(row, (record) => Object.assign(record.data, { scopes: given }))
-              : row,
-          ),
-      );
+    const scopes = (revision: number, given: readonly string[]) => issuedWith(revision, { scopes: given });
     const verdict = async (prepare: (bundle: BundleFiles) => void) => {
       const { own } = await bundles.verified(log, 'blinded', (rows) => rows, prepare);
       const divergence = firstDivergence(own);

@@ -7,13 +7,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { CONTENTS } from '../../events/content.ts';
+import type { DesignChange } from '../../events/amendment.ts';
+import { CONTENTS, type Content } from '../../events/content.ts';
 import { VoidCause } from '../../events/corrections.ts';
 import { UnprovenCause } from '../../events/import.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../events/record.ts';
-import { BgState } from '../../events/study.ts';
+import { BgState, Limits } from '../../events/study.ts';
+import { Protocol } from '../../events/text.ts';
 import { access } from '../../projections/access.ts';
 import type { Tally } from '../../projections/balance.ts';
+import { design, type Design as EffectiveDesign } from '../../projections/design.ts';
 import { currentId, currentLevels, type Enrolled, type Voided } from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
@@ -37,6 +40,7 @@ import { bothVerifiers } from '../support/both-verifiers.ts';
 import { OPERATOR } from '../support/facts.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { openGate } from '../support/open-gate.ts';
+import { firstDivergence, verifyOurselves } from '../support/own-verifier.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const RecordText = z.strictObject({ record: z.string(), sealed: z.string(), leaf: z.string() });
@@ -67,6 +71,34 @@ const Imported = z.strictObject({
   datetime: z.string(),
   at: z.string(),
 });
+const Design = z.strictObject({
+  amendment: z.int(),
+  factors: z.array(
+    z.strictObject({
+      name: z.string(),
+      levels: z.array(
+        z.strictObject({
+          name: z.string(),
+          earlierNames: z.array(z.string()),
+          /** Those of them that requests may still use. */
+          aliases: z.array(z.string()),
+          closed: z.boolean(),
+        }),
+      ),
+    }),
+  ),
+  limits: Limits.optional(),
+  policies: z.strictObject({
+    stopAtLimit: z.boolean(),
+    levelCounts: z.string(),
+    voidCounts: z.string(),
+    forcedCounts: z.string(),
+  }),
+  idPattern: z.string().optional(),
+  target: z.int().optional(),
+  blinding: z.string(),
+  protocol: Protocol.optional(),
+});
 const State = z.strictObject({
   status: z.string(),
   enrolled: z.int(),
@@ -84,6 +116,8 @@ const State = z.strictObject({
   filled: z.array(z.int()).optional(),
   /** Who was imported last, as the other system has them; there while a study imports or has imported somebody. */
   newest: Imported.nullable().optional(),
+  /** There if it is another than after the record before. Only of studies that are amended. */
+  design: Design.optional(),
 });
 type State = z.infer<typeof State>;
 const Vector = z.strictObject({
@@ -93,9 +127,12 @@ const Vector = z.strictObject({
   stream: z.string(),
   /** How many participants would have another arm if corrections did the opposite to the counts. */
   decidedByCounts: z.int(),
+  /** How many would have another arm if the urn of a level began anew when it was renamed or reopened. */
+  decidedByAmendments: z.int().optional(),
   findings: z.strictObject({
     life: z.strictObject({
       state: z.string(),
+      amendments: z.int().optional(),
       corrected: z.int(),
       idsCorrected: z.int(),
       voided: z.record(z.string(), z.int()),
@@ -109,12 +146,26 @@ const Vector = z.strictObject({
   streams: z.record(z.string(), z.array(RecordText)),
   /** After each record of the study. */
   expected: z.array(State),
+  /** Copies of the log: the study up to where a record stands that must not be there, with that record. */
+  altered: z
+    .array(
+      RecordText.extend({
+        about: z.string(),
+        found: z.array(z.enum(CONTENTS)),
+        /** Only the pattern of ids tells, with which the verifier in Python compares no id. */
+        pattern: z.literal(true).optional(),
+      }),
+    )
+    .default([]),
 });
 type Vector = z.infer<typeof Vector>;
+type Altered = Vector['altered'][number];
 
 const { privateKey, studies } = z
   .strictObject({ numpy: z.string(), privateKey: z.string(), studies: z.array(Vector) })
   .parse(JSON.parse(readFileSync(new URL('../vectors/life-histories.json', import.meta.url), 'utf8')));
+
+const amended = studies.filter(({ altered }) => altered.length > 0);
 
 const found = requiredPython('numpy, cryptography');
 const newFolder = temporaryFolders();
@@ -159,6 +210,7 @@ async function storeOf(vector: Vector): Promise<MemoryStore> {
   return store;
 }
 
+/** In the order of `CONTENTS`. */
 async function bundles(vector: Vector): Promise<string[]> {
   const store = await storeOf(vector);
   const key = signingKeyOf(vector);
@@ -181,6 +233,20 @@ async function bundles(vector: Vector): Promise<string[]> {
     files.push(out);
   }
   return files;
+}
+
+/** The log with the record that must not be there as the last one of the study. */
+function withAltered(vector: Vector, { record, sealed, leaf }: Altered): Vector {
+  const sound = (vector.streams[vector.stream] ?? []).slice(0, revisionOf(record));
+  return { ...vector, streams: { ...vector.streams, [vector.stream]: [...sound, { record, sealed, leaf }] } };
+}
+
+const revisionOf = (record: string): number => JSON.parse(record).revision;
+
+/** Where each bundle of an altered copy should diverge: at the record, in the contents that show it. */
+function divergencesOf({ found, record }: Altered): (number | undefined)[] {
+  const at = (content: Content) => (found.includes(content) ? revisionOf(record) : undefined);
+  return CONTENTS.map(at);
 }
 
 /** Reads the state of a fold after each record of the study. */
@@ -263,6 +329,36 @@ function newestImported(people: readonly Participant[]): z.infer<typeof Imported
   return { id, levels: [...levels], treatment, user, at, ...original };
 }
 
+/** A design as the vectors say it. */
+function designOf(effective: EffectiveDesign): z.infer<typeof Design> {
+  const { amendment, factors, limits, policies, idPattern, target, blinding, protocol } = effective;
+  return {
+    ...{ amendment, limits, policies, idPattern, target, blinding, protocol },
+    factors: factors.map(factorOf),
+  };
+}
+
+function factorOf({ name, levels, closed, earlierNames }: EffectiveDesign['factors'][number]) {
+  const said = levels.map((level) => {
+    const earlier = earlierNames.filter(({ now }) => now === level);
+    const aliases = earlier.filter(({ isAlias }) => isAlias);
+    return {
+      ...{ name: level, closed: closed.includes(level) },
+      ...{ earlierNames: earlier.map((one) => one.name), aliases: aliases.map((one) => one.name) },
+    };
+  });
+  return { name, levels: said };
+}
+
+/** The design in force after each record, as the vectors say it. */
+function designsIn({ expected }: Vector): (State['design'] | undefined)[] {
+  let last: State['design'];
+  return expected.map((state) => {
+    last = state.design ?? last;
+    return last;
+  });
+}
+
 const tableOf = ({ factors }: Pick<Tally, 'factors'>) =>
   factors.map(({ levels }) => levels.map(({ counts }) => [...counts]));
 
@@ -296,7 +392,7 @@ function findingsOf({ life, warnings }: StreamReport) {
 
 /** For each imported row that was drawn again: how many rows back its state stands, with the counts of then or later ones. */
 function proofsIn(vector: Vector): string[] {
-  const factors = decidedBy(vector, ({ design }) => design.factors)[0] ?? [];
+  const designs = decidedBy(vector, (state) => state.design);
   let states: { state: string; revision: number }[] = [];
   const proofs: string[] = [];
   for (const { type, data, sections, revision } of eventsOf(vector, vector.stream)) {
@@ -304,6 +400,7 @@ function proofsIn(vector: Vector): string[] {
     if (type !== 'ParticipantImported') continue;
     const { draw, state } = sections;
     if (draw) {
+      const factors = designs[revision]?.factors ?? [];
       const before = JSON.stringify(draw.bgStateBefore);
       const factor = factors.findIndex(({ name }) => name === draw.selectedFactor);
       const level = factors[factor]?.levels.indexOf(data.levels[factor]?.level ?? '') ?? -1;
@@ -321,9 +418,25 @@ function proofsIn(vector: Vector): string[] {
   return proofs;
 }
 
+/** The kind of a change, and what is said by it. */
+function kindOf(change: DesignChange): string {
+  switch (change.kind) {
+    case 'policy':
+      return `policy ${change.name}: ${change.value}`;
+    case 'level-renamed':
+      return change.alias ? 'level-renamed with an alias' : change.kind;
+    case 'limits':
+    case 'id-pattern':
+    case 'target':
+      return change.value === undefined ? `no ${change.kind}` : change.kind;
+    default:
+      return change.kind;
+  }
+}
+
 describe('the life histories', () => {
-  it('are twenty-six studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(26);
+  it('are thirty-one studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(31);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -343,6 +456,7 @@ describe('the life histories', () => {
       'ParticipantIdCorrected@1',
       'ParticipantImported@1',
       'ParticipantRandomized@1',
+      'StudyAmended@1',
       'StudyClosed@1',
       'StudyPaused@1',
       'StudyPaused@2',
@@ -388,6 +502,48 @@ describe('the life histories', () => {
       'ParticipantIdCorrected other',
       'ParticipantIdCorrected pattern',
     ]);
+  });
+
+  it('hold amendments of every kind, in every state that allows them, by keys and by people', () => {
+    const amendments = amended.flatMap((vector) =>
+      eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
+        if (type !== 'StudyAmended') return [];
+        const by = 'cli' in actor ? 'a person' : 'a key';
+        return [vector.expected[revision]?.status, by, ...data.changes.map(kindOf)];
+      }),
+    );
+    expect([...new Set(amendments)].sort()).toEqual([
+      'a key',
+      'a person',
+      'blinding',
+      'closed',
+      'id-pattern',
+      'level-added',
+      'level-closed',
+      'level-renamed',
+      'level-renamed with an alias',
+      'level-reopened',
+      'limits',
+      'no id-pattern',
+      'no limits',
+      'no target',
+      'open',
+      'paused',
+      'policy forcedCounts: counted',
+      'policy forcedCounts: not-counted',
+      'policy levelCounts: as-corrected',
+      'policy levelCounts: as-randomized',
+      'policy stopAtLimit: false',
+      'policy stopAtLimit: true',
+      'policy voidCounts: kept',
+      'policy voidCounts: removed',
+      'target',
+    ]);
+  });
+
+  it('hold arms that would be others if a level began anew when it is renamed or reopened', () => {
+    expect(amended).toHaveLength(5);
+    for (const { decidedByAmendments } of amended) expect(decidedByAmendments).toBeGreaterThan(0);
   });
 
   it('hold imports of both formats and both generators, and rows for every cause', () => {
@@ -546,6 +702,26 @@ describe.each(studies)('$study: $about', (vector) => {
   });
 });
 
+describe.each(amended)('$study: $about', (vector) => {
+  it('has the same design in force after every record', () => {
+    const designs = folded(design, { vector, read: (effective) => effective && designOf(effective) });
+    expect(designs).toEqual(designsIn(vector));
+    expect(decidedBy(vector, (state) => designOf(state.design))).toEqual(designsIn(vector));
+  });
+
+  it.each(vector.altered)('is found out, altered: $about', async (altered) => {
+    const divergences: (number | undefined)[] = [];
+    for (const file of await bundles(withAltered(vector, altered))) {
+      const verdict = await verifyOurselves(file, ['--trust', publicKeyOf(vector)]);
+      const divergence = firstDivergence(verdict);
+      expect(divergence?.stream ?? vector.stream, verdict.text).toBe(vector.stream);
+      expect(verdict.code, verdict.text).toBe(divergence ? 1 : 0);
+      divergences.push(divergence?.revision);
+    }
+    expect(divergences).toEqual(divergencesOf(altered));
+  });
+});
+
 describe.skipIf(found === undefined)('both verifiers find the same in a bundle', () => {
   const verifyBoth = bothVerifiers(found ?? '');
 
@@ -554,6 +730,17 @@ describe.skipIf(found === undefined)('both verifiers find the same in a bundle',
       const { code, stdout, own } = await verifyBoth(file, ['--trust', publicKeyOf(vector)]);
       expect(code, stdout).toBe(0);
       expect(findingsOf(own.report?.streams.at(-1) as StreamReport)).toEqual(vector.findings);
+    }
+  });
+
+  it.each(amended)('of altered copies of $study', async (vector) => {
+    for (const altered of vector.altered.filter(({ pattern }) => !pattern)) {
+      const divergences: (number | undefined)[] = [];
+      for (const file of await bundles(withAltered(vector, altered))) {
+        const { own } = await verifyBoth(file, ['--trust', publicKeyOf(vector)]);
+        divergences.push(firstDivergence(own)?.revision);
+      }
+      expect(divergences, altered.about).toEqual(divergencesOf(altered));
     }
   });
 });

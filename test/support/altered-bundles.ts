@@ -6,7 +6,7 @@ import { CONTENTS, type Content, includedSections } from '../../events/content.t
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered, type Row } from '../e2e/audit/database.ts';
 import { bothVerifiers } from './both-verifiers.ts';
-import { firstDivergence } from './own-verifier.ts';
+import { firstDivergence, type OwnVerdict } from './own-verifier.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 export type Json = any;
@@ -14,6 +14,8 @@ export type Change = (rows: readonly Row[]) => readonly Row[];
 /** The revision at which it is found, in all contents or by content. `ok`: nothing but a checkpoint can tell. */
 export type Finding = number | 'ok';
 export type Findings = Finding | Readonly<Record<Content, Finding>>;
+
+export const PERSON = { cli: true, user: 'somebody' };
 
 /** Only the bundle that includes all sections shows it. */
 export const inFull = (revision: number): Findings => ({ full: revision, open: 'ok', blinded: 'ok' });
@@ -63,6 +65,12 @@ export const twice =
           ]
         : [row],
     );
+/** With an Idempotency-Key, which it did not have. */
+export const asked = (revision: number, idempotencyKey: string) =>
+  changed(revision, (record, sealed) => {
+    record.seals.request = '';
+    sealed.request = { idempotencyKey, salt: randomBytes(16).toString('hex') };
+  });
 export const both =
   (...changes: readonly Change[]): Change =>
   (rows) =>
@@ -84,9 +92,33 @@ export const renumbered =
     );
   };
 
+export const gone = (revision: number) => renumbered(removed(revision));
+export const moved = (revision: number) => renumbered(movedOn(revision));
+export const doubled = (revision: number) => renumbered(twice(revision));
+
+/** Changes what a key was issued with, which nothing signed covers in these bundles. */
+export const issuedWith = (revision: number, members: object) => (bundle: BundleFiles) =>
+  bundle.setRows(
+    'access',
+    bundle
+      .rows('access')
+      .map((row) =>
+        row.revision === revision ? altered(row, (record) => Object.assign(record.data, members)) : row,
+      ),
+  );
+
 interface Bundled {
   readonly stream: string;
   readonly files: Readonly<Record<Content, string>>;
+}
+
+/** The lines in which the verifier in Python gives the warnings that the program gives of the last stream. */
+export function warningLines({ report }: OwnVerdict): string[] {
+  const { stream, warnings } = report?.streams.at(-1) ?? { stream: '', warnings: [] };
+  return warnings.map(({ count, revision, text }) => {
+    const more = count > 1 ? ` (and ${count - 1} times more)` : '';
+    return `WARNING  ${stream}, revision ${revision}: ${text}${more}`;
+  });
 }
 
 /** @returns functions that alter the bundles of a study and verify them with both verifiers */
@@ -94,12 +126,12 @@ export function alteredBundles(python: string, newFolder: () => string) {
   const verifyBoth = bothVerifiers(python);
 
   /** @param prepare changes the bundle besides the study's records */
-  async function verified(
+  async function make(
     { stream, files }: Bundled,
     content: Content,
     change: Change,
     prepare: (bundle: BundleFiles) => void = () => undefined,
-  ) {
+  ): Promise<string> {
     const whole = BundleFiles.unpack(python, files.full);
     const bundle = BundleFiles.unpack(python, files[content]);
     bundle.set('checkpoints.txt', '');
@@ -111,7 +143,11 @@ export function alteredBundles(python: string, newFolder: () => string) {
       rows.map((row) => ({ ...row, sealed: Buffer.from(includedSections(row.sealed, content)) })),
     );
     prepare(bundle);
-    return verifyBoth(await bundle.pack(join(newFolder(), 'changed.zip')));
+    return bundle.pack(join(newFolder(), 'changed.zip'));
+  }
+
+  async function verified(...altering: Parameters<typeof make>) {
+    return verifyBoth(await make(...altering));
   }
 
   /** What each content shows, in the order of `CONTENTS`. */
@@ -130,7 +166,7 @@ export function alteredBundles(python: string, newFolder: () => string) {
     return all;
   }
 
-  return { verifyBoth, verified, findings };
+  return { verifyBoth, make, verified, findings };
 }
 
 /** Changes members of the configuration in the registration, and `configuration.json` with it. */

@@ -1,8 +1,9 @@
 /** A study into which a history was imported, after an attempt that was given up, as bundles of each content. */
 import { randomUUID } from 'node:crypto';
+import type { DesignChange } from '../../events/amendment.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
-import type { ImportParticipant, StudyCommand } from '../../src/study/commands.ts';
+import type { EndImport, ImportParticipant, StudyCommand } from '../../src/study/commands.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
@@ -134,18 +135,44 @@ export function makeImportedLog(folder: string): Promise<ImportedLog> {
   });
 }
 
-/** A study whose history came without states of a generator: two rows and one allocation behind them. */
-export function makeForeignLog(folder: string): Promise<BundledStudy<'nurse'>> {
+/** Two rows without states of a generator, and the end of their import. */
+function foreignImport(id: string, end: Partial<EndImport> = {}): StudyCommand[] {
+  const rows = ROWS.slice(0, 2).map(({ bgState: _, ...row }) => ({ ...row, import: id }));
+  const source = { format: 'csv', rows: 2 } as const;
+  return [
+    beginImport(rows, { import: id, source, seed: FRESH, seedKnown: false }, 0),
+    ...rows,
+    { type: 'end-import', import: id, ...end },
+  ];
+}
+
+/**
+ * A study whose history came without states of a generator: two rows and one allocation behind them.
+ * @param before is done first
+ */
+export function makeForeignLog(
+  folder: string,
+  before: readonly StudyCommand[] = [],
+  site: string = COOK,
+): Promise<BundledStudy<'nurse'>> {
   return bundledStudy(folder, { configuration: IMPORTED_STUDY, seed: SEED }, async (issue, submit) => {
     const actors = { nurse: await issue('nurse', ['blinded', 'randomize']) };
-    const rows = ROWS.slice(0, 2).map(({ bgState: _, ...row }) => row);
-    const source = { format: 'csv', rows: 2 } as const;
-    await submit(OPERATOR, beginImport(rows, { source, seed: FRESH, seedKnown: false }, 0));
-    for (const row of rows) await submit(OPERATOR, row);
-    await submit(OPERATOR, { type: 'end-import', import: IMPORT });
+    for (const command of [...before, ...foreignImport(IMPORT)]) await submit(OPERATOR, command);
     await submit(actors.nurse, {
-      ...{ type: 'randomize', participantId: 'n1', levels: [FEMALE, COOK], user: 'nurse' },
+      ...{ type: 'randomize', participantId: 'n1', levels: [FEMALE, site], user: 'nurse' },
     });
     return actors;
   });
+}
+
+/** The same study, amended before it: its first attempt at an import was given up. */
+export function makeAmendedImport(
+  folder: string,
+  changes: readonly DesignChange[],
+  site: string,
+): Promise<BundledStudy<'nurse'>> {
+  const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-01' }];
+  const amend = { type: 'amend', user: 'operator', amendment: 1, changes, approvals } as const;
+  const attempt = foreignImport(ATTEMPT, { abortedBecause: 'rows are missing' });
+  return makeForeignLog(folder, [{ ...amend, reason: 'protocol 3' }, ...attempt], site);
 }

@@ -8,9 +8,11 @@ verifier of bundles; random numbers are numpy's. Seeds, salts, ids and times com
 same bytes. README.md describes the file.
 """
 import base64
+import copy
 import hashlib
 import itertools
 import json
+import re
 import sys
 import uuid
 from datetime import datetime, timedelta, timezone
@@ -25,6 +27,8 @@ NEW_SCOPES = {'unblind', 'manage', 'correct'}
 # How many rows back a state is looked for that an imported row was drawn from.
 ROWS_BACK = 32
 NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
+# What is included in a bundle: all sections, the arms, none.
+CONTENTS = ['full', 'open', 'blinded']
 
 
 # Bytes
@@ -174,7 +178,7 @@ class OtherSystem:
 
     def __init__(self, history, seed, began='2025-11-03T07:59:59.999999', form='%Y-%m-%d %H:%M:%S.%f'):
         self.history = history
-        self.configuration = history.configuration
+        self.configuration = history.in_force()
         self.began = saved(numpy.random.PCG64(seed))
         self.form = form
         self.now = datetime.fromisoformat(began).replace(tzinfo=timezone.utc)
@@ -268,6 +272,147 @@ def proof_of(configuration, rows, place, seed_state):
     return None, 'override' if fits else 'differs' if known else 'first'
 
 
+# The design
+
+def approval(name, role, on, reference=None):
+    return present(name=name, role=role, on=on, reference=reference)
+
+
+RUIZ = approval('Dr. A. Ruiz', 'sponsor', '2026-08-31', 'Amendment 3')
+BOARD = approval('Prof. Ł. Żak', 'chair of the DSMB', '2028-02-29')
+
+
+def added(factor, level):
+    return {'kind': 'level-added', 'factor': factor, 'level': level}
+
+
+def closed(factor, level):
+    return {'kind': 'level-closed', 'factor': factor, 'level': level}
+
+
+def reopened(factor, level):
+    return {'kind': 'level-reopened', 'factor': factor, 'level': level}
+
+
+def renamed(factor, level, to, alias=None):
+    return present(kind='level-renamed', factor=factor, level=level, to=to, alias=alias)
+
+
+def setting(kind, value=None):
+    """The limits, the pattern of ids, the target or the blinding; without a value there is none from here on."""
+    return present(kind=kind, value=value)
+
+
+def policy(name, value):
+    return {'kind': 'policy', 'name': name, 'value': value}
+
+
+class Level:
+    """A level stays the same whatever it is called, and stays in its place."""
+
+    def __init__(self, name):
+        self.name = name
+        # In the order in which they were given up last.
+        self.earlier_names = []
+        self.aliases = []
+        self.is_closed = False
+        # The revision of its last renaming or reopening.
+        self.since = 0
+
+    def was_ever_called(self, name):
+        return name == self.name or name in self.earlier_names
+
+    def rename(self, to, is_alias):
+        earlier = [*self.earlier_names, self.name]
+        aliases = [*self.aliases, self.name] if is_alias else self.aliases
+        self.name = to
+        self.earlier_names = [name for name in earlier if name != to]
+        self.aliases = [name for name in aliases if name != to]
+
+
+class Design:
+    """What is in force of the registration and of all amendments since."""
+
+    def __init__(self, configuration):
+        self.amendment = 0
+        self.names = [f['name'] for f in configuration['factors']]
+        self.levels = [[Level(name) for name in f['levels']] for f in configuration['factors']]
+        self.blinding = configuration.get('blinding', 'open')
+        # From here on, the blinding decides no policy any more.
+        self.policies = {
+            'stopAtLimit': False, 'voidCounts': 'kept', 'forcedCounts': 'counted',
+            'levelCounts': 'as-corrected' if self.blinding == 'blinded' else 'as-randomized',
+            **configuration.get('policies', {})}
+        self.id_pattern = configuration.get('idPattern')
+        self.target = configuration.get('targetEnrollment')
+        self.protocol = configuration.get('protocol')
+        self.set_limits(configuration.get('limits'))
+
+    def find(self, factor, level):
+        return next(each for each in self.levels[self.names.index(factor)] if each.name == level)
+
+    def ever_called(self, factor, name):
+        """The levels that had or have the name: there is one at most."""
+        return [level for level in self.levels[self.names.index(factor)] if level.was_ever_called(name)]
+
+    def set_limits(self, limits):
+        """Each is kept with its level, not with the name."""
+        self.has_limits = limits is not None
+        self.total = (limits or {}).get('total')
+        self.level_limits = [
+            (limit['factor'], self.find(limit['factor'], limit['level']), limit['max'])
+            for limit in (limits or {}).get('levels', [])]
+        places = [(self.names.index(factor), self.levels[self.names.index(factor)].index(level))
+                  for factor, level, _ in self.level_limits]
+        assert limits != {} and places == sorted(set(places))
+
+    def limits(self):
+        levels = [{'factor': factor, 'level': level.name, 'max': most} for factor, level, most in self.level_limits]
+        return present(total=self.total, levels=levels or None) if self.has_limits else None
+
+    def change(self, change, revision):
+        kind = change['kind']
+        if kind.startswith('level-'):
+            self.change_level(revision, **change)
+        elif kind == 'limits':
+            self.set_limits(change.get('value'))
+        elif kind == 'id-pattern':
+            self.id_pattern = change.get('value')
+        elif kind == 'policy':
+            assert change['name'] in self.policies
+            self.policies[change['name']] = change['value']
+        else:
+            assert kind in ('target', 'blinding')
+            setattr(self, kind, change.get('value'))
+
+    def change_level(self, revision, kind, factor, level, to=None, alias=False):
+        of_factor = self.levels[self.names.index(factor)]
+        if kind == 'level-added':
+            assert not self.ever_called(factor, level)
+            of_factor.append(Level(level))
+            return
+        changed = self.find(factor, level)
+        if kind == 'level-renamed':
+            assert to != level and self.ever_called(factor, to) in ([], [changed])
+            changed.rename(to, alias)
+        else:
+            assert changed.is_closed == (kind == 'level-reopened')
+            changed.is_closed = not changed.is_closed
+            assert not all(each.is_closed for each in of_factor)
+        if kind != 'level-closed':
+            changed.since = revision
+
+    def said(self):
+        return present(
+            amendment=self.amendment,
+            factors=[{'name': name, 'levels': [
+                {'name': level.name, 'earlierNames': level.earlier_names, 'aliases': level.aliases,
+                 'closed': level.is_closed} for level in levels]}
+                for name, levels in zip(self.names, self.levels)],
+            limits=self.limits(), policies=self.policies, idPattern=self.id_pattern, target=self.target,
+            blinding=self.blinding, protocol=self.protocol)
+
+
 # A log with one study
 
 class History:
@@ -279,6 +424,12 @@ class History:
             'mode': 'live', 'D': 'chisquare', 'urnSelection': 'method1', 'w': 1, 'alpha': 0, 'beta': 1,
             **configuration,
         }
+        self.design = Design(self.configuration)
+        # The design as it was said last.
+        self.said_design = None
+        # In a copy that is altered, what must not be is done all the same.
+        self.is_altered = False
+        self.altered = []
         self.name = configuration['name']
         self.clock = milliseconds(began)
         self.log_name = log_name
@@ -298,6 +449,8 @@ class History:
         # How many participants would have got another arm if corrections moved the counts where they must not, and
         # did not where they must.
         self.decided_by_counts = 0
+        # The same if the urn of a level that was renamed or reopened began anew.
+        self.decided_by_amendments = 0
         self.bg_state = None
         self.expected = []
         self.importing = None
@@ -312,7 +465,23 @@ class History:
 
     @property
     def factors(self):
-        return self.configuration['factors']
+        """With the names of the levels as they are now."""
+        return [{'name': name, 'levels': [level.name for level in levels]}
+                for name, levels in zip(self.design.names, self.design.levels)]
+
+    def in_force(self):
+        """The configuration with the levels that there are now."""
+        return {**self.configuration, 'factors': self.factors}
+
+    def places(self, levels):
+        """Of the levels by their names of now. A participant has places, which no renaming touches."""
+        return [f['levels'].index(level) for f, level in zip(self.factors, levels)]
+
+    def names(self, places):
+        return [levels[place].name for levels, place in zip(self.design.levels, places)]
+
+    def must(self, condition):
+        assert condition or self.is_altered
 
     @property
     def arms(self):
@@ -375,10 +544,14 @@ class History:
     def table(self, place):
         """How many participants there are by factor, level and arm.
 
-        @param place the levels of a participant, or nothing
+        @param place the places of a participant, or nothing; none at a factor that does not count them
         """
-        placed = ((place(person), person['arm']) for person in self.enrolled.values())
-        return table_of(self.configuration, [(levels, arm) for levels, arm in placed if levels])
+        numbers = [[[0 for _ in self.arms] for _ in levels] for levels in self.design.levels]
+        for person in self.enrolled.values():
+            for rows, at in zip(numbers, place(person) or []):
+                if at is not None:
+                    rows[at][person['arm']] += 1
+        return numbers
 
     def counts(self):
         """Those that the urns hold."""
@@ -389,24 +562,37 @@ class History:
         return self.table(lambda person: None if person['voided'] and not removed(person['voided'])
                           else person['otherwise'])
 
+    def counts_anew(self):
+        """The same if the urn of a level began anew when it was renamed or reopened."""
+        def since(person):
+            return [place if person['revision'] >= levels[place].since else None
+                    for levels, place in zip(self.design.levels, person['countedLevels'])]
+        return self.table(lambda person: None if removed(person['voided']) else since(person))
+
     def expect(self):
-        corrected = {
-            participant: {name: self.enrolled[participant][name]
-                          for name in ('id', 'formerIds', 'levels', 'countedLevels', 'voided')}
-            for participant in self.touched
-        }
+        corrected = {}
+        for participant in self.touched:
+            person = self.enrolled[participant]
+            corrected[participant] = {
+                'id': person['id'], 'formerIds': person['formerIds'], 'levels': self.names(person['levels']),
+                'countedLevels': self.names(person['countedLevels']), 'voided': person['voided']}
         state = {
             'status': self.status, 'enrolled': len(self.enrolled), 'counts': self.counts(), 'bgState': self.bg_state,
             'root': in_base64(self.root(self.stream)),
         }
-        if corrected:
+        if corrected or self.design.amendment:
             everybody = self.table(lambda person: person['levels'])
             voided = [person['arm'] for person in self.enrolled.values() if person['voided']]
             state |= {'corrected': corrected, 'randomized': everybody,
                       'voidedByArm': [voided.count(arm) for arm in range(len(self.arms))], 'filled': self.filled()}
         if self.importing or self.imported:
-            state |= {'newest': self.newest}
+            newest = self.newest and {**self.newest, 'levels': self.names(self.newest['levels'])}
+            state |= {'newest': newest}
+        said = self.design.said()
+        if said != self.said_design:
+            state |= {'design': said}
         self.expected.append(json.loads(json.dumps(state)))
+        self.said_design = copy.deepcopy(said)
 
     def root(self, stream, size=None):
         return root_hash([leaf for _, _, leaf in self.streams[stream][:size]])
@@ -459,12 +645,14 @@ class History:
         sealed = present(**(sections or {}), request={'idempotencyKey': request} if request else None)
         self.append(self.stream, kind, data, self.actor(by, behalf), sealed, version)
 
-    def by_factor(self, levels):
-        return {factor['name']: level for factor, level in zip(self.factors, levels)}
+    def by_factor(self, places):
+        return dict(zip(self.design.names, self.names(places)))
 
-    def within(self, key, levels):
-        named = self.by_factor(levels)
-        return all(named[limit['factor']] in limit['levels'] for limit in key.get('where', []))
+    def within(self, key, places):
+        """Whatever the levels were called when the key was issued."""
+        levels = {name: levels[place] for name, levels, place in zip(self.design.names, self.design.levels, places)}
+        return all(any(levels[limit['factor']].was_ever_called(name) for name in limit['levels'])
+                   for limit in key.get('where', []))
 
     def ids_in_use(self):
         """An id that somebody has or had is nobody else's, ever."""
@@ -472,65 +660,83 @@ class History:
 
     def limits(self):
         """Of each limit that stops participants, the largest number and whom it concerns: that of the study first."""
-        limits = self.configuration.get('limits', {})
-        if not self.configuration.get('policies', {}).get('stopAtLimit'):
+        design = self.design
+        if not design.policies['stopAtLimit']:
             return []
-        total = [(limits['total'], lambda named: True)] if 'total' in limits else []
+        total = [] if design.total is None else [(design.total, lambda places: True)]
         return total + [
-            (limit['max'], lambda named, limit=limit: named[limit['factor']] == limit['level'])
-            for limit in limits.get('levels', [])]
+            (most, lambda places, factor=design.names.index(name), level=level:
+                design.levels[factor][places[factor]] is level)
+            for name, level, most in design.level_limits]
 
     def filled(self):
         """How many participants each of these limits counts: whoever was there, once, at their present levels."""
-        there = [self.by_factor(person['levels']) for person in self.enrolled.values()
+        there = [person['levels'] for person in self.enrolled.values()
                  if not person['voided'] or person['voided']['cause'] not in ('duplicate', 'never-enrolled')]
         return [sum(map(concerns, there)) for _, concerns in self.limits()]
 
-    def may_have(self, levels, key):
-        """Whether the key is for participants of these levels, and the limits let one more in."""
-        return self.within(key, levels) and all(
-            filled < most or not concerns(self.by_factor(levels))
+    def may_have(self, places, key):
+        """Whether the key is for participants of these levels, they are open, and the limits let one more in."""
+        is_open = not any(levels[place].is_closed for levels, place in zip(self.design.levels, places))
+        return is_open and self.within(key, places) and all(
+            filled < most or not concerns(places)
             for (most, concerns), filled in zip(self.limits(), self.filled()))
 
     def levels_for(self, participant, key):
         for attempt in range(1000):
-            levels = [f['levels'][self.number(f'level {participant} {attempt} {f["name"]}', len(f['levels']))]
+            places = [self.number(f'level {participant} {attempt} {f["name"]}', len(f['levels']))
                       for f in self.factors]
-            if self.may_have(levels, key):
-                return levels
+            if self.may_have(places, key):
+                return places
         raise ValueError(f'{participant} has no level that is left')
 
     def telling_levels(self, key):
-        """Levels at which a participant gets another arm if a correction was not counted as it is, if there are any."""
-        for levels in itertools.product(*(f['levels'] for f in self.factors)):
-            if self.may_have(levels, key) and self.decides(levels):
-                return list(levels)
+        """Levels at which a participant gets another arm if a correction was not counted as it is, or if an urn began
+        anew, if there are any."""
+        for places in itertools.product(*(range(len(levels)) for levels in self.design.levels)):
+            if self.may_have(places, key) and (self.decides(places) or self.decides_anew(places)):
+                return list(places)
         return None
 
-    def drawn(self, levels, counts):
-        return draw_for(self.configuration, levels, counts, self.bg_state)
+    def drawn(self, places, counts):
+        return draw_for(self.in_force(), self.names(places), counts, self.bg_state)
 
-    def decides(self, levels):
+    def decides(self, places):
         """Whether the arm depends on what the corrections did to the counts."""
         if not self.touched:
             return False
-        return self.drawn(levels, self.counts())[0] != self.drawn(levels, self.counts_otherwise())[0]
+        return self.drawn(places, self.counts())[0] != self.drawn(places, self.counts_otherwise())[0]
 
-    def enrol(self, by, *participants, levels=None, behalf=None, request=None):
+    def decides_anew(self, places):
+        """Whether the arm depends on what a level had before it was renamed or reopened."""
+        counts, anew = self.counts(), self.counts_anew()
+        return counts != anew and self.drawn(places, counts)[0] != self.drawn(places, anew)[0]
+
+    def enrol(self, by, *participants, levels=None, behalf=None, request=None, counts=None):
+        """@param counts what must not be drawn from, in an altered copy"""
         for participant in participants:
             key = self.keys[by]
-            chosen = levels or self.telling_levels(key) or self.levels_for(participant, key)
-            assert self.status == 'open' and self.may_have(chosen, self.keys[by])
+            places = (self.places(levels) if levels else
+                      self.telling_levels(key) or self.levels_for(participant, key))
+            self.must(self.status == 'open' and self.may_have(places, key) and self.may_be_called(participant))
             assert participant not in self.ids_in_use()
-            arm, draw = self.drawn(chosen, self.counts())
-            self.decided_by_counts += self.decides(chosen)
+            arm, draw = self.drawn(places, counts or self.counts())
+            self.decided_by_counts += self.decides(places)
+            self.decided_by_amendments += self.decides_anew(places)
             self.bg_state = draw['bgStateAfter']
             self.enrolled[participant] = {
-                'revision': self.revision(), 'arm': arm, 'asRandomized': chosen, 'levels': chosen,
-                'countedLevels': chosen, 'otherwise': chosen, 'id': participant, 'formerIds': [], 'voided': None}
-            named = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, chosen)]
-            self.said('ParticipantRandomized', {'participantId': participant, 'levels': named}, by, behalf, request,
-                      {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
+                'revision': self.revision(), 'arm': arm, 'asRandomized': places, 'levels': places,
+                'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [], 'voided': None}
+            self.said('ParticipantRandomized', {'participantId': participant, 'levels': self.named(places)}, by, behalf,
+                      request, {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
+
+    def named(self, places):
+        return [{'factor': factor, 'level': level} for factor, level in self.by_factor(places).items()]
+
+    def may_be_called(self, participant):
+        pattern = self.design.id_pattern
+        # Python knows no properties of characters; these are the capitals that occur.
+        return pattern is None or re.fullmatch(pattern.replace('\\p{Lu}', '[A-ZÄΩ]'), participant) is not None
 
     def pause(self, reason, by=None, behalf=None, request=None):
         assert self.status == 'open'
@@ -554,8 +760,47 @@ class History:
         self.status = 'open'
         if approvals:
             self.warn('approval-asserted')
+        self.design.protocol = protocol or self.design.protocol
         data = present(reason=reason, approvals=approvals, protocol=protocol)
         self.said('StudyReopened', data, by, request=request)
+
+    def amend(self, *changes, reason='as the protocol says', by=None, approvals=None, protocol=None, behalf=None,
+              request=None):
+        """@param approvals one, unless others are given"""
+        approvals = [RUIZ] if approvals is None else approvals
+        self.must(self.status in ('open', 'paused', 'closed') and (approvals or self.configuration['mode'] == 'test'))
+        self.must(changes or protocol)
+        for change in changes:
+            self.design.change(change, self.revision())
+        self.design.amendment += 1
+        self.design.protocol = protocol or self.design.protocol
+        self.life['amendments'] = self.design.amendment
+        if approvals:
+            self.warn('approval-asserted')
+        touches_urns = any(change['kind'].startswith('level-') for change in changes)
+        data = present(amendment=self.design.amendment, approvals=approvals, changes=list(changes),
+                       history='keep' if touches_urns else None, protocol=protocol, reason=reason)
+        self.said('StudyAmended', data, by, behalf, request)
+
+    def instead(self, about, act, change=None, found=None, pattern=None):
+        """Keeps a copy that is altered: the study as it is now, with one more record that must not be there.
+
+        @param act what is done in the copy
+        @param change alters the record's data
+        @param found in which contents it can be found: in all of them, unless it is said
+        @param pattern whether only the pattern of ids tells
+        """
+        altered = copy.deepcopy(self)
+        altered.is_altered = True
+        act(altered)
+        [(text, sealed, _)] = altered.streams[self.stream][self.revision():]
+        record = json.loads(text)
+        if change:
+            change(record['data'])
+        text = canonical(record)
+        self.altered.append({
+            'about': about, 'found': found or CONTENTS, **present(pattern=pattern), 'record': text,
+            'sealed': sealed, 'leaf': leaf_hash(text).hex()})
 
     def about_one(self, participant):
         return {'participantId': participant, 'randomizedAt': self.enrolled[participant]['revision']}
@@ -592,11 +837,6 @@ class History:
 
     # Corrections. A participant is named as they were randomized, whatever their id is now.
 
-    def policy(self, name):
-        blinded = self.configuration.get('blinding') == 'blinded'
-        default = {'levelCounts': 'as-corrected' if blinded else 'as-randomized', 'voidCounts': 'kept'}
-        return self.configuration.get('policies', {}).get(name, default[name])
-
     def said_of(self, kind, participant, data, note, by, behalf, request):
         assert self.status in ('open', 'paused', 'closed') and (by is None or 'correct' in self.keys[by]['scopes'])
         if participant not in self.touched:
@@ -614,17 +854,18 @@ class History:
         """@param to the new levels, by factor"""
         person = self.enrolled[participant]
         before = person['levels']
-        after = [to.get(f['name'], level) for f, level in zip(self.factors, before)]
-        changes = [{'factor': f['name'], 'from': old, 'to': new} for f, old, new in zip(self.factors, before, after)
-                   if f['name'] in to]
+
+        def moved(places):
+            return [f['levels'].index(to[f['name']]) if f['name'] in to else place
+                    for f, place in zip(self.factors, places)]
+        after = moved(before)
+        changes = [{'factor': name, 'from': old, 'to': new}
+                   for name, old, new in zip(self.design.names, self.names(before), self.names(after)) if name in to]
         assert len(changes) == len(to) and all(change['from'] != change['to'] for change in changes)
         if by:
             enough = any if cause == 'transfer' else all
             assert enough(self.within(self.keys[by], levels) for levels in (before, after))
-        counts = 'as-randomized' if cause == 'transfer' else self.policy('levelCounts')
-
-        def moved(levels):
-            return [to.get(f['name'], level) for f, level in zip(self.factors, levels)]
+        counts = 'as-randomized' if cause == 'transfer' else self.design.policies['levelCounts']
         person['levels'] = after
         person.update({'countedLevels': moved(person['countedLevels'])} if counts == 'as-corrected'
                       else {'otherwise': moved(person['otherwise'])})
@@ -632,9 +873,12 @@ class History:
         self.said_of('LevelsCorrected', participant, {'cause': cause, 'changes': changes, 'counts': counts}, note,
                      by, behalf, request)
 
+    def levels_of(self, participant):
+        return self.by_factor(self.enrolled[participant]['levels'])
+
     def next_levels(self, participant, *names):
         """Of each of these factors the level behind that of the participant."""
-        now = self.by_factor(self.enrolled[participant]['levels'])
+        now = self.levels_of(participant)
         levels = {f['name']: f['levels'] for f in self.factors}
         return {name: levels[name][(levels[name].index(now[name]) + 1) % len(levels[name])] for name in names}
 
@@ -647,7 +891,7 @@ class History:
         while other:
             assert other != participant and cause == 'duplicate'
             other = (self.enrolled[other]['voided'] or {}).get('duplicateOf')
-        counts = self.policy('voidCounts') if cause in ('duplicate', 'never-enrolled') else 'kept'
+        counts = self.design.policies['voidCounts'] if cause in ('duplicate', 'never-enrolled') else 'kept'
         person['voided'] = present(cause=cause, counts=counts, voidedAt=self.revision(), duplicateOf=duplicate_of)
         self.warn('voided')
         if counts == 'removed':
@@ -666,6 +910,7 @@ class History:
         person = self.enrolled[participant]
         assert by is None or self.within(self.keys[by], person['levels'])
         assert to != person['id'] and (to in person['formerIds'] or to not in self.ids_in_use())
+        self.must(self.may_be_called(to))
         data = {'cause': cause, 'from': person['id'], 'to': to}
         former = [i for i in [*person['formerIds'], person['id']] if i != to]
         person.update({'id': to, 'formerIds': former})
@@ -690,7 +935,7 @@ class History:
             state = saved(numpy.random.PCG64(seed))
         seed_state = saved(numpy.random.PCG64(self.seed)) if seed_known else None
         proofs = [(None, 'other-system') if source_format == 'csv'
-                  else proof_of(self.configuration, rows, place, seed_state) for place in range(len(rows))]
+                  else proof_of(self.in_force(), rows, place, seed_state) for place in range(len(rows))]
         redrawn = sum(draw is not None for draw, _ in proofs)
         self.importing = {
             'import': self.uuid4(f'import {revision}'), 'rows': list(zip(rows, proofs)), 'taken': 0,
@@ -722,23 +967,24 @@ class History:
     def import_row(self, row, draw, cause):
         participant = row['id']
         assert self.status == 'importing' and participant not in self.ids_in_use()
+        self.must(self.may_be_called(participant))
+        # A closed level does not matter: it took participants once.
+        places = self.places(row['levels'])
         self.enrolled[participant] = {
-            'revision': self.revision(), 'arm': row['arm'], 'asRandomized': row['levels'], 'levels': row['levels'],
-            'countedLevels': row['levels'], 'otherwise': row['levels'], 'id': participant, 'formerIds': [],
-            'voided': None}
+            'revision': self.revision(), 'arm': row['arm'], 'asRandomized': places, 'levels': places,
+            'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [], 'voided': None}
         self.imported.append('redrawn' if draw else 'unproven')
         original = {'user': row['user'], 'datetime': row['datetime']}
         treatment = self.arms[row['arm']]
-        self.newest = {'id': participant, 'levels': row['levels'], 'treatment': treatment, 'row': row['row'],
+        self.newest = {'id': participant, 'levels': places, 'treatment': treatment, 'row': row['row'],
                        **original, 'at': instant(row['instant'] // 1000)}
         if not draw:
             self.warn('imported-unproven')
-        levels = [{'factor': f['name'], 'level': level} for f, level in zip(self.factors, row['levels'])]
         how = {'draw': draw} if draw else {'state': {'bgState': row['state']}} if row['state'] else {}
         self.append(
             self.stream, 'ParticipantImported',
-            present(**{'import': self.importing['import']}, row=row['row'], participantId=participant, levels=levels,
-                    redrawn=draw is not None, cause=cause, original=original),
+            present(**{'import': self.importing['import']}, row=row['row'], participantId=participant,
+                    levels=self.named(places), redrawn=draw is not None, cause=cause, original=original),
             sections={'allocation': {'treatment': treatment}, **how})
 
     def end_import(self):
@@ -814,10 +1060,17 @@ class History:
         causes = [person['voided']['cause'] for person in self.enrolled.values() if person['voided']]
         life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes},
                 **present(imported=imported)}
+        amended = {}
+        if self.design.amendment:
+            amended = {'decidedByAmendments': self.decided_by_amendments, 'altered': self.altered}
+        else:
+            # It is as registered.
+            for state in self.expected:
+                state.pop('design', None)
         return {
             'about': self.about, 'log': {'id': self.log_id, 'name': self.log_name}, 'study': self.name,
             'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
-            'decidedByCounts': self.decided_by_counts, 'findings': {'life': life, 'warnings': self.warnings},
+            'decidedByCounts': self.decided_by_counts, 'findings': {'life': life, 'warnings': self.warnings}, **amended,
         }
 
 
@@ -833,16 +1086,8 @@ def named(*pairs):
     return [{'name': name, 'levels': levels} for name, levels in pairs]
 
 
-def approval(name, role, on, reference=None):
-    return present(name=name, role=role, on=on, reference=reference)
-
-
 def ids(first, last, form='001-{:04}'):
     return [form.format(n) for n in range(first, last + 1)]
-
-
-RUIZ = approval('Dr. A. Ruiz', 'sponsor', '2026-08-31', 'Amendment 3')
-BOARD = approval('Prof. Ł. Żak', 'chair of the DSMB', '2028-02-29')
 
 
 # The studies
@@ -1246,7 +1491,7 @@ def unicode_names():
     h.enrol('Schwester Åse', 'Ünïcode 1', '💉', '01', '1', '1.0', 'a "b" \\ c', 'x\u2028y', behalf='Dr. Ōta „K.“')
     h.enrol('ワード', 'e\u0301', 'é', '𝔸' * 128)
     h.key('Корректор', 'correct', 'read', where=[{'factor': '𝔸', 'levels': ['ß', 'SS']}])
-    h.correct('01', {'𝔸': 'SS' if h.enrolled['01']['levels'][1] == 'ß' else 'ß'}, note='ß \u2260 SS', by='Корректор')
+    h.correct('01', {'𝔸': 'SS' if h.levels_of('01')['𝔸'] == 'ß' else 'ß'}, note='ß \u2260 SS', by='Корректор')
     h.correct('1.0', {'𝔸': 'ss', **h.next_levels('1.0', 'Ａ', 'É')}, 'transfer', by='Корректор', behalf='Dr. Ōta „K.“')
     h.correct('💉', h.next_levels('💉', 'Ａ', '𝔸', 'z', 'É'), note='\u2028')
     h.rename('e\u0301', 'E\u0301', 'pattern')
@@ -1657,12 +1902,338 @@ def recovered_while_importing():
     return h
 
 
+def sites_come_and_go():
+    h = History('levels added, closed and reopened between allocations, by keys and by people', {
+        'name': 'SITES COME AND GO', 'treatments': ['A', 'B', 'C'], 'protocol': {'version': '1.0'},
+        'factors': factors(sex=['m', 'f'], site=['11', '30'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('manager', 'manage')
+    h.key('data', 'correct', 'blinded')
+    # Of a site that there is not yet.
+    h.key('site-50', 'randomize', where=[{'factor': 'site', 'levels': ['50', '60']}])
+    h.register()
+    h.enrol('nurse', *ids(1, 5))
+    h.instead('a level that is added by the next amendment', lambda it: it.enrol('nurse', '001-0006'),
+              lambda data: data['levels'][1].update(level='50'))
+    h.amend(added('site', '50'), by='manager', request='site-50', reason='a new site')
+    h.enrol('site-50', *ids(6, 7))
+    h.enrol('nurse', '001-0008', levels=['m', '11'])
+    h.amend(closed('site', '11'), approvals=[RUIZ, BOARD], protocol={'version': '2.0', 'date': '2026-04-01'})
+    h.instead('an allocation at a closed level', lambda it: it.enrol('nurse', '001-0009', levels=['f', '11']))
+    h.instead('a number is left out', lambda it: it.amend(added('site', '60'), by='manager'),
+              lambda data: data.update(amendment=4))
+    h.instead('a number comes twice', lambda it: it.amend(added('site', '60'), by='manager'),
+              lambda data: data.update(amendment=2))
+    h.enrol('nurse', *ids(9, 10))
+    h.correct('001-0006', {'site': '11'}, by='data', note='to a closed level')
+    h.enrol('nurse', '001-0011')
+    h.instead('an idempotency key that was used before', lambda it: it.amend(
+        added('site', '60'), by='manager', request='site-50'), found=['full'])
+    h.instead('the only open level of a factor is closed',
+              lambda it: it.amend(closed('site', '30')),
+              lambda data: data['changes'].extend([closed('site', '50')]))
+    h.instead('a level that is closed already', lambda it: it.amend(closed('site', '30')),
+              lambda data: data['changes'][0].update(level='11'))
+    h.instead('a level that is not closed is reopened', lambda it: it.amend(reopened('site', '11')),
+              lambda data: data['changes'][0].update(level='30'))
+    h.instead('a level is added that there is', lambda it: it.amend(added('site', '60')),
+              lambda data: data['changes'][0].update(level='30'))
+    h.instead('a level is added that is closed', lambda it: it.amend(added('site', '60')),
+              lambda data: data['changes'][0].update(level='11'))
+    h.instead('a factor that the study does not have', lambda it: it.amend(added('site', '60')),
+              lambda data: data['changes'][0].update(factor='age'))
+    h.instead('it does not say what the urns count from there on', lambda it: it.amend(added('site', '60')),
+              lambda data: data.pop('history'))
+    h.instead('approved by nobody, in a live study', lambda it: it.amend(added('site', '60'), approvals=[]))
+    h.instead('approved on a day that there is not', lambda it: it.amend(
+        added('site', '60'), approvals=[approval('A', 'sponsor', '2026-02-29')]))
+    h.instead('by a key that may not', lambda it: it.amend(added('site', '60'), by='data'))
+    h.amend(added('site', '60'), closed('site', '30'), added('sex', 'x'), closed('sex', 'f'), by='manager')
+    h.enrol('nurse', '001-0012', levels=['x', '60'])
+    h.enrol('site-50', *ids(13, 15))
+    h.amend(reopened('site', '11'), closed('site', '50'), reopened('sex', 'f'))
+    h.instead('drawn as if the urn of a reopened level began anew',
+              lambda it: it.enrol('nurse', '001-0016', levels=['f', '11'], counts=it.counts_anew()),
+              found=['full'])
+    h.enrol('nurse', '001-0016', levels=['f', '11'])
+    h.enrol('nurse', *ids(17, 20))
+    # Added, closed and opened again in one amendment: it begins empty.
+    h.amend(added('site', '70'), closed('site', '70'), reopened('site', '30'), reopened('site', '70'),
+            closed('site', '60'), by='manager', behalf='Frau Dr. Groß', request='1')
+    h.void('001-0012', 'duplicate', duplicate_of='001-0013', note='of two closed levels', by='data')
+    h.correct('001-0016', {'site': '70', 'sex': 'x'}, 'transfer', by='data')
+    h.enrol('nurse', *ids(21, 26))
+    h.amend(reopened('site', '50'), reopened('site', '60'), closed('site', '11'), closed('sex', 'x'))
+    h.enrol('site-50', *ids(27, 28))
+    h.enrol('nurse', *ids(29, 32))
+    return h
+
+
+def names_back_and_forth():
+    site = 'site'
+    h = History('levels renamed, back and forth, with corrections before and after and voids that remove', {
+        'name': 'NAMES BACK AND FORTH', 'blinding': 'blinded', 'D': 'variance', 'treatments': ['Verum', 'Placebo'],
+        'policies': {'voidCounts': 'removed'},
+        # The same names in two factors: a renaming is of one of them.
+        'factors': factors(sex=['m', 'f', 'x'], site=['Cook', 'Dupage', 'm'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.key('cook', 'randomize', 'correct', 'blinded', where=[{'factor': site, 'levels': ['Cook']}])
+    h.key('desk', 'unblind', where=[{'factor': site, 'levels': ['Cook']}])
+    h.register()
+    h.enrol('nurse', *ids(1, 8))
+    h.correct('001-0001', h.next_levels('001-0001', 'sex', site), by='data')
+    h.correct('001-0002', {'sex': 'x' if h.levels_of('001-0002')['sex'] == 'm' else 'm'}, by='data')
+    h.correct('001-0003', h.next_levels('001-0003', site), 'transfer', note='the urns hold them where they were')
+    h.void('001-0004', 'duplicate', duplicate_of='001-0005', by='data')
+    h.amend(renamed(site, 'Cook', '11 – Cook County'), renamed('sex', 'm', 'male', alias=True))
+    h.key('county', 'randomize', 'correct', 'blinded', where=[{'factor': site, 'levels': ['11 – Cook County']}])
+    h.instead('a level by its old name', lambda it: it.enrol('cook', '001-0009', levels=['f', '11 – Cook County']),
+              lambda data: data['levels'][1].update(level='Cook'))
+    h.instead('a level by an alias', lambda it: it.enrol('cook', '001-0009', levels=['male', '11 – Cook County']),
+              lambda data: data['levels'][0].update(level='m'))
+    h.instead('drawn as if the urn of a renamed level began anew', lambda it: it.enrol(
+        'nurse', '001-0009', levels=['male', '11 – Cook County'], counts=it.counts_anew()), found=['full'])
+    h.enrol('cook', *ids(9, 10))
+    h.enrol('county', '001-0011')
+    moved = next(i for i in ids(1, 8) if h.levels_of(i)[site] == '11 – Cook County' and i != '001-0004')
+    h.instead('corrected from an old name', lambda it: it.correct(moved, {site: 'Dupage'}, by='data'),
+              lambda data: data['changes'][0].update({'from': 'Cook'}))
+    h.instead('corrected to an old name',
+              lambda it: it.correct('001-0009', h.next_levels('001-0009', site), by='data'),
+              lambda data: data['changes'][0].update(to='Cook'))
+    before = h.counts()
+    h.correct(moved, {site: 'Dupage'}, by='data')
+    h.reveal('emergency', moved, 'they were randomized at what was Cook', by='desk')
+    h.correct('001-0003', h.next_levels('001-0003', 'sex', site), note='what the urns held until now')
+    h.instead('drawn by the counts from before two corrections', lambda it: it.enrol(
+        'nurse', '001-0012', levels=['male', 'Dupage'], counts=before), found=['full'])
+    h.enrol('nurse', *ids(12, 13))
+    h.correct('001-0009', h.next_levels('001-0009', 'sex'), 'other', by='cook', request='1')
+    h.reinstate('001-0004', 'where the urns held them, under the name of now', by='data')
+    h.enrol('nurse', '001-0014')
+    h.void('001-0002', 'never-enrolled', by='data')
+    h.instead('the name of another level', lambda it: it.amend(renamed(site, 'Dupage', 'D')),
+              lambda data: data['changes'][0].update(to='11 – Cook County'))
+    h.instead('a name that another level had', lambda it: it.amend(renamed(site, 'Dupage', 'D')),
+              lambda data: data['changes'][0].update(to='Cook'))
+    h.instead('renamed to the name that it has', lambda it: it.amend(renamed(site, 'Dupage', 'D')),
+              lambda data: data['changes'][0].update(to='Dupage'))
+    h.instead('a new level has a name that another one had', lambda it: it.amend(added(site, 'New')),
+              lambda data: data['changes'][0].update(level='Cook'))
+    h.instead('a renaming of a level by its old name', lambda it: it.amend(
+        renamed(site, '11 – Cook County', 'C')), lambda data: data['changes'][0].update(level='Cook'))
+    # Back to its own earlier name, and in the other factor a name that was never one of it.
+    h.amend(renamed(site, '11 – Cook County', 'Cook'), renamed(site, 'm', 'f'), renamed('sex', 'x', 'Dupage'),
+            policy('levelCounts', 'as-randomized'))
+    h.instead('counted by the policy from before the amendment', lambda it: it.correct(
+        '001-0005', h.next_levels('001-0005', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
+    h.correct('001-0005', h.next_levels('001-0005', 'sex', site), by='data')
+    h.correct('001-0006', h.next_levels('001-0006', site), 'source', by='data')
+    h.enrol('cook', '001-0015')
+    h.enrol('county', *ids(16, 17))
+    h.amend(renamed(site, 'Cook', '11 – Cook County', alias=True), renamed(site, 'f', 'm'), closed(site, 'm'),
+            renamed(site, 'm', 'f'), policy('levelCounts', 'as-corrected'), policy('voidCounts', 'kept'))
+    h.correct('001-0005', h.next_levels('001-0005', 'sex', site), note='from where the urns hold them', by='data')
+    h.void('001-0007', 'duplicate', duplicate_of='001-0008', note='kept from here on', by='data')
+    h.reinstate('001-0002', note='removed under the policy of then', by='data')
+    h.enrol('nurse', *ids(18, 20))
+    # Three names within one amendment; the level is closed, and stays so.
+    h.amend(renamed(site, 'f', 'g'), renamed(site, 'g', 'h', alias=True), renamed(site, 'h', 'm'),
+            renamed('sex', 'male', 'm'), renamed(site, '11 – Cook County', 'Cook'), reopened(site, 'm'))
+    h.enrol('nurse', *ids(21, 24))
+    h.correct('001-0021', {'sex': 'm' if h.levels_of('001-0021')['sex'] != 'm' else 'f'}, by='data')
+    h.rename('001-0021', '001-0210', by='data')
+    h.enrol('nurse', *ids(25, 28))
+    return h
+
+
+def limits_come_and_go():
+    h = History('limits that begin to stop, are raised, removed and set again, across a renaming', {
+        'name': 'LIMITS COME AND GO', 'D': 'range', 'alpha': 1, 'beta': 3, 'treatments': ['A', 'B'],
+        'limits': {'total': 6, 'levels': [{'factor': 'site', 'level': '1', 'max': 2},
+                                          {'factor': 'site', 'level': '3', 'max': 1}]},
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('data', 'correct', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    for n, levels in enumerate([['m', '1'], ['f', '1'], ['f', '1'], ['m', '2']], 1):
+        h.enrol('nurse', f'001-{n:04}', levels=levels)
+    h.amend(policy('stopAtLimit', True), by='manager')
+    h.instead('beyond a limit that stops from now on',
+              lambda it: it.enrol('nurse', '001-0005', levels=['m', '1']))
+    h.enrol('nurse', '001-0005', levels=['m', '3'])
+    h.correct('001-0001', {'site': '3'}, note='2 of 1 at the one, 2 of 2 at the other', by='data')
+    h.amend(renamed('site', '1', 'one'))
+    h.instead('beyond the limit of a renamed level', lambda it: it.enrol('nurse', '001-0006', levels=['m', 'one']))
+    h.correct('001-0002', {'site': '2'}, by='data')
+    h.enrol('nurse', '001-0006', levels=['f', 'one'])
+    raised = {'total': 7, 'levels': [{'factor': 'sex', 'level': 'f', 'max': 4},
+                                     {'factor': 'site', 'level': 'one', 'max': 3}]}
+    h.instead('beyond a limit that the next amendment raises',
+              lambda it: it.enrol('nurse', '001-0007', levels=['m', '2']))
+    h.instead('a limit of a level by its old name', lambda it: it.amend(setting('limits', raised)),
+              lambda data: data['changes'][0]['value']['levels'][1].update(level='1'))
+    h.instead('limits that are not in the order of the design', lambda it: it.amend(setting('limits', raised)),
+              lambda data: data['changes'][0]['value']['levels'].reverse())
+    h.instead('a limit twice', lambda it: it.amend(setting('limits', raised)),
+              lambda data: data['changes'][0]['value']['levels'].insert(1, raised['levels'][0]))
+    h.instead('limits without a limit', lambda it: it.amend(setting('limits', raised)),
+              lambda data: data['changes'][0].update(value={}))
+    h.instead('it says what the urns count, though nothing touches them',
+              lambda it: it.amend(setting('limits', raised)), lambda data: data.update(history='keep'))
+    h.amend(setting('limits', raised), by='manager', request='raised')
+    h.enrol('nurse', '001-0007', levels=['m', 'one'])
+    h.void('001-0003', 'duplicate', duplicate_of='001-0004', by='data')
+    h.enrol('nurse', '001-0008', levels=['f', 'one'])
+    h.instead('beyond the limit in all', lambda it: it.enrol('nurse', '001-0009', levels=['m', '2']))
+    # Added and limited in one amendment; no limit in all from here on.
+    h.amend(added('site', '4'), closed('site', '2'), setting('limits', {'levels': [
+        {'factor': 'site', 'level': 'one', 'max': 3}, {'factor': 'site', 'level': '2', 'max': 9},
+        {'factor': 'site', 'level': '4', 'max': 1}]}))
+    h.enrol('nurse', '001-0009', levels=['f', '4'])
+    h.amend(renamed('site', '4', 'four'), renamed('site', 'one', '1', alias=True), renamed('site', '2', 'two'),
+            renamed('site', 'two', '2 b'))
+    h.instead('beyond the limit of a level that was added and renamed',
+              lambda it: it.enrol('nurse', '001-0010', levels=['m', 'four']))
+    h.reinstate('001-0003', '4 of 3', by='data')
+    h.correct('001-0009', {'site': '3'}, 'transfer', by='data')
+    h.enrol('nurse', '001-0010', levels=['m', 'four'])
+    h.enrol('nurse', '001-0011')
+    h.amend(setting('limits'), by='manager')
+    h.enrol('nurse', '001-0012', levels=['f', '1'])
+    h.amend(setting('limits', {'total': 12}), added('site', '5'))
+    h.instead('beyond a limit that was reached when it was set',
+              lambda it: it.enrol('nurse', '001-0013', levels=['m', '1']))
+    h.void('001-0005', 'never-enrolled', by='data')
+    h.enrol('nurse', '001-0013', levels=['m', '5'])
+    h.amend(policy('stopAtLimit', False))
+    h.enrol('nurse', *ids(14, 16))
+    h.amend(policy('stopAtLimit', True), setting('limits', {'total': 17}))
+    h.enrol('nurse', '001-0017')
+    h.enrol('nurse', '001-0018')
+    h.close('target', '18, of whom one was never there', by='manager')
+    h.amend(setting('limits', {'total': 18, 'levels': [{'factor': 'site', 'level': '2 b', 'max': 7}]}),
+            setting('target', 18), reopened('site', '2 b'))
+    h.reopen('one more', [RUIZ], by='manager')
+    h.enrol('nurse', '001-0019')
+    return h
+
+
+def rules_of_the_study():
+    h = History('policies, blinding, ids, target and protocol amended while open, paused and closed', {
+        'name': 'RULES OF THE STUDY', 'treatments': ['A', 'B', 'C'], 'targetEnrollment': 10, 'idPattern': 'S[0-9]{2}',
+        'factors': factors(sex=['m', 'f'], site=['1', '2'], age=['y', 'o'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.key('manager', 'manage', 'blinded')
+    h.register()
+    h.enrol('nurse', *ids(1, 6, 'S{:02}'))
+    h.amend(setting('blinding', 'blinded'), by='manager', reason='the label changed')
+    h.instead('counted as if the blinding decided the policy once more', lambda it: it.correct(
+        'S01', it.next_levels('S01', 'sex'), by='data'), lambda data: data.update(counts='as-corrected'))
+    h.correct('S01', h.next_levels('S01', 'sex'), note='the urns do not move', by='data')
+    h.enrol('nurse', 'S07')
+    h.pause('to amend', by='manager')
+    h.instead('an allocation while it is paused', lambda it: it.enrol('nurse', 'S08'))
+    h.instead('removed, by a policy of the next amendment', lambda it: it.void(
+        'S02', 'duplicate', duplicate_of='S03', by='data'), lambda data: data.update(counts='removed'))
+    h.amend(policy('levelCounts', 'as-corrected'), policy('voidCounts', 'removed'),
+            policy('forcedCounts', 'not-counted'), by='manager')
+    h.correct('S01', h.next_levels('S01', 'sex', 'site'), note='the urns move from where they held them', by='data')
+    h.void('S02', 'duplicate', duplicate_of='S03', by='data')
+    h.amend(setting('id-pattern', '[0-9]{3}'), setting('target', 30), protocol={'version': '2'})
+    h.instead('an id is corrected to one that the new pattern does not allow',
+              lambda it: it.rename('S04', 'S44', by='data'), pattern=True)
+    h.rename('S04', '004', 'pattern', by='data')
+    h.resume('amended', by='manager')
+    h.instead('an id of the pattern from before', lambda it: it.enrol('nurse', 'S08'), pattern=True)
+    h.enrol('nurse', '008', '009')
+    h.instead('there is nothing to change', lambda it: it.amend(protocol={'version': '3', 'date': '2026-05-01'}),
+              lambda data: data.pop('protocol'))
+    h.instead('a target that is in force already', lambda it: it.amend(setting('target', 31)),
+              lambda data: data['changes'][0].update(value=30))
+    h.instead('a policy that is in force already', lambda it: it.amend(policy('stopAtLimit', True)),
+              lambda data: data['changes'][0].update(value=False))
+    h.instead('a protocol of a day that there is not',
+              lambda it: it.amend(protocol={'version': '3', 'date': '2026-04-31'}))
+    h.amend(protocol={'version': '3', 'date': '2026-05-01'}, approvals=[BOARD], by='manager', request='protocol 3')
+    h.enrol('nurse', '010')
+    h.close('safety', 'a signal', by='manager')
+    h.amend(setting('id-pattern'), setting('target'), setting('blinding', 'open'),
+            policy('levelCounts', 'as-randomized'), added('age', '?'), closed('age', 'o'), by='manager')
+    h.instead('an allocation while it is closed, behind amendments', lambda it: it.enrol('nurse', '011'))
+    h.correct('S03', {'age': '?'}, 'definition', by='data')
+    h.amend(policy('levelCounts', 'as-corrected'), reason='a second one while it is closed')
+    h.correct('S05', {'age': '?'}, 'definition', by='data')
+    h.reopen('refuted', [RUIZ], by='manager', protocol={'version': '4'})
+    h.enrol('nurse', 'any id', '011', 'S08')
+    h.reinstate('S02', by='data')
+    h.amend(policy('voidCounts', 'kept'), policy('forcedCounts', 'counted'), setting('target', 0),
+            setting('id-pattern', '[A-Z]?[0-9]{2,3}'), setting('blinding', 'blinded'))
+    h.void('S06', 'never-enrolled', by='data')
+    h.enrol('nurse', 'T12', '013')
+    h.begin_anew(h.declare_loss(1, 'restored behind an amendment', signed=(30, 0)))
+    h.enrol('nurse', *ids(14, 18, '{:03}'))
+    h.amend(renamed('sex', 'm', 'male'), renamed('site', '1', 'Nord'))
+    h.move('sqlite:/new', arrived_from='sqlite:/old')
+    h.enrol('nurse', *ids(19, 22, '{:03}'))
+    return h
+
+
+def imported_and_amended():
+    h = History('a test that is amended before an import, between two, and after it', {
+        'name': 'IMPORTED, AMENDED', 'mode': 'test', 'D': 'variance', 'w': 2, 'alpha': 0, 'beta': 1,
+        'policies': {'levelCounts': 'as-corrected', 'voidCounts': 'removed'},
+        'treatments': ['A', 'B'], 'factors': factors(sex=['m', 'f'], site=['1', '2'])}, seed=3**83)
+    h.key('tester', 'randomize', 'read', 'manage', 'correct')
+    h.register()
+    h.amend(added('site', '3'), closed('site', '1'), renamed('sex', 'm', 'male'), approvals=[], by='tester')
+    there = OtherSystem(h, h.seed)
+    there.draw(*ids(1, 6))
+    h.begin_import(there.file(), seed_known=True, approvals=[])
+    h.import_rows(3)
+    h.instead('amended while it is imported', lambda it: it.amend(added('site', '4'), approvals=[]))
+    h.instead('a row with a level by its old name', lambda it: it.import_rows(1),
+              lambda data: data['levels'][0].update(level='m'))
+    h.abort_import('the sites were wrong')
+    h.amend(renamed('site', '2', 'Süd'), renamed('site', '3', 'Nord'), added('site', '4'), approvals=[],
+            reason='as they are called there')
+    there = OtherSystem(h, h.seed)
+    there.draw(*ids(1, 5))
+    there.draw('001-0006', back=2, missed=1)
+    there.draw('001-0007', levels=['male', '1'])
+    there.enter('001-0008', 1, ['f', 'Nord'])
+    there.draw(*ids(9, 14))
+    h.import_history(there.file(is_shuffled=True), generator='continued', seed_known=True, approvals=[])
+    h.enrol('tester', *ids(15, 16))
+    h.amend(reopened('site', '1'), renamed('site', 'Nord', 'Nord (alt)', alias=True), closed('site', 'Nord (alt)'),
+            approvals=[], by='tester', protocol={'version': '1.1'})
+    h.instead('an allocation at a closed level that only imported participants have', lambda it: it.enrol(
+        'tester', '001-0017', levels=['f', 'Nord (alt)']))
+    h.instead('drawn as if the urn of those who were imported began anew', lambda it: it.enrol(
+        'tester', '001-0017', levels=['f', '1'], counts=it.counts_anew()), found=['full'])
+    h.enrol('tester', *ids(17, 19))
+    h.correct('001-0008', {'site': '4', 'sex': 'male'}, by='tester')
+    h.void('001-0003', 'duplicate', duplicate_of='001-0004', by='tester')
+    h.amend(renamed('site', 'Nord (alt)', 'Nord'), renamed('site', '4', 'West'), reopened('site', 'Nord'),
+            renamed('sex', 'male', 'm'), approvals=[BOARD])
+    h.correct('001-0008', {'site': 'Nord'}, by='tester')
+    h.enrol('tester', *ids(20, 23))
+    h.reinstate('001-0003', by='tester')
+    h.amend(closed('site', 'West'), closed('site', 'Süd'), approvals=[])
+    h.enrol('tester', *ids(24, 26))
+    return h
+
+
 STUDIES = [
     unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
     closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
     recovered_twice, moved, constant_urns, unicode_names, large_numbers, policies, keys_of_all_kinds, everything,
     imported_and_continued, imported_while_paused, imported_from_another_system, imports_given_up, imported_again,
-    recovered_while_importing,
+    recovered_while_importing, sites_come_and_go, names_back_and_forth, limits_come_and_go, rules_of_the_study,
+    imported_and_amended,
 ]
 
 
@@ -1681,9 +2252,11 @@ def written(vector):
         f'   {line(stream)}: ' + listed(
             [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
         for stream, records in vector['streams'].items())
-    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'findings')
-    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members)
-    return f'{{\n{head},\n  "streams": {{\n{streams}\n  }},\n  "expected": {listed(vector["expected"], "  ")}\n }}'
+    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'decidedByAmendments', 'findings')
+    head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members if name in vector)
+    lists = ',\n'.join(
+        f'  "{name}": {listed(vector[name], "  ")}' for name in ('expected', 'altered') if name in vector)
+    return f'{{\n{head},\n  "streams": {{\n{streams}\n  }},\n{lists}\n }}'
 
 
 if __name__ == '__main__':

@@ -95,6 +95,9 @@ function describe(issue: z.core.$ZodIssue): string {
     const names = issue.keys.map((key) => [where, key].filter(Boolean).join('.'));
     return `${names.join(', ')} ${names.length === 1 ? 'is not a member' : 'are not members'} of this request`;
   }
+  // zod's types do not have the member.
+  if (code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options))
+    return `${where}: must be one of ${issue.options.join(', ')}`;
   if (code === 'invalid_type' && issue.input === undefined && where !== '') return `${where} is missing`;
   return where === '' ? `The body: ${message}` : `${where}: ${message}`;
 }

@@ -6,6 +6,7 @@ import { currentId, currentLevels, type Enrolled } from '../../../projections/en
 import type { Participant } from '../../../projections/participants.ts';
 import { type Column, columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
+import { allowed, noSuchLevel } from '../../study/levels.ts';
 import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
@@ -296,17 +297,6 @@ function levelOf(factor: Factor, asked: string, choices: readonly string[], prob
   if (known !== undefined) return levels.find((level) => level === known) ?? known;
   problems.push(noSuchLevel(factor, asked, choices));
   return levelNow(factor, asked);
-}
-
-/** @param choices the levels that could be asked for; default: all of the factor */
-export function noSuchLevel(factor: Factor, asked: string, choices = factor.levels): string {
-  const now = levelNow(factor, asked);
-  const renamed = now === asked ? '' : `: it is called ${JSON.stringify(now)} now`;
-  return `${factor.name} has no level ${JSON.stringify(asked)}${renamed} ${allowed(choices)}`;
-}
-
-function allowed(levels: readonly string[]): string {
-  return `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
 }
 
 /** A copy in memory of its own: a substring of a URL would keep the whole URL in memory. */

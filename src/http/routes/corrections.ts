@@ -14,6 +14,7 @@ import { askedLevel, type Design } from '../../../projections/design.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import { ACTS } from '../../study/acts.ts';
 import { type Correction, impossible, type StudyOutcome } from '../../study/commands.ts';
+import { noSuchLevel } from '../../study/levels.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { DryRun, Note, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
@@ -30,7 +31,6 @@ import {
   type StudyReply,
   type StudyRequest,
 } from '../request/study-request.ts';
-import { noSuchLevel } from '../request/study-view.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
 const SCOPES = ACTS.LevelsCorrected.scopes;

@@ -62,9 +62,9 @@ describe('urn studies check', () => {
     );
     const { code, stdout } = await studies('check', '--studies', file(changed));
     expect(code).toBe(1);
-    expect(stdout).toContain('Sleep: differs\n  factors.sex differs (registered: ["Male", "Female"]; file: ');
+    expect(stdout).toContain('Sleep: differs\n  factors.sex differs (in force: ["Male", "Female"]; file: ');
     expect(stdout).toContain(
-      'Ward: differs\n  treatments differs (registered: ["Left", "Right"]; file: ["Right", "Left"])',
+      'Ward: differs\n  treatments differs (in force: ["Left", "Right"]; file: ["Right", "Left"])',
     );
     expect(stdout).toContain('Exact: as registered');
   });

@@ -131,6 +131,48 @@ describe('a live study on a terminal', () => {
   });
 });
 
+describe('an amendment of a live study on a terminal', () => {
+  const data = newFolder();
+  const wished = join(newFolder(), 'studies.yaml');
+  const amended = () => storedLog(data).filter(({ record }) => record.type === 'StudyAmended').length;
+  const amend = (...args: string[]) =>
+    onTerminal([
+      ...['studies', 'amend', CONFIGURATION.name, '--studies', wished, '--reason', 'x', '--data', data],
+      ...['--approved-by', 'A, sponsor, 2027-09-01', ...args],
+    ]);
+
+  beforeAll(async () => {
+    const { treatments, factors } = CONFIGURATION;
+    // An object would put the factor "9" before "10".
+    const lines = factors.map(({ name, levels }) => `    "${name}": ${JSON.stringify([...levels, 'New'])}`);
+    const settings = ['  mode: live', `  treatments: ${JSON.stringify(treatments)}`, '  factors:', ...lines];
+    writeFileSync(wished, [`${CONFIGURATION.name}:`, ...settings].join('\n'));
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    await log.close();
+  });
+
+  it('is shown first, and recorded only when the answer is yes', async () => {
+    const refused = amend();
+    await refused.has('Amend CHS JCOIN (live, 0 participants)? [y/N]');
+    expect(refused.output()).toMatch(/^factors\.9 +new level "New"\r$/m);
+    refused.type('n\r');
+    await refused.ended;
+    expect(refused.output()).toContain('nothing was recorded');
+    expect(amended()).toBe(0);
+    const agreed = amend();
+    await agreed.has('[y/N]');
+    agreed.type('y\r');
+    await agreed.ended;
+    expect(agreed.output()).toContain('CHS JCOIN is amended (amendment 1, revision 1)');
+    expect(amended()).toBe(1);
+    const again = amend();
+    await again.ended;
+    expect(again.output()).toBe('nothing to amend: CHS JCOIN is as the file says\r\n');
+  });
+});
+
 describe('a participant of a live study on a terminal', () => {
   const data = newFolder();
   const voided = () => storedLog(data).filter(({ record }) => record.type === 'AllocationVoided').length;
@@ -262,6 +304,8 @@ describe('a log, and files, full of terminal control characters', () => {
       join(files, 'studies.yaml'),
       `${JSON.stringify(EVIL)}:\n  treatments: [a]\n  ${JSON.stringify(EVIL)}: 1\n`,
     );
+    const other = { treatments: ['a', 'b'], factors: { x: ['y', 'z'] } };
+    writeFileSync(join(files, 'wished.yaml'), JSON.stringify({ other }));
     writeFileSync(
       join(files, 'import.csv'),
       `id,f_${EVIL},trt,datetime,user\n${EVIL},${EVIL},${EVIL}2,${EVIL},${EVIL}\n`,
@@ -294,6 +338,10 @@ describe('a log, and files, full of terminal control characters', () => {
     'studies list': () => ['studies', 'list', '--data', data],
     'studies show': () => ['studies', 'show', EVIL, '--data', data],
     'studies pause': () => ['studies', 'pause', EVIL, '--reason', EVIL, '--data', data],
+    'studies amend': () => [
+      ...['studies', 'amend', EVIL, '--studies', file('wished.yaml'), '--reason', 'x', '--rename', EVIL],
+      ...['--data', data],
+    ],
     'studies show of none': () => ['studies', 'show', `${EVIL}.`, '--data', data],
     'import of a file of that name': () => [
       'import',

@@ -1,14 +1,25 @@
 import { describe, expect, it } from 'vitest';
+import type { Design, Factor } from '../../../projections/design.ts';
 import { compareLimits, unblindedBy } from '../../../src/cli/key-limits.ts';
 
-const SLEEP = {
-  name: 'Sleep',
-  factors: [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'local_site', levels: ['11-Cook County', '30-Dupage County'] },
-  ],
-};
-const WARD = { name: 'Ward', factors: [{ name: 'ward', levels: ['a', 'b'] }] };
+type Earlier = Factor['earlierNames'];
+const study = (
+  name: string,
+  levels: Readonly<Record<string, readonly string[]>>,
+  earlierNames: Earlier = [],
+  blinding: Design['blinding'] = 'open',
+) => ({
+  ...{ name, blinding },
+  factors: Object.entries(levels).map(([factor, names]): Factor => {
+    return { name: factor, levels: names, closed: [], earlierNames };
+  }),
+});
+
+const SLEEP = study('Sleep', {
+  sex: ['Male', 'Female'],
+  local_site: ['11-Cook County', '30-Dupage County'],
+});
+const WARD = study('Ward', { ward: ['a', 'b'] });
 
 const compare = (
   where: readonly (readonly [factor: string, ...levels: string[]])[] | undefined,
@@ -93,9 +104,7 @@ describe('the check of a key’s limits', () => {
 
   it('lists at most twenty choices', () => {
     const levels = Array.from({ length: 300 }, (_, i) => `site ${i}`);
-    const [problem] = compare([['site', 'elsewhere']], undefined, [
-      { name: 'S', factors: [{ name: 'site', levels }] },
-    ]).problems;
+    const [problem] = compare([['site', 'elsewhere']], undefined, [study('S', { site: levels })]).problems;
     expect(problem).toContain('"site 19" and 280 more)');
   });
 
@@ -109,9 +118,23 @@ describe('the check of a key’s limits', () => {
   });
 });
 
+describe('the check of a key’s limits in a study that was amended', () => {
+  const amended = study('Sleep', { site: ['One', '2', '3'] }, [{ name: '1', now: 'One', isAlias: true }]);
+
+  it('takes the names of now, of levels that were added too', () => {
+    expect(compare([['site', 'One', '3']], undefined, [amended])).toEqual(FINE);
+  });
+
+  it('refuses an earlier name, and says the one of now', () => {
+    expect(compare([['site', '1']], undefined, [amended]).problems).toEqual([
+      'factor "site" has no level "1" (hint: it is called "One" now)',
+    ]);
+  });
+});
+
 describe('a key that shows arms to whoever randomizes', () => {
-  const blinded = { name: 'Blinded', factors: [], blinding: 'blinded' as const };
-  const open = { name: 'Open', factors: [] };
+  const blinded = study('Blinded', {}, [], 'blinded');
+  const open = study('Open', {});
 
   it('is named for the blinded studies that it reaches', () => {
     const both = ['read', 'randomize'] as const;

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { amendedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
 import {
+  compare,
   configurationDifferences,
-  describeDifferences,
+  describeComparison,
   type RegisteredStudy,
+  type StudyInFile,
 } from '../../../src/configuration/differences.ts';
 
 const configuration: StudyConfiguration = {
@@ -25,28 +29,39 @@ const configuration: StudyConfiguration = {
 const drawn: RegisteredStudy = { configuration, seed: '4242', seedSource: 'drawn' };
 const configured: RegisteredStudy = { configuration, seed: '4242', seedSource: 'configured' };
 
-const whenFileHas = (change: Partial<StudyConfiguration>) =>
-  configurationDifferences(drawn, { configuration: { ...configuration, ...change }, seed: undefined });
+const fileWith = (
+  change: Partial<StudyConfiguration> = {},
+  more: Partial<StudyInFile> = {},
+): StudyInFile => ({
+  ...{ configuration: { ...configuration, ...change }, levelCounts: undefined, seed: undefined },
+  ...more,
+});
+const differences = (registered: RegisteredStudy, file: StudyInFile) =>
+  configurationDifferences(registered, registeredDesign(registered.configuration), file);
+const whenFileHas = (change: Partial<StudyConfiguration>) => differences(drawn, fileWith(change));
+
+const inWords = (found: ReturnType<typeof differences>) =>
+  describeComparison({ standing: 'differs', differences: found }, { secrets: 'show' });
 
 describe('a file that agrees with the registration', () => {
   it('has no differences', () => {
     expect(whenFileHas({})).toEqual([]);
-    expect(describeDifferences([], { secrets: 'show' })).toEqual([]);
+    expect(describeComparison({ standing: 'agrees', differences: [] }, { secrets: 'show' })).toEqual([]);
   });
 
   it('may change or drop the target enrollment, which is for information only', () => {
     expect(whenFileHas({ targetEnrollment: 400 })).toEqual([]);
     const { targetEnrollment: _, ...without } = configuration;
-    expect(configurationDifferences(drawn, { configuration: without, seed: undefined })).toEqual([]);
+    expect(differences(drawn, { ...fileWith(), configuration: without })).toEqual([]);
   });
 
   it('may omit the seed if the service drew it', () => {
-    expect(configurationDifferences(drawn, { configuration, seed: undefined })).toEqual([]);
+    expect(differences(drawn, fileWith({}, { seed: undefined }))).toEqual([]);
   });
 
   it('may name the seed that is in use', () => {
-    expect(configurationDifferences(configured, { configuration, seed: 4242n })).toEqual([]);
-    expect(configurationDifferences(drawn, { configuration, seed: 4242n })).toEqual([]);
+    expect(differences(configured, fileWith({}, { seed: 4242n }))).toEqual([]);
+    expect(differences(drawn, fileWith({}, { seed: 4242n }))).toEqual([]);
   });
 });
 
@@ -75,46 +90,46 @@ describe('a file that disagrees with the registration', () => {
     ],
     ['factors.site', { factors: [sex, { name: 'site', levels: ['1, 2'] }] }, '["1", "2"]', '["1, 2"]'],
   ])('reports a difference in %s, with both values', (what, change, registered, file) => {
-    expect(whenFileHas(change)).toEqual([{ what, registered, file }]);
+    expect(whenFileHas(change)).toEqual([{ what, inForce: registered, file }]);
   });
 
   it('reports a factor that was added or removed', () => {
     expect(whenFileHas({ factors: [{ name: 'age', levels: ['<18'] }, sex, site] })).toEqual([
       { what: 'factors.age', file: '["<18"]' },
     ]);
-    expect(whenFileHas({ factors: [sex] })).toEqual([{ what: 'factors.site', registered: '["1", "2"]' }]);
+    expect(whenFileHas({ factors: [sex] })).toEqual([{ what: 'factors.site', inForce: '["1", "2"]' }]);
   });
 
   it('reports an id_pattern that was added or removed', () => {
     const { idPattern: _, ...without } = configuration;
-    expect(configurationDifferences(drawn, { configuration: without, seed: undefined })).toEqual([
-      { what: 'id_pattern', registered: '"[0-9]+"' },
+    expect(differences(drawn, { ...fileWith(), configuration: without })).toEqual([
+      { what: 'id_pattern', inForce: '"[0-9]+"' },
     ]);
-    expect(
-      configurationDifferences({ ...drawn, configuration: without }, { configuration, seed: undefined }),
-    ).toEqual([{ what: 'id_pattern', file: '"[0-9]+"' }]);
+    expect(differences({ ...drawn, configuration: without }, fileWith())).toEqual([
+      { what: 'id_pattern', file: '"[0-9]+"' },
+    ]);
   });
 
   it('reports a seed that was changed, added or removed, and shows no seed', () => {
     const cases = [
-      configurationDifferences(configured, { configuration, seed: 4243n }),
-      configurationDifferences(drawn, { configuration, seed: 4243n }),
-      configurationDifferences(configured, { configuration, seed: undefined }),
+      differences(configured, fileWith({}, { seed: 4243n })),
+      differences(drawn, fileWith({}, { seed: 4243n })),
+      differences(configured, fileWith({}, { seed: undefined })),
     ];
-    expect(cases.map((differences) => describeDifferences(differences, { secrets: 'show' })[0])).toEqual([
-      'starting_seed differs (registered: given in the file; file: another one)',
-      'starting_seed differs (registered: drawn by the service; file: given)',
-      'starting_seed differs (registered: given in the file; file: removed)',
+    expect(cases.map((found) => inWords(found)[0])).toEqual([
+      'starting_seed differs (in force: given in the file; file: another one)',
+      'starting_seed differs (in force: drawn by the service; file: given)',
+      'starting_seed differs (in force: given in the file; file: removed)',
     ]);
     expect(JSON.stringify(cases)).not.toMatch(/424/);
   });
 
   it('reports all differences at once', () => {
-    const differences = configurationDifferences(configured, {
-      configuration: { ...configuration, mode: 'live', w: 3, treatments: ['X', 'Y'], factors: [site] },
-      seed: undefined,
-    });
-    expect(differences.map(({ what }) => what)).toEqual([
+    const found = differences(
+      configured,
+      fileWith({ mode: 'live', w: 3, treatments: ['X', 'Y'], factors: [site] }),
+    );
+    expect(found.map(({ what }) => what)).toEqual([
       'mode',
       'w',
       'treatments',
@@ -125,27 +140,147 @@ describe('a file that disagrees with the registration', () => {
 });
 
 describe('the description of differences', () => {
-  const differences = whenFileHas({
+  const found = whenFileHas({
     w: 2,
     treatments: ['A', 'Zulu'],
     factors: configuration.factors.slice(0, 1),
   });
 
   it('shows both values and ends with what to do', () => {
-    expect(describeDifferences(differences, { secrets: 'show' })).toEqual([
-      'w differs (registered: 1; file: 2)',
-      'treatments differs (registered: ["A", "B"]; file: ["A", "Zulu"])',
-      'factors.site differs (registered: ["1", "2"]; file: none)',
-      expect.stringMatching(/restore the registered values .* new name; amendments are not supported yet\.$/),
+    expect(inWords(found)).toEqual([
+      'w differs (in force: 1; file: 2)',
+      'treatments differs (in force: ["A", "B"]; file: ["A", "Zulu"])',
+      'factors.site differs (in force: ["1", "2"]; file: none)',
+      expect.stringMatching(
+        /^To go on: write what is in force into .* record the change with `urn studies amend`/,
+      ),
     ]);
   });
 
   it('withholds only the treatments from logs', () => {
-    const lines = describeDifferences(differences, { secrets: 'withhold' });
+    const lines = describeComparison({ standing: 'differs', differences: found }, { secrets: 'withhold' });
     expect(lines.join()).not.toMatch(/Zulu|"A"|"B"/);
     expect(lines[1]).toMatch(/^treatments differs .*`urn studies check`/);
-    expect(lines.toSpliced(1, 1)).toEqual(
-      describeDifferences(differences, { secrets: 'show' }).toSpliced(1, 1),
+    expect(lines.toSpliced(1, 1)).toEqual(inWords(found).toSpliced(1, 1));
+  });
+});
+
+/** The designs of the study after each of these amendments, that of the registration first. */
+function designsAfter(
+  amendments: readonly (readonly DesignChange[])[],
+  registered: StudyConfiguration = configuration,
+): readonly Design[] {
+  const designs = [registeredDesign(registered)];
+  for (const [i, changes] of amendments.entries())
+    designs.push(
+      amendedDesign(designs.at(-1) as Design, {
+        amendment: i + 1,
+        approvals: [],
+        changes: [...changes],
+        reason: 'x',
+      }),
     );
+  return designs;
+}
+const site = (levels: string[]) => ({
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'site', levels },
+  ],
+});
+const change = (kind: 'level-added' | 'level-closed' | 'level-reopened', level: string): DesignChange => ({
+  ...{ kind, factor: 'site', level },
+});
+const renaming: DesignChange = { kind: 'level-renamed', factor: 'site', level: '1', to: 'One' };
+
+describe('the file of a study that was amended', () => {
+  const standing = (amendments: DesignChange[][], file: Partial<StudyConfiguration>) =>
+    compare(drawn, designsAfter(amendments), fileWith(file)).standing;
+
+  it('agrees with the levels that are open, by their names of now', () => {
+    const added = [change('level-added', '3')];
+    expect(standing([added], site(['1', '2', '3']))).toBe('agrees');
+    expect(standing([added, [change('level-closed', '2')]], site(['1', '3']))).toBe('agrees');
+    expect(standing([added, [renaming]], site(['One', '2', '3']))).toBe('agrees');
+    expect(standing([added, [renaming]], site(['1', 'One', '2', '3']))).toBe('differs');
+  });
+
+  it('may list levels that were added anywhere, but those of the registration in their order', () => {
+    const added = [change('level-added', '3'), change('level-added', '4')];
+    for (const levels of [
+      ['1', '2', '3', '4'],
+      ['4', '1', '3', '2'],
+    ])
+      expect(standing([added], site(levels))).toBe('agrees');
+    expect(standing([added], site(['2', '1', '3', '4']))).toBe('differs');
+    expect(standing([added, [renaming]], site(['2', 'One', '3', '4']))).toBe('differs');
+  });
+
+  it('is behind if it says what an earlier design was, and differs if it says what none ever was', () => {
+    const amendments = [
+      [change('level-added', '3')],
+      [change('level-closed', '2')],
+      [{ kind: 'id-pattern' } as const],
+    ];
+    expect(standing(amendments, site(['1', '2']))).toBe('behind');
+    expect(standing(amendments, site(['1', '2', '3']))).toBe('behind');
+    expect(standing(amendments, site(['1', '3']))).toBe('behind');
+    expect(standing(amendments, { ...site(['1', '3']), w: 2 })).toBe('differs');
+    expect(standing(amendments, site(['1', '2', '4']))).toBe('differs');
+    expect(standing([], site(['1']))).toBe('differs');
+  });
+
+  it('is told what it lacks, and that the study goes on', () => {
+    const comparison = compare(drawn, designsAfter([[change('level-added', '3')]]), fileWith());
+    expect(describeComparison(comparison, { secrets: 'withhold' })).toEqual([
+      'factors.site differs (in force: ["1", "2", "3"]; file: ["1", "2"])',
+      expect.stringMatching(/^The file says what an earlier design was, and the study goes on/),
+    ]);
+  });
+
+  it('leaves out the limits of closed levels, and lists limits in any order', () => {
+    const limit = (level: string, max: number) => ({ factor: 'site', level, max });
+    const limited = { ...configuration, limits: { levels: [limit('1', 10), limit('2', 20)] } };
+    const registered = { ...drawn, configuration: limited };
+    const designs = designsAfter(
+      [
+        [change('level-added', '3')],
+        [change('level-closed', '1')],
+        [{ kind: 'limits', value: { levels: [limit('1', 10), limit('2', 20), limit('3', 30)] } }],
+      ],
+      limited,
+    );
+    const file = fileWith({ ...site(['3', '2']), limits: { levels: [limit('3', 30), limit('2', 20)] } });
+    expect(compare(registered, designs, file).standing).toBe('agrees');
+    const without = fileWith({ ...site(['3', '2']), limits: { levels: [limit('2', 25)] } });
+    expect(compare(registered, designs, without)).toMatchObject({
+      standing: 'differs',
+      differences: [{ what: 'limits' }],
+    });
+  });
+
+  it('may leave out the protocol, which nothing removes, but not state another one', () => {
+    const version = (number: string) => ({ protocol: { version: number } });
+    const designs = [
+      registeredDesign(configuration),
+      { ...registeredDesign(configuration), ...version('3.0') },
+    ];
+    expect(compare(drawn, designs, fileWith()).standing).toBe('agrees');
+    expect(compare(drawn, designs, fileWith(version('3.0'))).standing).toBe('agrees');
+    expect(compare(drawn, designs, fileWith(version('4.0'))).differences).toEqual([
+      { what: 'protocol', inForce: '{"version":"3.0"}', file: '{"version":"4.0"}' },
+    ]);
+  });
+
+  it('keeps the level_counts of the registration when the blinding changes, unless it states another', () => {
+    const designs = designsAfter([[{ kind: 'blinding', value: 'blinded' }]]);
+    const blinded = { blinding: 'blinded' } as const;
+    expect(compare(drawn, designs, fileWith(blinded)).standing).toBe('agrees');
+    expect(compare(drawn, designs, fileWith(blinded, { levelCounts: 'as-randomized' })).standing).toBe(
+      'agrees',
+    );
+    expect(compare(drawn, designs, fileWith(blinded, { levelCounts: 'as-corrected' })).differences).toEqual([
+      { what: 'policies.level_counts', inForce: 'as-randomized', file: 'as-corrected' },
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { registeredDesign } from '../../../projections/design.ts';
 import { configurationDifferences } from '../../../src/configuration/differences.ts';
 import { onlyStudyOf, refusalsOf, studyWith, warningsOf } from './support.ts';
 
@@ -45,9 +46,9 @@ describe('the settings of a study for its life after the registration', () => {
       ['policies: {forced_counts: counted}', 'limits: {}'],
     ])
       expect(onlyStudyOf(studyWith(...lines)).configuration).toEqual(plain);
-    expect(
-      settingsOf('blinding: blinded', 'policies: {level_counts: as-corrected}').policies,
-    ).toBeUndefined();
+    const written = onlyStudyOf(studyWith('blinding: blinded', 'policies: {level_counts: as-corrected}'));
+    expect(written.configuration.policies).toBeUndefined();
+    expect(written.levelCounts).toBe('as-corrected');
   });
 
   it.each([
@@ -75,13 +76,14 @@ describe('the settings of a study for its life after the registration', () => {
     expect(warningsOf(studyWith('limits: {total: 3}', 'policies: {stop_at_limit: true}'))).toEqual([]);
   });
 
-  it('suspend the study when they differ from what was registered', () => {
+  it('differ from what was registered', () => {
     const registered = onlyStudyOf(studyWith('limits: {total: 3}', 'start: paused'));
     const file = onlyStudyOf(studyWith('limits: {total: 4}'));
     const { configuration } = registered;
-    expect(configurationDifferences({ configuration, seed: '1', seedSource: 'drawn' }, file)).toEqual([
-      { what: 'start', registered: '"paused"' },
-      { what: 'limits', registered: '{"total":3}', file: '{"total":4}' },
+    const inLog = { configuration, seed: '1', seedSource: 'drawn' } as const;
+    expect(configurationDifferences(inLog, registeredDesign(configuration), file)).toEqual([
+      { what: 'start', inForce: 'paused', file: 'open' },
+      { what: 'limits', inForce: '{"total":3}', file: '{"total":4}' },
     ]);
   });
 });

@@ -42,9 +42,9 @@ describe('a studies file in the format of the reference', () => {
         targetEnrollment: 300,
       },
       seed: 100n,
+      levelCounts: undefined,
       file: 'studies.yaml',
-      line: 1,
-      seedLine: 2,
+      lineOf: expect.any(Function),
       refusedIfNew: [],
     });
   });
@@ -66,12 +66,16 @@ describe('a studies file in the format of the reference', () => {
       D: 'range',
       treatments: ['A', 'B'],
     });
-    expect(onlyStudyOf(JSON.stringify(JSON.parse(json), null, '\t')).line).toBe(2);
+    const { lineOf } = onlyStudyOf(JSON.stringify(JSON.parse(json), null, '\t'));
+    // The last one has no line of its own, and then it is that of the study.
+    const settings = ['treatments', 'factors.sex', 'factors.age', 'D', 'beta'];
+    expect(settings.map(lineOf)).toEqual([3, 8, 7, 14, 2]);
   });
 
   it('may begin with a byte order mark and have Windows line endings', () => {
     const text = `\ufeff# studies\r\n${studyWith('w: 3').replaceAll('\n', '\r\n')}\r\n`;
-    expect(onlyStudyOf(text)).toMatchObject({ line: 2, configuration: { name: 'S', w: 3 } });
+    expect(onlyStudyOf(text)).toMatchObject({ configuration: { name: 'S', w: 3 } });
+    expect(onlyStudyOf(text).lineOf('mode')).toBe(2);
   });
 });
 
@@ -111,9 +115,9 @@ describe('settings that are omitted', () => {
         factors: [{ name: 'sex', levels: ['Male', 'Female'] }],
       },
       seed: undefined,
+      levelCounts: undefined,
       file: 'studies.yaml',
-      line: 1,
-      seedLine: 1,
+      lineOf: expect.any(Function),
       refusedIfNew: [],
     });
   });
@@ -145,7 +149,7 @@ describe('the order of the file', () => {
       '"9": {treatments: [B, A], factors: {z: [y], a: [b]}}',
     ].join('\n');
     const { studies } = parseStudiesFile(text, 'studies.yaml');
-    expect(studies.map(({ configuration, line }) => [configuration.name, line])).toEqual([
+    expect(studies.map(({ configuration, lineOf }) => [configuration.name, lineOf('mode')])).toEqual([
       ['10', 1],
       ['9', 2],
     ]);

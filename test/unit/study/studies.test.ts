@@ -76,13 +76,16 @@ describe('a study', () => {
     expect(runner.streams()).toEqual([]);
   });
 
-  it('can be suspended in this process', async () => {
+  it('can be suspended in this process, for as long as its file differs', async () => {
     const { studies } = studiesAt();
     await studies.register(CONFIGURATION, SEED, OPERATOR);
     const stream = studies.streamOf(CONFIGURATION.name);
     expect(studies.isSuspended(stream)).toBe(false);
-    studies.suspend(stream);
+    let differs = true;
+    studies.suspendWhile(stream, () => differs);
     expect(studies.isSuspended(stream)).toBe(true);
+    differs = false;
+    expect(studies.isSuspended(stream)).toBe(false);
   });
 });
 

@@ -1,0 +1,56 @@
+/** Parts of a design, and changes of it, in words. They are called as in the studies file. */
+import type { DesignChange } from '../../events/amendment.ts';
+import type { Limits } from '../../events/study.ts';
+import { quote } from '../base/text.ts';
+import { POLICY_KEYS } from '../configuration/life-settings.ts';
+
+/** The setting of the studies file that a change is about: `limits`, or `factors.sex`. */
+export function settingOf(change: DesignChange): string {
+  switch (change.kind) {
+    case 'limits':
+    case 'blinding':
+      return change.kind;
+    case 'id-pattern':
+      return 'id_pattern';
+    case 'target':
+      return 'target_enrollment';
+    case 'policy':
+      return `policies.${POLICY_KEYS[change.name]}`;
+    default:
+      return `factors.${change.factor}`;
+  }
+}
+
+/** What is different from then on. */
+export function describeChange(change: DesignChange): string {
+  switch (change.kind) {
+    case 'level-added':
+      return `new level ${quote(change.level)}`;
+    case 'level-closed':
+      return `${quote(change.level)} takes no new participants`;
+    case 'level-reopened':
+      return `${quote(change.level)} takes participants again, with its urn as it stood`;
+    case 'level-renamed': {
+      const { level, to, alias } = change;
+      const old = alias ? `; requests may still say ${quote(level)}` : '';
+      return `${quote(level)} is called ${quote(to)}${old}`;
+    }
+    case 'limits':
+      return limitTexts(change.value).join('; ') || 'none';
+    case 'id-pattern':
+      return change.value ?? 'none';
+    case 'target':
+      return change.value === undefined ? 'none' : `${change.value} participants`;
+    case 'blinding':
+    case 'policy':
+      return String(change.value);
+  }
+}
+
+/** Each limit as the object of "a limit of". */
+export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
+  return [
+    ...(total === undefined ? [] : [`${total} participants`]),
+    ...levels.map(({ factor, level, max }) => `${max} with ${factor} = ${level}`),
+  ];
+}

@@ -1,0 +1,63 @@
+/** The amendment that makes a design what the studies file says. */
+import type { DesignChange } from '../../events/amendment.ts';
+import { canonicalJson } from '../../events/record.ts';
+import type { Limits } from '../../events/study.ts';
+import { changedDesign, type Design, type Factor } from '../../projections/design.ts';
+import { POLICY_NAMES, type RegisteredStudy, type StudyInFile, wishedDesign } from './differences.ts';
+import { limitsToBe } from './stated-limits.ts';
+
+export type LevelRenamed = Extract<DesignChange, { kind: 'level-renamed' }>;
+
+/**
+ * In the order in which they are to be applied. What no change can do is left out: the file still differs from the design
+ * that they make.
+ * @param renamings what the file cannot say, since a level that is renamed looks like one that goes and one that comes
+ */
+export function changesTo(
+  file: StudyInFile,
+  registered: RegisteredStudy,
+  design: Design,
+  renamings: readonly LevelRenamed[],
+): DesignChange[] {
+  const wished = wishedDesign(registered, file);
+  const renamed = renamings.reduce(changedDesign, design);
+  const levels = renamed.factors.flatMap((factor) => levelChanges(factor, wished.factors));
+  const after = levels.reduce(changedDesign, renamed);
+  return [...renamings, ...levels, ...limitsChange(after, wished.limits), ...otherChanges(after, wished)];
+}
+
+/** Levels are closed last, so that a factor is never without one. */
+function levelChanges({ name: factor, levels, closed }: Factor, wished: readonly Factor[]): DesignChange[] {
+  const listed = wished.find(({ name }) => name === factor)?.levels;
+  if (!listed) return [];
+  const added = listed.filter((level) => !levels.includes(level));
+  const reopened = closed.filter((level) => listed.includes(level));
+  const goes = levels.filter((level) => !listed.includes(level) && !closed.includes(level));
+  return [
+    ...added.map((level) => ({ kind: 'level-added', factor, level }) as const),
+    ...reopened.map((level) => ({ kind: 'level-reopened', factor, level }) as const),
+    ...goes.map((level) => ({ kind: 'level-closed', factor, level }) as const),
+  ];
+}
+
+function limitsChange(design: Design, wished: Limits | undefined): DesignChange[] {
+  const value = limitsToBe(wished, design);
+  if (canonicalJson(value ?? null) === canonicalJson(design.limits ?? null)) return [];
+  return [{ kind: 'limits', ...(value && { value }) }];
+}
+
+function otherChanges(design: Design, wished: Design): DesignChange[] {
+  const { idPattern, target, blinding } = wished;
+  return [
+    ...(idPattern === design.idPattern
+      ? []
+      : [{ kind: 'id-pattern' as const, ...(idPattern !== undefined && { value: idPattern }) }]),
+    ...(target === design.target
+      ? []
+      : [{ kind: 'target' as const, ...(target !== undefined && { value: target }) }]),
+    ...(blinding === design.blinding ? [] : [{ kind: 'blinding' as const, value: blinding }]),
+    ...POLICY_NAMES.filter((name) => wished.policies[name] !== design.policies[name]).map(
+      (name) => ({ kind: 'policy', name, value: wished.policies[name] }) as DesignChange,
+    ),
+  ];
+}

@@ -1,0 +1,169 @@
+/** The amendment that the studies file asks for. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
+import { changesTo, type LevelRenamed } from '../../../src/configuration/changes.ts';
+import { configurationDifferences, type StudyInFile } from '../../../src/configuration/differences.ts';
+import { amendmentOf, amendmentProblem } from '../../../src/study/amendments.ts';
+import { check } from '../../support/property.ts';
+
+const configuration: StudyConfiguration = {
+  ...{ name: 'S', mode: 'test', D: 'range', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
+  treatments: ['A', 'B'],
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'site', levels: ['1', '2', '3'] },
+  ],
+  limits: { total: 300, levels: [{ factor: 'site', level: '2', max: 20 }] },
+};
+const registered = { configuration, seed: '4242', seedSource: 'drawn' } as const;
+const design = registeredDesign(configuration);
+
+const fileWith = (change: Partial<StudyConfiguration>, more: Partial<StudyInFile> = {}): StudyInFile => ({
+  ...{ configuration: { ...configuration, ...change }, levelCounts: undefined, seed: undefined },
+  ...more,
+});
+const sites = (...levels: string[]) => ({
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'site', levels },
+  ],
+});
+const limit = (level: string, max: number) => ({ factor: 'site', level, max });
+const site = (kind: 'level-added' | 'level-closed' | 'level-reopened', level: string) => ({
+  ...{ kind, factor: 'site', level },
+});
+const renaming = (level: string, to: string): LevelRenamed => ({
+  ...{ kind: 'level-renamed', factor: 'site', level, to },
+});
+
+const asked = (file: StudyInFile, renamings: LevelRenamed[] = [], from: Design = design) =>
+  changesTo(file, registered, from, renamings);
+
+describe('the changes that a file asks for', () => {
+  it('are none if it is as the design', () => {
+    expect(asked(fileWith({}))).toEqual([]);
+  });
+
+  it('add levels before they close others, and leave the limits of these alone', () => {
+    const limits = { total: 300 };
+    expect(asked(fileWith({ ...sites('5', '1', '3', '4'), limits }))).toEqual([
+      site('level-added', '5'),
+      site('level-added', '4'),
+      site('level-closed', '2'),
+    ]);
+  });
+
+  it('open again what the file lists again, with the limit that it states', () => {
+    const closed = changedDesign(design, site('level-closed', '2'));
+    expect(asked(fileWith({}), [], closed)).toEqual([site('level-reopened', '2')]);
+    expect(asked(fileWith({ limits: { total: 300 } }), [], closed)).toEqual([
+      site('level-reopened', '2'),
+      { kind: 'limits', value: { total: 300 } },
+    ]);
+  });
+
+  it('rename what it is told, where a renaming would look like two levels', () => {
+    const limits = { total: 300, levels: [limit('Two', 20)] };
+    const file = fileWith({ ...sites('1', 'Two', '3'), limits });
+    expect(asked(file, [renaming('2', 'Two')])).toEqual([renaming('2', 'Two')]);
+    expect(asked(file)).toEqual([
+      site('level-added', 'Two'),
+      site('level-closed', '2'),
+      { kind: 'limits', value: { total: 300, levels: [limit('2', 20), limit('Two', 20)] } },
+    ]);
+  });
+
+  it('name limits in the order of the design, and leave out the value of what is removed', () => {
+    const levels = [limit('3', 5), limit('1', 7)];
+    expect(asked(fileWith({ limits: { levels }, idPattern: '[0-9]+' }))).toEqual([
+      { kind: 'limits', value: { levels: [limit('1', 7), limit('3', 5)] } },
+      { kind: 'id-pattern', value: '[0-9]+' },
+    ]);
+    const { limits: _, ...without } = configuration;
+    const patterned = { ...design, idPattern: '[0-9]+', target: 9 };
+    expect(asked({ ...fileWith({}), configuration: without }, [], patterned)).toEqual([
+      { kind: 'limits' },
+      { kind: 'id-pattern' },
+      { kind: 'target' },
+    ]);
+  });
+
+  it('change the blinding without a policy, and a policy only where it is not as it was', () => {
+    expect(asked(fileWith({ blinding: 'blinded', targetEnrollment: 400 }))).toEqual([
+      { kind: 'target', value: 400 },
+      { kind: 'blinding', value: 'blinded' },
+    ]);
+    const policies = { stopAtLimit: true, voidCounts: 'removed' } as const;
+    expect(asked(fileWith({ policies }, { levelCounts: 'as-corrected' }))).toEqual([
+      { kind: 'policy', name: 'stopAtLimit', value: true },
+      { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
+      { kind: 'policy', name: 'voidCounts', value: 'removed' },
+    ]);
+  });
+
+  it('leave what no amendment changes, so the file still differs', () => {
+    const file = fileWith({ ...sites('2', '1', '3', '4'), w: 2, treatments: ['A', 'C'], mode: 'live' });
+    const changes = asked(file);
+    expect(changes).toEqual([site('level-added', '4')]);
+    const after = changes.reduce(changedDesign, design);
+    expect(configurationDifferences(registered, after, file).map(({ what }) => what)).toEqual([
+      ...['mode', 'w', 'treatments', 'factors.site'],
+    ]);
+    const factor = { name: 'age', levels: ['<18'] };
+    const added = fileWith({ factors: [...configuration.factors, factor] });
+    expect(asked(added)).toEqual([]);
+    expect(configurationDifferences(registered, design, added)).toEqual([
+      { what: 'factors.age', file: '["<18"]' },
+    ]);
+  });
+});
+
+describe('any file that amendments can follow', () => {
+  /** Levels of the registration keep their order; others may stand anywhere. */
+  const levels = fc
+    .tuple(fc.subarray(['1', '2', '3']), fc.uniqueArray(fc.constantFrom('4', '5', '6')), fc.nat(3))
+    .filter(([first, added]) => first.length + added.length > 0)
+    .map(([first, added, at]) => first.toSpliced(at, 0, ...added));
+  const limits = (of: readonly string[]) =>
+    fc.record({
+      total: fc.integer({ min: 1, max: 500 }),
+      levels: fc
+        .tuple(fc.subarray([...of], { minLength: 1 }), fc.integer({ min: 1, max: 50 }))
+        .map(([some, max]) => some.map((level) => limit(level, max))),
+    });
+  const file = levels.chain((of) =>
+    fc
+      .record({
+        limits: limits(of),
+        idPattern: fc.option(fc.constant('[0-9]{3}'), { nil: undefined }),
+        targetEnrollment: fc.option(fc.nat(900), { nil: undefined }),
+        blinding: fc.constantFrom('blinded' as const, undefined),
+        levelCounts: fc.constantFrom('as-corrected' as const, 'as-randomized' as const, undefined),
+      })
+      .map(({ levelCounts, ...settings }) => {
+        const stated = Object.entries(settings).filter(([, value]) => value !== undefined);
+        return fileWith({ ...sites(...of), ...Object.fromEntries(stated) }, { levelCounts });
+      }),
+  );
+
+  it('is the design afterwards, and asks for nothing more', () => {
+    check(
+      fc.property(fc.array(file, { minLength: 1, maxLength: 4 }), (files) => {
+        let now = design;
+        for (const [i, wanted] of files.entries()) {
+          const changes = changesTo(wanted, registered, now, []);
+          const fact = amendmentOf({
+            ...{ type: 'amend', user: 'u', amendment: i + 1, changes, reason: 'x', approvals: [] },
+            protocol: { version: String(i) },
+          });
+          expect(amendmentProblem(now, fact)).toBeUndefined();
+          now = changes.reduce(changedDesign, now);
+          expect(configurationDifferences(registered, now, wanted)).toEqual([]);
+          expect(changesTo(wanted, registered, now, [])).toEqual([]);
+        }
+      }),
+    );
+  });
+});
