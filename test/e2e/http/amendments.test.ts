@@ -447,6 +447,17 @@ describe('a renamed level', () => {
 
 describe('a changed limit, pattern and policy', () => {
   it('holds from then on, and not before', async () => {
+    const id = await enrolled(KANE);
+    const renameTo = (to: string, headers = {}) =>
+      postJson(
+        service.url,
+        '/id_corrections',
+        keys.manager,
+        { study: 'Sleep', id, to, cause: 'entry' },
+        headers,
+      );
+    const retry = { 'Idempotency-Key': 'before-the-pattern' };
+    expect((await renameTo('free text', retry)).status).toBe(200);
     const { results } = await edc().list('Sleep');
     const value = { total: results.length + 1 };
     const stop = { kind: 'policy', name: 'stop_at_limit', value: true };
@@ -457,6 +468,8 @@ describe('a changed limit, pattern and policy', () => {
     expect((await edc().randomize('Sleep', 'x', KANE)).message).toMatch(
       /does not match .*pattern p\[0-9\]\+/,
     );
+    expect((await renameTo('other text')).status).toBe(422);
+    expect(await renameTo('free text', retry)).toMatchObject({ status: 200, results: [{ id: 'free text' }] });
     await enrolled(KANE);
     expect((await edc().randomize('Sleep', 'p9999', KANE)).message).toMatch(/limit of \d+ is reached/);
     await amended({ kind: 'limits' }, { kind: 'id-pattern' });
