@@ -18,19 +18,14 @@ import { noSuchLevel } from '../../study/levels.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { DryRun, Note, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
-import { answerCommand } from '../request/life-command.ts';
+import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from '../request/operation.ts';
 import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT } from '../request/receipt.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
-import {
-  type BodyRequest,
-  bodyHandler,
-  type StudyReply,
-  type StudyRequest,
-} from '../request/study-request.ts';
+import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
 const SCOPES = ACTS.LevelsCorrected.scopes;
@@ -243,17 +238,6 @@ function answerTo(unlike: StudyOutcome, revision: number): StudyReply {
   const reply = participantProblem(unlike, revision);
   if (!reply) throw new Error(`unexpected outcome ${unlike.type}`);
   return reply;
-}
-
-/** An amendment does not change the answer to a request that was answered before it. */
-async function wasAnswered(
-  { studies }: Services,
-  { design, study }: StudyRequest,
-  command: Correction,
-): Promise<boolean> {
-  if (command.idempotencyKey === undefined || design().amendment === 0) return false;
-  const { outcome } = await studies.tryOut(study.stream, command);
-  return outcome.type === 'done-before' || outcome.type === 'idempotency-key-reused';
 }
 
 /** Every factor and level that the study does not have: 400. Otherwise the first level that is of another factor. */
