@@ -1,6 +1,6 @@
 /** Changes of a design in words, by the settings of the studies file that they are about. */
 import type { DesignChange } from '../../events/amendment.ts';
-import { limitTexts } from '../../projections/design-texts.ts';
+import { limitTexts } from '../../projections/describe-design.ts';
 import { quote } from '../base/text.ts';
 import { POLICY_KEYS } from '../configuration/life-settings.ts';
 

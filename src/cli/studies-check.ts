@@ -1,8 +1,8 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import { type Design, defaultLevelCounts } from '../../projections/design.ts';
-import { limitTexts, protocolText } from '../../projections/design-texts.ts';
 import { quote } from '../base/text.ts';
 import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';

@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
+import { limitTexts } from '../../projections/describe-design.ts';
 import { type Design, design, type Factor, registeredDesign } from '../../projections/design.ts';
-import { limitTexts } from '../../projections/design-texts.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';

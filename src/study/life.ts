@@ -3,9 +3,16 @@
  * Deciding such a command needs nothing that is sealed (decide-life.ts), so the same rules check a bundle without arms.
  */
 import { hash } from 'node:crypto';
+import type { LevelChange } from '../../events/corrections.ts';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { type Design, designAfter, registeredDesign, renamingsOf } from '../../projections/design.ts';
+import {
+  type Design,
+  designAfter,
+  levelNow,
+  registeredDesign,
+  renamingsOf,
+} from '../../projections/design.ts';
 import { type CorrectionEvent, correctedBy, type Enrolled } from '../../projections/enrolled.ts';
 import type { Status } from './acts.ts';
 import type { Judged, Repeatable } from './commands.ts';
@@ -84,14 +91,24 @@ export function requestSection({ idempotencyKey }: Repeatable) {
 /** Members of facts that are worked out for each request, and so are no part of what was asked for. */
 const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'voidedAt', 'from', 'salt']);
 
-/** What makes two requests the same, as a digest. */
-export function contentOf({
-  type,
-  data,
-  sections,
-}: Pick<PartialEvent, 'type' | 'data' | 'sections'>): string {
+/** What makes two requests the same, as a digest. It stays the same when a level is renamed. */
+export function contentOf(
+  { type, data, sections }: Pick<PartialEvent, 'type' | 'data' | 'sections'>,
+  { factors }: Pick<Design, 'factors'>,
+): string {
   const { grounds, note } = sections as Sections;
-  return hash('sha256', canonicalJson([type, askedIn(data), askedIn({ ...grounds, ...note })]));
+  const { changes } = data as { readonly changes?: readonly LevelChange[] };
+  const asked = type === 'LevelsCorrected' && changes ? { ...data, changes: placed(changes, factors) } : data;
+  return hash('sha256', canonicalJson([type, askedIn(asked), askedIn({ ...grounds, ...note })]));
+}
+
+/** With the place of each level in its factor, which no amendment changes, instead of its name. */
+function placed(changes: readonly LevelChange[], factors: Design['factors']): object[] {
+  return changes.map(({ factor: name, from, to }) => {
+    const factor = factors.find((one) => one.name === name);
+    const place = (level: string) => factor?.levels.indexOf(levelNow(factor, level)) ?? -1;
+    return { factor: name, from: place(from), to: place(to) };
+  });
 }
 
 function askedIn(members: object): object {
@@ -130,7 +147,8 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
   if (event.type === 'ParticipantRandomized') return enrol(life, event);
   if (event.type === 'ParticipantImported') return importRow(enrol(life, event), event);
   const key = requestOf(event);
-  if (key !== undefined) life.requests.set(key, { revision: event.revision, content: contentOf(event) });
+  if (key !== undefined)
+    life.requests.set(key, { revision: event.revision, content: contentOf(event, life.design) });
   switch (event.type) {
     case 'StudyPaused':
       return { ...life, status: 'paused' };
