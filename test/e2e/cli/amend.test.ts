@@ -192,6 +192,19 @@ effect             No count of an urn changes. A new level begins with the same 
     expect(amendments()).toEqual([]);
   });
 
+  it('records a new version of the protocol alone, from the file or from --protocol', async () => {
+    expect((await amend(LIVE, ...RUIZ, '--protocol', '2.0')).code).toBe(0);
+    const stated = (version: string) =>
+      LIVE.replace('mode: live', `mode: live\n  protocol: {version: "${version}"}`);
+    expect((await amend(stated('3.0'), ...RUIZ)).code).toBe(0);
+    for (const [text, ...args] of [[stated('3.0')], [stated('3.0'), '--protocol', '3.0'], [LIVE]] as const)
+      expect((await amend(text, ...RUIZ, ...args)).stderr).toMatch(/^nothing to amend/);
+    expect(amendments()).toMatchObject([
+      { changes: [], protocol: { version: '2.0' } },
+      { changes: [], protocol: { version: '3.0' } },
+    ]);
+  });
+
   it('refuses a live study without an approval, but tells what it would be', async () => {
     const refused = await amend(withSites(COOK, DUPAGE, MCLEAN));
     expect(refused).toMatchObject({ code: 2, stdout: '' });
