@@ -464,7 +464,8 @@ GRANT = {
     "expiresAt?": INSTANT,
     "allowPrediction?": one_of(True),
 }
-GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES, "correct", "unblind", "manage"))}
+SCOPES_2 = (*SCOPES, "correct", "force", "unblind", "manage")
+GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES_2))}
 APPROVAL = {"name": NAME, "role": NAME, "on": DAY, "reference?": NAME}
 REQUEST = {"request?": {"idempotencyKey": NAME}}
 GROUNDS = {"grounds": {"reason": FREE_TEXT, "requestedBy?": NAME}}
@@ -543,6 +544,17 @@ EVENTS = {
             "reason": NAME,
         },
         REQUEST,
+    ),
+    "AllocationForced@1": Event(
+        {
+            "cause": one_of("outage", "elsewhere", "protocol", "other"),
+            "counted": one_of(True, False),
+            "levels": ListOf(1, LEVEL),
+            "occurredAt": INSTANT,
+            "participantId": NAME,
+            "replaces?": COUNT,
+        },
+        {"allocation": {"treatment": NAME}, **NOTE, **REQUEST},
     ),
     "LevelsCorrected@1": Event(
         {
@@ -881,8 +893,10 @@ class Enrolled(NamedTuple):
     id: str
     levels: Levels
     revision: int
-    at: Optional[int]  # milliseconds since 1970; None: another system allocated
+    at: Optional[int]  # milliseconds since 1970; None: the service did not allocate
     arm: int  # place of the treatment in the configuration; -1 if it is withheld
+    is_forced: bool = False  # entered by hand
+    is_counted: bool = True  # by the urns, unless a correction removes the participant
     corrected: Optional[Corrected] = None  # None: everything is as randomized
 
     def now(self) -> Corrected:
@@ -891,7 +905,8 @@ class Enrolled(NamedTuple):
     def counted_levels(self) -> Optional[Levels]:
         """The levels at which the urns hold the participant. None: they do not."""
         voided = self.now().voided
-        return None if voided and voided.is_removed else self.now().counted_levels
+        is_removed = voided is not None and voided.is_removed
+        return self.now().counted_levels if self.is_counted and not is_removed else None
 
     def fills_place(self) -> bool:
         """A limit does not count a person who was never there, or who is there twice."""
@@ -960,6 +975,8 @@ class History:
     # The study.
     configuration: Optional[Json] = None  # as registered
     design: Optional[Design] = None
+    registered_at: int = 0  # milliseconds since 1970
+    closed_at: int = 0  # the last time
     state: str = "unregistered"
     enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by the id as randomized
     # Ids that participants were given later, with those as randomized.
@@ -979,6 +996,7 @@ class History:
     recorded_late: int = 0
     unblindings_reported: int = 0
     unblinded: Set[str] = field(default_factory=set)  # participants whose arm somebody learned
+    forced: Dict[str, int] = field(default_factory=collections.Counter)  # by cause
     # Corrections: of levels, of ids, who is voided now by cause, and those after a closing by type.
     levels_corrected: int = 0
     ids_corrected: int = 0
@@ -1102,6 +1120,7 @@ def take_log_recovery(history: History, record: Json) -> None:
 CLOCKS_DIFFER_MS = 1000  # between two instances
 ID_AND_TIME_DIFFER_MS = 5000  # of one record: both are read from one clock
 REQUEST_MS = 15000  # how long a request may wait between its key's acceptance and its record
+LATE_MS = 7 * 24 * 3600 * 1000  # an allocation that is entered later than this is pointed out
 
 
 def take_access_record(history: History, record: Json, _: Json) -> None:
@@ -1120,14 +1139,15 @@ def take_access_record(history: History, record: Json, _: Json) -> None:
 
 def check_grant(data: Json) -> None:
     """Whoever sees generator states sees arms, and could choose the next one."""
-    if "manage" in data["scopes"]:
-        expect_that("data.where: none with the scope manage", "where" not in data)
-    if "audit" in data["scopes"]:
-        expect_that("data.scopes: audit without blinded", "blinded" not in data["scopes"])
-        expect_that("data.where: none with the scope audit", "where" not in data)
-        can_act = not {"randomize", "correct", "manage"}.isdisjoint(data["scopes"])
-        may_act = not can_act or "allowPrediction" in data
-        expect_that("data.allowPrediction: with audit and randomize, correct or manage", may_act)
+    scopes = set(data["scopes"])
+    for scope in scopes & {"audit", "manage"}:
+        expect_that(f"data.where: none with the scope {scope}", "where" not in data)
+    for scope in scopes & {"audit", "force"}:
+        expect_that(f"data.scopes: {scope} without blinded", "blinded" not in scopes)
+    can_steer = "audit" in scopes and scopes & {"randomize", "correct", "force", "manage"}
+    can_choose = {"randomize", "force"} <= scopes
+    may_act = "allowPrediction" in data or not (can_steer or can_choose)
+    expect_that("data.allowPrediction: with scopes that can steer the next arm", may_act)
 
 
 class Stake(NamedTuple):
@@ -1216,6 +1236,7 @@ ACTS = {
     "StudyClosed": Act(True, ["manage"], ["open", "paused"]),
     "StudyReopened": Act(True, ["manage"], ["closed"]),
     "StudyAmended": Act(True, ["manage"], SETTLED),
+    "AllocationForced": Act(True, ["force"], SETTLED),
     "LevelsCorrected": Act(True, ["correct"], SETTLED),
     "AllocationVoided": Act(True, ["correct"], SETTLED),
     "AllocationReinstated": Act(True, ["correct"], SETTLED),
@@ -1248,6 +1269,8 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         take_registration(history, record, sections)
     elif kind == "ParticipantRandomized":
         take_participant(history, record, sections)
+    elif kind == "AllocationForced":
+        take_forced(history, record, sections)
     elif kind == "HistoryImported":
         begin_import(history, record, sections)
     elif kind == "ParticipantImported":
@@ -1257,6 +1280,7 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
     elif kind == "StudyRecovered":
         take_study_recovery(history, record, sections)
     elif kind == "StudyClosed":
+        history.closed_at = milliseconds(record["at"])
         warn_of_approvals(history, record)
     elif kind == "StudyReopened":
         check_approved(history, record)
@@ -1319,7 +1343,7 @@ def check_actor(history: History, record: Json, before: Optional[Enrolled]) -> N
 def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stake:
     """No key with limits may do what is not about a participant."""
     kind, data = record["type"], record["data"]
-    if kind == "ParticipantRandomized":
+    if kind in ("ParticipantRandomized", "AllocationForced"):
         return Stake(all, [history.enrolled[data["participantId"]].levels])
     if before is None:
         return Stake(all, [()])
@@ -1362,6 +1386,7 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     levels = {factor["name"]: factor["levels"] for factor in factors}
     check_policies(configuration)
     check_limits("data.configuration.limits", configuration.get("limits"), levels)
+    history.registered_at = milliseconds(record["at"])
     history.configuration = configuration
     history.design = registered_design(configuration, levels)
     history.counts = no_counts(levels, len(configuration["treatments"]))
@@ -1440,13 +1465,42 @@ def check_distinct(what: str, names: List[str]) -> None:
 
 def take_participant(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
-    is_open = history.design.closed.isdisjoint(levels.items())
-    expect_that("data.levels: none that is closed", is_open)
+    check_open(history, levels)
     check_room(history, levels)
     arm = arm_of(history, sections)
     if history.content == "full":
         check_draw(history, levels, arm, sections)
     enrol(history, record, levels, arm, milliseconds(record["at"]))
+
+
+def take_forced(history: History, record: Json, sections: Json) -> None:
+    """An allocation that was made outside the service. Nothing is drawn, and nobody is kept out."""
+    data = record["data"]
+    levels = check_new_participant(history, record)
+    check_open(history, levels)
+    is_counted = history.design.settings["forcedCounts"] == "counted"
+    expect("data.counted", is_counted, data["counted"])
+    occurred_at = milliseconds(data["occurredAt"])
+    check_not_later(record, "occurredAt")
+    is_later = occurred_at >= history.registered_at
+    expect_that("data.occurredAt: not before the registration", is_later)
+    is_in_time = history.state != "closed" or occurred_at < history.closed_at
+    expect_that("data.occurredAt: before the closing, since the study is closed", is_in_time)
+    if "replaces" in data:
+        fill_place(history, history.enrolled[data["participantId"]], -1)
+        history.voided["entry"] -= 1
+    enrol(history, record, levels, arm_of(history, sections), None)
+    history.forced[data["cause"]] += 1
+    how = "an allocation made outside the service was entered by hand"
+    history.warn(record, "forced", f"{how}: {data['cause']}")
+    if milliseconds(record["at"]) - occurred_at > LATE_MS:
+        how = "an allocation was entered more than seven days after it was made"
+        history.warn(record, "entered late", how)
+
+
+def check_open(history: History, levels: Dict[str, str]) -> None:
+    is_open = history.design.closed.isdisjoint(levels.items())
+    expect_that("data.levels: none that is closed", is_open)
 
 
 def check_new_participant(history: History, record: Json) -> Dict[str, str]:
@@ -1459,8 +1513,21 @@ def check_new_participant(history: History, record: Json) -> Dict[str, str]:
         expect_that("data.levels: of the design", level in history.counts[factor])
     check_participant_id("data.participantId", participant_id)
     holder = holder_of(history, participant_id)
-    expect_that("data.participantId: nobody has, or had, this id", holder is None)
+    if "replaces" in data:
+        check_replaced(data, holder)
+    else:
+        expect_that("data.participantId: nobody has, or had, this id", holder is None)
     return levels
+
+
+def check_replaced(data: Json, holder: Optional[Enrolled]) -> None:
+    """A wrong entry that is voided gives way to another one of its id."""
+    is_theirs = holder is not None and holder.id == data["participantId"]
+    expect_that("data.participantId: of an entry before", is_theirs)
+    expect("data.replaces", holder.revision, data["replaces"])
+    voided = holder.now().voided
+    is_wrong = voided is not None and voided.cause == "entry"
+    expect_that("data.replaces: voided as a wrong entry", is_wrong)
 
 
 def arm_of(history: History, sections: Json) -> int:
@@ -1478,7 +1545,15 @@ def enrol(
 ) -> None:
     participant_id = record["data"]["participantId"]
     combination = kept_once(history, tuple(levels.values()))
-    enrolled = Enrolled(participant_id, combination, record["revision"], at, arm)
+    enrolled = Enrolled(
+        participant_id,
+        combination,
+        record["revision"],
+        at,
+        arm,
+        is_forced=record["type"] == "AllocationForced",
+        is_counted=record["data"].get("counted", True),
+    )
     warn_of_look_alike(history, record, participant_id, participant_id)
     history.enrolled[participant_id] = enrolled
     fill_place(history, enrolled, 1)
@@ -1763,12 +1838,13 @@ def corrected_levels(history: History, data: Json, now: Corrected) -> Corrected:
 
 def check_void(history: History, data: Json, before: Enrolled) -> None:
     cause, duplicate_of = data["cause"], data.get("duplicateOf")
-    expect_that("data.cause: not entry, since the service made the allocation", cause != "entry")
+    may_be_wrong = cause != "entry" or before.is_forced
+    expect_that("data.cause: entry only of what was entered by hand", may_be_wrong)
     expect_that("type: possible while the participant is not voided", before.now().voided is None)
     # The ineligible were there, and are analysed.
     is_nobody = cause in ("duplicate", "never-enrolled")
-    policy = history.design.settings["voidCounts"]
-    expect("data.counts", policy if is_nobody else "kept", data["counts"])
+    policy = history.design.settings["voidCounts"] if is_nobody else "kept"
+    expect("data.counts", "removed" if cause == "entry" else policy, data["counts"])
     if duplicate_of is None:
         return
     expect_that("data.duplicateOf: only of a duplicate", cause == "duplicate")
@@ -2354,6 +2430,8 @@ def describe_life(history: History) -> str:
     if history.redrawn + history.unproven:
         imported = f"{history.redrawn} drawn again, {history.unproven} unproven"
         parts.append(f"imported: {imported}")
+    if history.forced:
+        parts.append(f"entered by hand: {list_counts(history.forced)}")
     if history.design and history.design.amendment:
         parts.append(f"amendments: {history.design.amendment}")
     if history.levels_corrected:

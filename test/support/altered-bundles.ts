@@ -76,7 +76,7 @@ export const both =
   (rows) =>
     changes.reduce((changedRows, change) => change(changedRows), rows);
 
-const REFERENCES = ['randomizedAt', 'voidedAt', 'revealedAt'];
+const REFERENCES = ['randomizedAt', 'voidedAt', 'revealedAt', 'replaces'];
 
 /** A change of the order, after which the records refer to the revisions where things are then. */
 export const renumbered =
