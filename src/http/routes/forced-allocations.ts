@@ -106,12 +106,19 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   return { command, problems };
 }
 
+/** The member of the body for a path in the fact. */
+function memberOf(field: string): string {
+  return field === 'participantId' ? 'id' : field.replace(/^levels\[.*/, 'levels');
+}
+
 function noSuchTreatment({ treatments }: Design, treatment: string): string {
   const names = treatments.map((name) => JSON.stringify(name)).join(', ');
   return `the study has no treatment ${JSON.stringify(treatment)} (allowed: ${names})`;
 }
 
 function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  if (outcome.type === 'impossible')
+    return participantProblem({ ...outcome, field: memberOf(outcome.field) }, revision);
   if (outcome.type !== 'refused') return participantProblem(outcome, revision);
   return {
     ...{ status: 409, results: '[]', revision, refused: 'importing' },
