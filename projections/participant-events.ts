@@ -1,6 +1,6 @@
 /** What happened to the participants of a study after their randomization. */
 import type { LogEvent } from '../events/record.ts';
-import { isCorrection, type WholeCorrection } from './enrolled.ts';
+import { isCorrection, isEnrolment, type WholeCorrection, type WholeEnrolment } from './enrolled.ts';
 import type { Projection } from './projection.ts';
 
 /** Somebody learned the arm of a participant. */
@@ -32,4 +32,21 @@ export const participantEvents: Projection<ParticipantEvents> = {
 
 export function isUnblinding(event: LogEvent): event is UnblindingEvent {
   return event.type === 'AllocationRevealed' || event.type === 'UnblindingReported';
+}
+
+/**
+ * Everything that happened to one participant, in the order of the records. Wrong entries that others have replaced are
+ * part of it: they are about the same person.
+ * @param revision of the event that enrolled the participant
+ */
+export async function historyOf(
+  { byEnrolment }: Pick<ParticipantEvents, 'byEnrolment'>,
+  revision: number,
+  read: (revision: number) => Promise<LogEvent | undefined>,
+): Promise<(WholeEnrolment | ParticipantEvent)[]> {
+  const enrolling = await read(revision);
+  if (!enrolling || !isEnrolment(enrolling)) throw new Error('a participant without a record');
+  const events = [enrolling, ...(byEnrolment.get(revision) ?? [])];
+  const replaced = enrolling.type === 'AllocationForced' ? enrolling.data.replaces : undefined;
+  return replaced === undefined ? events : [...(await historyOf({ byEnrolment }, replaced, read)), ...events];
 }

@@ -2,7 +2,7 @@
 import type { Amendment, DesignChange } from '../../events/amendment.ts';
 import type { Actor } from '../../events/record.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
-import { limitTexts, protocolText } from '../../projections/design-texts.ts';
+import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import type { CorrectionEvent } from '../../projections/enrolled.ts';
 import type { ReportParticipants } from './report-participants.ts';
 

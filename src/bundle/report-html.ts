@@ -6,8 +6,8 @@
 import type { Content } from '../../events/content.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import { describeNumbers } from '../../projections/code-breaks.ts';
+import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import type { Design, Factor } from '../../projections/design.ts';
-import { limitTexts, protocolText } from '../../projections/design-texts.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { shownInstant } from './event-texts.ts';

@@ -11,6 +11,9 @@ export type Read<T> = { readonly value: T } | { readonly problems: readonly stri
 
 export const APPROVAL_FORM = 'NAME, ROLE, DATE[, REFERENCE]';
 export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2027-09-01';
+/** For the help of a command. */
+export const IN_THE_CLEAR =
+  "What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.";
 /** For a dry run: whoever tries something out may have the approval still to come. */
 export const APPROVAL_TO_COME: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
 const MAX_LENGTH = 200;

@@ -1,6 +1,6 @@
-/** Parts of a design, and changes of it, in words. They are called as in the studies file. */
+/** Changes of a design in words, by the settings of the studies file that they are about. */
 import type { DesignChange } from '../../events/amendment.ts';
-import type { Limits } from '../../events/study.ts';
+import { limitTexts } from '../../projections/describe-design.ts';
 import { quote } from '../base/text.ts';
 import { POLICY_KEYS } from '../configuration/life-settings.ts';
 
@@ -45,12 +45,4 @@ export function describeChange(change: DesignChange): string {
     case 'policy':
       return String(change.value);
   }
-}
-
-/** Each limit as the object of "a limit of". */
-export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
-  return [
-    ...(total === undefined ? [] : [`${total} participants`]),
-    ...levels.map(({ factor, level, max }) => `${max} with ${factor} = ${level}`),
-  ];
 }

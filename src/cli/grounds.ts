@@ -70,7 +70,9 @@ export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptio
   return undefined;
 }
 
-/** The options are called like the members of the facts. */
+/** The options are called like the members of the facts, but for those that name the participant and the levels. */
 function optionOf(field: string): string {
+  if (field === 'participantId') return '--id';
+  if (field.startsWith('levels[')) return '--level';
   return `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

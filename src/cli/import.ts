@@ -1,38 +1,25 @@
 /** urn import: a history of the reference, or of another system, goes on here. */
-import { createHash, randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import {
-  ImportedGenerator as Generators,
-  type ImportedGenerator,
-  SourceFormat,
-} from '../../events/import.ts';
-import type { Approval } from '../../events/text.ts';
+import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import { participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
-import { quote } from '../base/text.ts';
-import { type HistoryRow, readHistory } from '../import/read-history.ts';
-import { openSource, type SourceFile } from '../import/source-file.ts';
-import { ImportError, type SourceTable } from '../import/source-table.ts';
+import { openSource } from '../import/source-file.ts';
+import { ImportError } from '../import/source-table.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import { Pcg64 } from '../random/pcg64.ts';
-import type { BeginImport, ImportParticipant, StudyOutcome } from '../study/commands.ts';
-import { isSame } from '../study/import-proof.ts';
+import type { ImportParticipant, StudyOutcome } from '../study/commands.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
 import { type RegisteredState, studyState } from '../study/state.ts';
-import { drawnSeed, type Study } from '../study/studies.ts';
+import type { Study } from '../study/studies.ts';
 import { APPROVAL_FORM, APPROVAL_TO_COME, approvedByOption, decisionOf } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
+import { optionsIn, type Plan, type PlanOptions, pairsIn, planOf } from './import-plan.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progressOf, result } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
-interface Options extends LogOptions {
+interface Options extends LogOptions, PlanOptions {
   readonly study: string;
   readonly from?: string;
-  readonly format: SourceFormat;
-  readonly generator: ImportedGenerator;
-  readonly seedKnown?: boolean;
-  readonly treatmentMap?: readonly string[];
   readonly approvedBy?: readonly string[];
   readonly abort?: boolean;
   readonly reason?: string;
@@ -72,7 +59,9 @@ export function importCommand(): Command {
         .default('reference'),
     )
     .addOption(
-      new Option('--generator <kind>', 'how the draws go on').choices(Generators.options).default('fresh'),
+      new Option('--generator <kind>', 'how the draws go on')
+        .choices(ImportedGenerator.options)
+        .default('fresh'),
     )
     .addOption(new Option('--seed-known', 'the other system began with the seed of the registration'))
     .addOption(
@@ -106,40 +95,20 @@ async function withProblems(run: () => Promise<void>): Promise<void> {
 }
 
 async function importHistory(options: Options): Promise<void> {
-  const { study: name, from, format } = options;
+  const { study: name, from } = options;
   if (from === undefined) throw new UsageError('--from is missing (or --abort)');
   const { approvals } = decisionOf({ approvedBy: options.approvedBy });
   const file = openSource(from);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const { design } = study;
-    const table = file.table(name);
-    const history = readHistory(table, design, format, mapOf(options.treatmentMap ?? []));
     const state = stateOf(log, study);
-    const under = state.importing?.import;
-    const { amendment } = design;
-    const begin = {
-      ...beginning(options, history, file, approvals),
-      amendment,
-      import: under ?? randomUUID(),
-    };
-    const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
-      return { type: 'import-participant', import: begin.import, place, ...row };
-    });
-    if (under !== undefined) return await goOn(log, study, { options, begin, rows });
-    refuseOtherSeed(options, table.settings, state);
-    await beginNow(log, study, { options, begin, rows });
+    const plan = planOf(study.design, state, file, options, approvals);
+    await (state.importing ? goOn(log, study, options, plan) : beginNow(log, study, options, plan));
   });
 }
 
-interface Planned {
-  readonly options: Options;
-  readonly begin: Omit<BeginImport, 'proof'>;
-  readonly rows: readonly ImportParticipant[];
-}
-
-async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Planned): Promise<void> {
+async function beginNow(log: OpenLog, study: Study, options: Options, { begin, rows }: Plan): Promise<void> {
   const shown = progressOf('rows checked', rows.length);
   const { mode } = study.registered.configuration;
   const isUnapproved = mode === 'live' && begin.approvals.length === 0;
@@ -168,7 +137,7 @@ async function beginNow(log: OpenLog, study: Study, { options, begin, rows }: Pl
 }
 
 /** @throws UsageError when it was begun with another file, or otherwise */
-async function goOn(log: OpenLog, study: Study, { options, begin, rows }: Planned): Promise<void> {
+async function goOn(log: OpenLog, study: Study, options: Options, { begin, rows }: Plan): Promise<void> {
   const { imported, importing } = stateOf(log, study);
   const name = study.registered.configuration.name;
   if (!imported || imported.sha256 !== begin.sha256)
@@ -185,40 +154,6 @@ async function goOn(log: OpenLog, study: Study, { options, begin, rows }: Planne
   if (options.dryRun) return result(`dry run: the import would go on after ${taken} of ${rows.length} rows`);
   note(`going on after ${taken} of ${rows.length} rows`);
   await write(log, study, rows, taken);
-}
-
-/** What the rows and their proofs depend on, besides the file. */
-function optionsIn({
-  source: { format },
-  generator,
-  seedKnown,
-  treatmentMap = [],
-}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
-  readonly source: { readonly format: SourceFormat };
-}): string {
-  return [
-    `--format ${format} --generator ${generator}`,
-    ...(seedKnown ? ['--seed-known'] : []),
-    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
-  ].join(' ');
-}
-
-/** @throws ImportError when the other system's database has another seed than the study */
-function refuseOtherSeed(
-  { seedKnown }: Options,
-  settings: SourceTable['settings'],
-  { seedState }: RegisteredState,
-): void {
-  const seed = settings?.get('starting_seed') ?? '';
-  if (
-    !seedKnown ||
-    !settings ||
-    (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
-  )
-    return;
-  throw new ImportError([
-    `the database ${seed === '' ? 'has no starting_seed' : 'has another starting_seed than the study'} (hint: leave out --seed-known)`,
-  ]);
 }
 
 async function write(
@@ -291,53 +226,6 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
   });
 }
 
-function beginning(
-  { format, generator, seedKnown, treatmentMap = [] }: Options,
-  history: readonly HistoryRow[],
-  { bytes }: SourceFile,
-  approvals: readonly Approval[],
-): Omit<BeginImport, 'proof' | 'import'> {
-  const seed = generator === 'fresh' ? drawnSeed() : undefined;
-  const bgState = seed === undefined ? lastState(history) : Pcg64.fromSeed(seed).snapshot();
-  if (!bgState)
-    throw new ImportError([
-      'the row with the largest instant has no state, so the generator cannot continue',
-    ]);
-  const pairs = [...mapOf(treatmentMap)].map(([from, to]) => ({ from, to }));
-  return {
-    type: 'begin-import',
-    source: { format, rows: history.length },
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    ...(pairs.length > 0 && { treatmentMap: pairs }),
-    ...{ generator, bgState, seed, seedKnown, approvals },
-  };
-}
-
-/** Of rows with the same instant, the reference goes on from the first. */
-function lastState(history: readonly HistoryRow[]) {
-  const last = history.at(-1)?.instant;
-  return history.find(({ instant }) => instant === last)?.bgState;
-}
-
-/** A comma may be part of a name: then the pairs come one by one. */
-function pairsIn(value: string): string[] {
-  const parts = value.split(',');
-  return parts.every((part) => part.includes('=')) ? parts : [value];
-}
-
-/** @throws UsageError */
-function mapOf(pairs: readonly string[]): Map<string, string> {
-  const map = new Map<string, string>();
-  for (const pair of pairs) {
-    const [from = '', to, ...more] = pair.split('=');
-    if (from === '' || to === undefined || to === '' || more.length > 0)
-      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
-    if (map.has(from)) throw new UsageError(`--treatment-map: ${quote(from)} stands for several treatments`);
-    map.set(from, to);
-  }
-  return map;
-}
-
 function stateOf(log: OpenLog, { stream, registered }: Study): RegisteredState {
   const state = log.runner.state(studyState, stream);
   if (state.status === 'unregistered') throw unknownStudy(registered.configuration.name);
@@ -345,10 +233,7 @@ function stateOf(log: OpenLog, { stream, registered }: Study): RegisteredState {
 }
 
 /** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
-function summary(
-  { redrawn, unproven }: Rehearsal,
-  { source, generator }: Omit<BeginImport, 'proof'>,
-): string {
+function summary({ redrawn, unproven }: Rehearsal, { source, generator }: Plan['begin']): string {
   const LISTED = 20;
   const listed = unproven.slice(0, LISTED).map(({ row, cause }) => `${row}: ${cause}`);
   if (unproven.length > LISTED) listed.push(`and ${unproven.length - LISTED} more`);

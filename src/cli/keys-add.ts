@@ -38,7 +38,7 @@ Scopes (none implies another):
              give it to someone who does not enrol
   unblind    break the code of one participant: the arm is shown, and that it was asked for is recorded
   correct    correct levels and ids of participants, void and reinstate them
-  manage     pause, resume, close and reopen studies
+  manage     pause, resume, close, reopen and amend studies
 
 With audit, randomize, correct and manage are refused unless --allow-prediction is given: their holder could act on the
 prediction.

@@ -1,8 +1,9 @@
 /** urn participants list and history: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
 import { decodeRecord } from '../../events/record.ts';
-import { currentId, currentLevels, isEnrolment, type WholeEnrolment } from '../../projections/enrolled.ts';
+import { currentId, currentLevels, type WholeEnrolment } from '../../projections/enrolled.ts';
 import {
+  historyOf,
   isUnblinding,
   type ParticipantEvent,
   participantEvents,
@@ -138,8 +139,11 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
     const everybody = log.runner.state(participants, stream);
     const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
-    const later = log.runner.state(participantEvents, stream).byEnrolment.get(participant.revision) ?? [];
-    const events = [await enrolling(log, stream, participant), ...later];
+    const events = await historyOf(
+      log.runner.state(participantEvents, stream),
+      participant.revision,
+      (revision) => eventAt(log, stream, revision),
+    );
     if (json) result(JSON.stringify(events.map(asJson), null, 2));
     else
       result(
@@ -159,12 +163,9 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
 
 type HistoryEvent = ParticipantEvent | WholeEnrolment;
 
-async function enrolling({ store }: OpenLog, stream: string, { revision }: Participant) {
-  for await (const [first] of store.readStream(stream, revision)) {
-    const event = first && decodeRecord(first);
-    if (event && isEnrolment(event)) return event;
-  }
-  throw new Error('a participant without a record');
+async function eventAt({ store }: OpenLog, stream: string, revision: number) {
+  for await (const [first] of store.readStream(stream, revision)) return first && decodeRecord(first);
+  return undefined;
 }
 
 function asJson(event: HistoryEvent) {
@@ -191,8 +192,9 @@ function described(event: HistoryEvent, everybody: Participants): string {
       return `imported as ${participantId} (${from}): ${levels.map(({ level }) => level).join(', ')}`;
     }
     case 'AllocationForced': {
-      const { cause, levels, occurredAt, participantId } = event.data;
-      return `entered as ${participantId} (${cause}, allocated at ${occurredAt}): ${levels.map(({ level }) => level).join(', ')}`;
+      const { cause, levels, occurredAt, participantId, replaces } = event.data;
+      const instead = replaces === undefined ? '' : `, in place of the entry at revision ${replaces}`;
+      return `entered as ${participantId} (${cause}, allocated at ${occurredAt}${instead}): ${levels.map(({ level }) => level).join(', ')}`;
     }
     case 'ParticipantRandomized': {
       const { participantId, levels } = event.data;

@@ -1,26 +1,22 @@
 /** urn studies amend: makes the design of a study what the studies file says, from here on. */
 import { type Command, Option } from 'commander';
 import type { DesignChange } from '../../events/amendment.ts';
-import type { Protocol } from '../../events/text.ts';
-import { amendedDesign } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import { participants } from '../../projections/participants.ts';
 import { quote } from '../base/text.ts';
-import { changesTo } from '../configuration/changes.ts';
-import { compare, configurationDifferences, describeDifference } from '../configuration/differences.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import { amendmentOf, newNameProblems } from '../study/amendments.ts';
-import type { Amend, FieldProblem, StudyOutcome } from '../study/commands.ts';
+import type { Amend, StudyOutcome } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
+import { doubts, type Plan, planOf, problemText } from './amendment-plan.ts';
 import {
   APPROVAL_EXAMPLE,
   APPROVAL_TO_COME,
   approvedByOption,
-  type Decision,
   type DecisionOptions,
   decisionOf,
   decisionRows,
+  IN_THE_CLEAR,
   protocolOption,
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
@@ -35,7 +31,6 @@ import {
   unknownStudy,
 } from './options.ts';
 import { note, result, table } from './output.ts';
-import { readRenamings } from './rename-option.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { described, withStudies } from './studies-log.ts';
 
@@ -57,7 +52,7 @@ protocol. All else stays as it was registered, and a file that changes it is ref
 A level that is no longer in the file is closed: it takes nobody, and its participants stay counted. Without --rename, a
 level under another name looks like one that goes and one that comes. No participant is drawn again, and no arm changes.
 
-What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.
+${IN_THE_CLEAR}
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it.
 
 The command works beside a running service. For a live study it asks first if it runs on a terminal; --yes answers for you.
@@ -95,28 +90,29 @@ export function amendCommand(): Command {
 }
 
 async function amend(name: string, options: Options): Promise<void> {
+  const { reason, rename = [], alias = false, studies: fileName = DEFAULT_STUDIES_FILE } = options;
   const decision = decisionOf(options);
-  const file = await studyInFile(name, options.studies ?? DEFAULT_STUDIES_FILE);
+  const file = await studyInFile(name, fileName);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const plan = planOf(study, file, options, decision);
-    const { changes, protocol } = plan.command;
-    if (plan.problems.length === 0 && changes.length === 0 && !protocol)
-      return nothingToAmend(study, options);
-    for (const warning of warnings(log, study, file, changes)) note(warning);
+    const plan = planOf(study, { file, reason, decision, rename, alias });
+    const { command, problems } = plan;
+    const { changes, protocol } = command;
+    if (problems.length === 0 && changes.length === 0 && !protocol) return nothingToAmend(study, options);
+    for (const doubt of doubts(study, log.studies.designs(study.stream), file, changes)) note(doubt);
     await expectPossible(log, study, file, options, plan);
-    const shown = asTable(log, study, plan.command);
+    const shown = asTable(log, study, command);
     if (options.dryRun) {
-      if (!options.json) return result(`dry run: nothing was recorded; it would be\n${shown}`);
-      return result(asJson(study, plan.command));
+      const tried = `dry run: nothing was recorded; it would be\n${shown}`;
+      return result(options.json ? asJson(study, command) : tried);
     }
     note(shown);
     if (!(await mayChange(study.design, options, `Amend ${described(log, study)}?`))) return;
-    const { outcome, revision } = await log.studies.submit(study.stream, plan.command, cliActor());
+    const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
     if (outcome.type !== 'amended') throw refusalOf(study, outcome);
-    note(`${name} is amended (amendment ${plan.command.amendment}, revision ${revision})`);
-    if (options.json) result(asJson(study, plan.command, revision));
+    note(`${name} is amended (amendment ${command.amendment}, revision ${revision})`);
+    if (options.json) result(asJson(study, command, revision));
   });
 }
 
@@ -126,50 +122,6 @@ async function studyInFile(name: string, fileName: string): Promise<ConfiguredSt
   const found = studies.find(({ configuration }) => configuration.name === name);
   if (!found) throw new UsageError(`${fileName} has no study ${quote(name)}`);
   return found;
-}
-
-interface Plan {
-  readonly command: Amend;
-  /** What the file or the options ask for that no amendment can do. */
-  readonly problems: readonly string[];
-}
-
-function planOf(
-  { registered, design }: Study,
-  file: ConfiguredStudy,
-  { reason, rename = [], alias = false }: Options,
-  decision: Decision,
-): Plan {
-  const { renamings, problems } = readRenamings(rename, alias, design, file.configuration.factors);
-  const changes = changesTo(file, registered, design, renamings);
-  const stated = file.configuration.protocol;
-  const wanted = stated ?? decision.protocol;
-  const protocol = isSame(wanted, design.protocol) ? undefined : wanted;
-  const command: Amend = {
-    ...{ type: 'amend', user: cliActor().user, amendment: design.amendment + 1 },
-    ...{ changes, reason, approvals: decision.approvals, protocol },
-  };
-  const after = amendedDesign(design, amendmentOf(command));
-  return {
-    command,
-    problems: [
-      ...problems,
-      ...(stated && decision.protocol && !isSame(stated, decision.protocol)
-        ? [
-            `${at(file, 'protocol')}: the file says another protocol than --protocol (hint: bring it up to date)`,
-          ]
-        : []),
-      ...configurationDifferences(registered, after, file).map(
-        (difference) =>
-          `${at(file, difference.what)}: ${describeDifference(difference)}, which no amendment changes (hint: restore it, or register a study with a new name)`,
-      ),
-      ...newNameProblems(changes).map((problem) => problemText(problem, changes, file)),
-    ],
-  };
-}
-
-function isSame(one: Protocol | undefined, other: Protocol | undefined): boolean {
-  return one?.version === other?.version && one?.date === other?.date;
 }
 
 /** @throws UsageError with all that is wrong */
@@ -190,23 +142,6 @@ async function expectPossible(
   if (isToCome) note(`the study is live: the amendment needs --approved-by '${APPROVAL_EXAMPLE}'`);
 }
 
-function problemText(
-  { field, why }: FieldProblem,
-  changes: readonly DesignChange[],
-  file: ConfiguredStudy,
-): string {
-  const [, index] = /^changes\[(\d+)\]/.exec(field) ?? [];
-  const change = index === undefined ? undefined : changes[Number(index)];
-  if (change)
-    return `${at(file, settingOf(change))}: ${settingOf(change)}: ${describeChange(change)}: ${why}`;
-  return field === 'approvals' ? `${why} (hint: --approved-by '${APPROVAL_EXAMPLE}')` : `${field}: ${why}`;
-}
-
-/** The line of a setting, as compilers say it. */
-function at({ file, lineOf }: ConfiguredStudy, setting: string): string {
-  return `${file}:${lineOf(setting)}`;
-}
-
 function refusalOf({ design: { name } }: Study, outcome: StudyOutcome): UsageError {
   switch (outcome.type) {
     case 'refused':
@@ -222,30 +157,6 @@ function nothingToAmend(study: Study, { json }: Options): void {
   const { name, amendment } = study.design;
   note(`nothing to amend: ${name} is as the file says`);
   if (json) result(JSON.stringify({ study: name, recorded: false, amendment, changes: [] }, null, 2));
-}
-
-/** What may not be meant. */
-function* warnings(
-  { studies }: OpenLog,
-  { registered, stream }: Study,
-  file: ConfiguredStudy,
-  changes: readonly DesignChange[],
-): Generator<string> {
-  if (compare(registered, studies.designs(stream), file).standing === 'behind')
-    yield 'warning: the file says what an earlier design was, so this takes back what was amended since (hint: is it up to date?)';
-  for (const { name } of file.configuration.factors) {
-    const goes = levelsThat('level-closed', name, changes);
-    const comes = levelsThat('level-added', name, changes);
-    if (goes.length === 0 || comes.length === 0) continue;
-    const pair = goes.length + comes.length === 2 ? `${goes[0]}=${comes[0]}` : 'OLD=NEW';
-    yield `hint: ${name} has a level that goes and one that comes; if it is the same one under another name, use --rename ${quote(`${name}:${pair}`)}`;
-  }
-}
-
-function levelsThat(kind: DesignChange['kind'], factor: string, changes: readonly DesignChange[]): string[] {
-  return changes.flatMap((change) =>
-    change.kind === kind && 'level' in change && change.factor === factor ? [change.level] : [],
-  );
 }
 
 function asTable(log: OpenLog, study: Study, command: Amend): string {

@@ -1,6 +1,7 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
+import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import { type Design, defaultLevelCounts } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
@@ -10,7 +11,6 @@ import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
 import type { Study } from '../study/studies.ts';
-import { limitTexts } from './design-text.ts';
 import { unblindedBy } from './key-limits.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -153,7 +153,7 @@ function registration({ configuration, seedSource, liveByDefault }: Outcome): st
     ...(targetEnrollment === undefined ? [] : [['target', `${targetEnrollment} participants`]]),
     ...limitLines(limits, policies?.stopAtLimit ?? false),
     ['policies', policiesIn(configuration)],
-    ...(protocol ? [['protocol', [protocol.version, protocol.date].filter(Boolean).join(' of ')]] : []),
+    ...(protocol ? [['protocol', protocolText(protocol)]] : []),
   ]);
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
+import { limitTexts } from '../../projections/describe-design.ts';
 import { type Design, design, type Factor, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
@@ -20,7 +21,6 @@ import type { OpenLog } from '../open/open-log.ts';
 import { standingInLog } from '../study/standing.ts';
 import type { Study } from '../study/studies.ts';
 import { decisionRows } from './approvals.ts';
-import { limitTexts } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { result, table } from './output.ts';

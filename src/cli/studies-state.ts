@@ -11,6 +11,7 @@ import {
   type DecisionOptions,
   decisionOf,
   decisionRows,
+  IN_THE_CLEAR,
   protocolOption,
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
@@ -48,13 +49,13 @@ interface Options extends LogOptions, DecisionOptions {
   readonly yes?: boolean;
 }
 
-const IN_THE_CLEAR = `
-What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.
+const COMMON_HELP = `
+${IN_THE_CLEAR}
 
 For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
 ask, so scripts are not blocked.`;
 
-const CLOSE_HELP = `${IN_THE_CLEAR}
+const CLOSE_HELP = `${COMMON_HELP}
 
 A closed study takes no participants. Codes can still be broken, and everything can still be read. Only urn studies reopen opens it
 again, with an approval if the study is live. To stop for a while, pause it.
@@ -64,7 +65,7 @@ Causes: target (enough participants), sponsor, safety, regulator, end (of the tr
 Example:
   urn studies close "CHS JCOIN" --cause target --reason "300 randomized" --approved-by "${APPROVAL_EXAMPLE}"`;
 
-const REOPEN_HELP = `${IN_THE_CLEAR}
+const REOPEN_HELP = `${COMMON_HELP}
 
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it. The urns go
 on where they stood.
@@ -78,8 +79,8 @@ export function stateCommands(): Command[] {
     stateCommand(
       'pause',
       'stop taking participants, in every process that serves this log, within a second',
-    ).addHelpText('after', IN_THE_CLEAR),
-    stateCommand('resume', 'let a paused study take participants again').addHelpText('after', IN_THE_CLEAR),
+    ).addHelpText('after', COMMON_HELP),
+    stateCommand('resume', 'let a paused study take participants again').addHelpText('after', COMMON_HELP),
     stateCommand('close', 'stop taking participants for good, in every process that serves this log')
       .addOption(choice('--cause <cause>', 'why it is closed', ClosingCause.options))
       .addOption(approvedByOption())

@@ -127,7 +127,7 @@ function amendedMeanwhile(life: Life, command: ParticipantCommand | Force): Stud
 function askedAgain(life: Life, command: Repeatable, fact: LifeFact): StudyOutcome | undefined {
   const earlier = answeredBefore(life, command);
   if (!earlier) return undefined;
-  return earlier.content === contentOf(fact)
+  return earlier.content === contentOf(fact, life.design)
     ? { type: 'done-before', revision: earlier.revision }
     : { type: 'idempotency-key-reused' };
 }

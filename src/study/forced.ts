@@ -63,5 +63,8 @@ function closedProblem({ design }: Life, levels: readonly string[]): StudyOutcom
   const closed = levelRefusal(design, levels, 'level-closed');
   if (closed?.type !== 'level-closed') return closed;
   const index = design.factors.findIndex(({ name }) => name === closed.factor);
-  return impossible(`levels[${index}].level`, 'the level is closed (hint: reopen it, or amend the study)');
+  return impossible(
+    `levels[${index}].level`,
+    `${closed.level} of ${closed.factor} is closed (hint: reopen it, or amend the study)`,
+  );
 }

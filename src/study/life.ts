@@ -3,9 +3,16 @@
  * Deciding such a command needs nothing that is sealed (decide-life.ts), so the same rules check a bundle without arms.
  */
 import { hash } from 'node:crypto';
+import type { LevelChange } from '../../events/corrections.ts';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { type Design, designAfter, registeredDesign, renamingsOf } from '../../projections/design.ts';
+import {
+  type Design,
+  designAfter,
+  levelNow,
+  registeredDesign,
+  renamingsOf,
+} from '../../projections/design.ts';
 import {
   type CorrectionEvent,
   correctedBy,
@@ -92,17 +99,28 @@ export function requestSection({ idempotencyKey }: Repeatable) {
 /** Members of facts that are worked out for each request, and so are no part of what was asked for. */
 const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'counted', 'voidedAt', 'from', 'salt']);
 
-/** What makes two requests the same, as a digest. */
-export function contentOf({
-  type,
-  data,
-  sections,
-}: Pick<PartialEvent, 'type' | 'data' | 'sections'>): string {
-  const { grounds, note, allocation } = sections as Sections;
-  return hash(
-    'sha256',
-    canonicalJson([type, askedIn(data), askedIn({ ...grounds, ...note, ...allocation })]),
-  );
+/** What makes two requests the same, as a digest. It stays the same when a level is renamed. */
+export function contentOf(event: Asked, design: Pick<Design, 'factors'>): string {
+  const { grounds, note, allocation } = event.sections as Sections;
+  const sealed = { ...grounds, ...note, ...allocation };
+  return hash('sha256', canonicalJson([event.type, askedIn(byPlace(event, design)), askedIn(sealed)]));
+}
+
+type Asked = Pick<PartialEvent, 'type' | 'data' | 'sections'>;
+
+/** With the place of each level in its factor, which no amendment changes, instead of its name. */
+function byPlace(event: Asked, { factors }: Pick<Design, 'factors'>): object {
+  const place = (name: string, level: string) => {
+    const factor = factors.find((one) => one.name === name);
+    return factor?.levels.indexOf(levelNow(factor, level)) ?? -1;
+  };
+  const { type, data } = event as PartialEvent;
+  if (type === 'LevelsCorrected') {
+    const placed = ({ factor, from, to }: LevelChange) => [factor, place(factor, from), place(factor, to)];
+    return { ...data, changes: data.changes.map(placed) };
+  }
+  if (type !== 'AllocationForced') return data;
+  return { ...data, levels: data.levels.map(({ factor, level }) => [factor, place(factor, level)]) };
 }
 
 function askedIn(members: object): object {
@@ -144,7 +162,8 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
   if (event.type === 'AllocationForced') return force(life, event);
   if (event.type === 'ParticipantImported') return importRow(enrol(life, event), event);
   const key = requestOf(event);
-  if (key !== undefined) life.requests.set(key, { revision: event.revision, content: contentOf(event) });
+  if (key !== undefined)
+    life.requests.set(key, { revision: event.revision, content: contentOf(event, life.design) });
   switch (event.type) {
     case 'StudyPaused':
       return { ...life, status: 'paused' };
@@ -208,7 +227,7 @@ function force<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'Al
   const participant = allocatedBy(design, event);
   enrolled.set(participantId, participant);
   const key = requestOf(event);
-  if (key !== undefined) requests.set(key, { revision: event.revision, content: contentOf(event) });
+  if (key !== undefined) requests.set(key, { revision: event.revision, content: contentOf(event, design) });
   return { ...life, filled: filledAfter(filled, design, replaced, participant) };
 }
 

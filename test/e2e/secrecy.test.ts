@@ -23,6 +23,7 @@ const GRANTS = {
   breaker: ['breaker', '--scope', 'blinded,unblind'],
   manager: ['manager', '--scope', 'manage'],
   corrector: ['corrector', '--scope', 'blinded,randomize,correct'],
+  enterer: ['enterer', '--scope', 'force,correct'],
 } as const;
 type Name = keyof typeof GRANTS;
 let keys: Record<Name, string>;
@@ -35,6 +36,7 @@ const answers: { readonly name: Name; readonly path: string; readonly answer: An
 /** Free text about a participant, and who asked: sealed. */
 const GROUNDS = { reason: 'ZZGROUNDS of the code-break', requested_by: 'ZZGROUNDS Dr. K.' };
 const NOTE = 'ZZGROUNDS of the correction';
+const NO_ARM = 'ZZTREAT of no study';
 const IDEMPOTENCY_KEYS = ['ZZIDEMPOTENCY-first', 'ZZIDEMPOTENCY-second', 'ZZIDEMPOTENCY-third'];
 const as = async (service: Service, name: Name, path: string, options: Ask = {}) => {
   const answer = await ask(service.url, path, { key: keys[name], ...options });
@@ -90,6 +92,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     await everyCodeBreak(service, name, own);
     await everyCorrection(service, name, own);
     await everyAmendment(service, name, own);
+    await everyEntry(service, name, own);
     await listedAsCsv(service, name);
   }
 }
@@ -163,6 +166,52 @@ async function everyAmendment(service: Service, name: Name, own: string): Promis
     await as(service, name, '/study_participants', { method: 'POST', parameters: asked });
   }
   for (const path of ['/study_design', '/study_config']) await as(service, name, path, { parameters });
+}
+
+/** Allocations made outside, possible or not, tried out, retried, voided and entered anew; then what shows them. */
+async function everyEntry(service: Service, name: Name, own: string): Promise<void> {
+  const id = `${own}-forced`;
+  const post = async (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await postJson(
+      service.url,
+      path,
+      keys[name],
+      { study: 'Sleep', id, note: NOTE, ...body },
+      headers,
+    );
+    answers.push({ name, path, answer });
+    return answer;
+  };
+  const entry = {
+    levels: COOK,
+    treatment: 'ZZTREATA',
+    cause: 'outage',
+    occurred_at: new Date().toISOString(),
+  };
+  const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/forced_allocations-${own}` };
+  const force = (more: object, headers = {}) => post('/forced_allocations', { ...entry, ...more }, headers);
+  await force({ dry_run: true });
+  const { headers } = await force({}, retry);
+  await force({}, retry);
+  for (const more of [{ treatment: 'ZZTREATB' }, { note: 'ZZGROUNDS, other ones' }]) await force(more, retry);
+  for (const more of [
+    {},
+    { id: 'first-reader' },
+    { id: ' ' },
+    { treatment: NO_ARM },
+    { treatment: ['ZZTREATA'] },
+    { levels: { sex: 'ZZTREATA' } },
+    { occurred_at: '2020-01-01T00:00:00Z' },
+  ])
+    await force(more);
+  await post('/voids', { cause: 'entry', analysis: 'exclude' });
+  await force({ treatment: 'ZZTREATB', replaces: Number(headers.get('urn-revision')) });
+  await as(service, name, '/study_participants', {
+    method: 'POST',
+    parameters: { study: 'Sleep', id, ...COOK },
+  });
+  for (const path of ['/study_participants', '/participant_history', '/explanation'])
+    await as(service, name, path, { parameters: { study: 'Sleep', id } });
 }
 
 async function listedAsCsv({ url }: Service, name: Name): Promise<void> {
@@ -314,6 +363,12 @@ function secrets(): string[] {
 /** They show which arms the design has. */
 const NAMING_ARMS: ReadonlySet<string> = new Set(['/study_config', '/study_design', '/amendments']);
 
+/** Without the words to who entered an arm, or a level, that there is not. */
+const withoutNamed = (text: string) =>
+  text
+    .replaceAll(/the study has no treatment \\?"ZZTREAT of no study\\?" \(allowed: [^)]*\)/g, '')
+    .replaceAll(/sex has no level \\?"ZZTREATA\\?"/g, '');
+
 const isArm = (secret: string) => secret.startsWith('ZZTREAT');
 const found = (texts: readonly string[], of: readonly string[]) =>
   of.filter((secret) => texts.some((text) => text.includes(secret)));
@@ -353,18 +408,17 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     ).toEqual([]);
   });
 
-  it.each(['reader', 'writer', 'blinded', 'leaver', 'breaker', 'manager', 'corrector'] as const)(
-    'what the key %s can read, except for the arms that its scopes show',
-    (name) => {
-      const told = textsOf(answers.filter((shown) => shown.name === name));
-      expect(
-        found(
-          told,
-          secrets().filter((secret) => !isArm(secret)),
-        ),
-      ).toEqual([]);
-    },
-  );
+  it.each([
+    ...(['reader', 'writer', 'blinded', 'leaver', 'breaker', 'manager', 'corrector', 'enterer'] as const),
+  ])('what the key %s can read, except for the arms that its scopes show', (name) => {
+    const told = textsOf(answers.filter((shown) => shown.name === name));
+    expect(
+      found(
+        told,
+        secrets().filter((secret) => !isArm(secret)),
+      ),
+    ).toEqual([]);
+  });
 
   it.each(['writer', 'blinded', 'breaker', 'corrector'] as const)(
     'no participant shown to the key %s has an arm',
@@ -405,6 +459,21 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     expect(statuses).not.toContain(200);
   });
 
+  it('no answer to an allocation that is entered tells an arm, but to who named one that there is not', () => {
+    const told = answers.filter(({ name, path }) => name === 'enterer' && path === '/forced_allocations');
+    const recorded = told.filter(({ answer }) => answer.headers.has('urn-receipt'));
+    expect(recorded.length).toBeGreaterThan(2);
+    expect(recorded.every(({ answer }) => answer.results.length === 0)).toBe(true);
+    expect(told.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
+    const statuses = told.map(({ answer }) => answer.status);
+    expect(statuses).toEqual(expect.arrayContaining([200, 400, 422, 503]));
+    expect(found(textsOf(told), ['ZZTREATB'])).toEqual(['ZZTREATB']);
+    expect(found(textsOf(told).map(withoutNamed), secrets())).toEqual([]);
+    const refused = answers.filter(({ name, path }) => name !== 'enterer' && path === '/forced_allocations');
+    expect(found(textsOf(refused), [...secrets(), 'ZZGROUNDS'])).toEqual([]);
+    expect(refused.some(({ answer }) => answer.status === 200)).toBe(false);
+  });
+
   it('the design, and the answer to an amendment, name arms only as those of the study', () => {
     const told = answers.filter(({ path }) => ['/study_design', '/amendments'].includes(path));
     const without = textsOf(told).map((text) => text.replaceAll('"treatments":["ZZTREATA","ZZTREATB"]', ''));
@@ -423,8 +492,8 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     expect(found([...logs, ...inTheOpen], ['ZZGROUNDS'])).toEqual([]);
   });
 
-  it('no error message for any key names an arm', () => {
-    const messages = answers.map(({ answer }) => answer.message);
+  it('no error message for any key names an arm that the request did not name', () => {
+    const messages = answers.map(({ answer }) => withoutNamed(answer.message));
     expect(found(messages, secrets())).toEqual([]);
   });
 });
@@ -446,7 +515,7 @@ describe('in the log of events', () => {
     expect(others.map(({ record }) => record.type)).toEqual(
       expect.arrayContaining([
         ...['AllocationRevealed', 'LevelsCorrected', 'AllocationVoided', 'AllocationReinstated'],
-        ...['ParticipantIdCorrected', 'StudyAmended'],
+        ...['ParticipantIdCorrected', 'StudyAmended', 'AllocationForced'],
       ]),
     );
     expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(2);

@@ -18,6 +18,7 @@ export const DRY_RUN_RESULT = {
       required: ['counts'],
       properties: {
         counts: { type: 'string', enum: ['moves', 'stays', 'zero'], description: 'What happens to the urns' },
+        design: { type: 'object', description: 'Of an amendment: the design that would be in force' },
       },
     },
   },

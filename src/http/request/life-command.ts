@@ -4,7 +4,7 @@ import { dryRunReply } from './dry-run.ts';
 import { receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
 import type { Services } from './services.ts';
-import { actorOf, type BodyRequest, type StudyReply } from './study-request.ts';
+import { actorOf, type BodyRequest, type StudyReply, type StudyRequest } from './study-request.ts';
 
 interface Answers {
   /** The answer to a command that was refused; undefined if it was not. */
@@ -34,4 +34,15 @@ export async function answerCommand(
   if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
   const headers = receiptHeader(ledger, stream, revision);
   return { status: 200, message: SUCCESS, results: results(), revision, headers };
+}
+
+/** An amendment does not change the answer to a request that was answered before it. */
+export async function wasAnswered(
+  { studies }: Services,
+  { design, study }: StudyRequest,
+  command: LifeCommand,
+): Promise<boolean> {
+  if (command.idempotencyKey === undefined || design().amendment === 0) return false;
+  const { outcome } = await studies.tryOut(study.stream, command);
+  return outcome.type === 'done-before' || outcome.type === 'idempotency-key-reused';
 }

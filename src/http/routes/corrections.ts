@@ -13,12 +13,12 @@ import {
 import { askedLevel, type Design } from '../../../projections/design.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import { ACTS } from '../../study/acts.ts';
-import { type Correction, impossible } from '../../study/commands.ts';
+import { type Correction, impossible, type StudyOutcome } from '../../study/commands.ts';
 import { noSuchLevel } from '../../study/levels.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { DryRun, Note, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
-import { answerCommand } from '../request/life-command.ts';
+import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from '../request/operation.ts';
 import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
@@ -162,10 +162,11 @@ function correctionOperation(summary: string, operationId: string, body: Json, b
 
 export function postLevelCorrection(services: Services) {
   return correctionHandler(services, LevelsBody, ({ body, design }) => {
-    const { factors } = design();
     const { cause, changes, note } = body;
-    const stray = strayLevel(changes, factors);
-    return stray ?? { type: 'correct-levels', cause, changes, note };
+    return {
+      command: { type: 'correct-levels', cause, changes, note },
+      unlike: strayLevel(changes, design().factors),
+    };
   });
 }
 
@@ -174,20 +175,25 @@ export function postVoid(services: Services) {
     services,
     VoidBody,
     ({ body: { cause, analysis, duplicate_of: duplicateOf, note } }) => {
-      return { type: 'void', cause, analysis, duplicateOf, note };
+      return { command: { type: 'void', cause, analysis, duplicateOf, note } };
     },
   );
 }
 
 export function postReinstatement(services: Services) {
-  return correctionHandler(services, ReinstateBody, ({ body: { note } }) => ({ type: 'reinstate', note }));
+  return correctionHandler(services, ReinstateBody, ({ body: { note } }) => ({
+    command: { type: 'reinstate', note },
+  }));
 }
 
 export function postIdCorrection(services: Services) {
   return correctionHandler(services, IdBody, ({ body: { cause, to }, design, view }) => {
     const problem = view().patternProblem(to);
     const { amendment } = design();
-    return problem === undefined ? { type: 'correct-id', cause, to, amendment } : impossible('to', problem);
+    return {
+      command: { type: 'correct-id', cause, to, amendment },
+      unlike: problem === undefined ? undefined : impossible('to', problem),
+    };
   });
 }
 
@@ -195,15 +201,21 @@ type Own<C> = C extends Correction
   ? Omit<C, 'participantId' | 'randomizedAt' | 'where' | 'user' | 'idempotencyKey'>
   : never;
 
-/** @param own what the route's command has besides what all have, or why it is impossible */
+interface Asked {
+  /** What the route's command has besides what all have. */
+  readonly command: Own<Correction>;
+  /** Why it does not fit the design in force. */
+  readonly unlike?: StudyOutcome | HttpProblem | undefined;
+}
+
 function correctionHandler<T extends Body>(
   services: Services,
   schema: z.ZodType<T>,
-  own: (request: BodyRequest<T>) => Own<Correction> | ReturnType<typeof impossible>,
+  own: (request: BodyRequest<T>) => Asked,
 ) {
   return bodyHandler(services, schema, SCOPES, async (request): Promise<StudyReply> => {
-    const { http, accepted, body, study } = request;
-    const asked = own(request);
+    const { http, accepted, body } = request;
+    const { command: asked, unlike } = own(request);
     const command = {
       ...asked,
       participantId: body.id,
@@ -211,8 +223,10 @@ function correctionHandler<T extends Body>(
       user: accepted.key.user,
       idempotencyKey: idempotencyKeyOf(http),
     } as Correction;
-    const problem = participantProblem(asked as ReturnType<typeof impossible>, study.revision);
-    if (problem) return problem;
+    if (unlike && !(await wasAnswered(services, request, command))) {
+      if (unlike instanceof HttpProblem) throw unlike;
+      return answerTo(unlike, request.study.revision);
+    }
     return answerCommand(services, request, command, {
       problemOf: participantProblem,
       results: () => recordFor(request, body.id),
@@ -220,11 +234,14 @@ function correctionHandler<T extends Body>(
   });
 }
 
-/**
- * The first level that is of another factor.
- * @throws HttpProblem 400 naming every factor and level that the study does not have
- */
-function strayLevel(changes: readonly LevelChange[], factors: Design['factors']) {
+function answerTo(unlike: StudyOutcome, revision: number): StudyReply {
+  const reply = participantProblem(unlike, revision);
+  if (!reply) throw new Error(`unexpected outcome ${unlike.type}`);
+  return reply;
+}
+
+/** Every factor and level that the study does not have: 400. Otherwise the first level that is of another factor. */
+function strayLevel(changes: readonly LevelChange[], factors: Design['factors']): Asked['unlike'] {
   const problems: string[] = [];
   let stray: ReturnType<typeof impossible> | undefined;
   for (const [i, { factor, ...levels }] of changes.entries()) {
@@ -245,6 +262,5 @@ function strayLevel(changes: readonly LevelChange[], factors: Design['factors'])
       else problems.push(`changes[${i}].${member}: ${why}`);
     }
   }
-  if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
-  return stray;
+  return problems.length > 0 ? new HttpProblem(400, problems.join('; ')) : stray;
 }

@@ -49,7 +49,8 @@ export const ExplanationResult = z.strictObject({
       }),
     )
     .meta({
-      description: "For each factor, the urn of the participant's level, as it was before this participant",
+      description:
+        "For each factor, the urn of the participant's level, as it was and was called before this participant",
     }),
   corrections: z
     .array(

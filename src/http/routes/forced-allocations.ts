@@ -8,7 +8,7 @@ import type { Force, StudyOutcome } from '../../study/commands.ts';
 import { isWithin } from '../../study/key-limits.ts';
 import { DryRun, Note, PastInstant, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
-import { answerCommand } from '../request/life-command.ts';
+import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
@@ -70,16 +70,22 @@ export const forceOperation = bodyOperation(
 );
 
 export function postForcedAllocation(services: Services) {
-  return bodyHandler(services, Body, SCOPES, (request) =>
-    answerCommand(services, request, commandOf(request), {
+  return bodyHandler(services, Body, SCOPES, async (request) => {
+    const { command, problems } = asked(request);
+    if (problems.length > 0 && !(await wasAnswered(services, request, command)))
+      throw new HttpProblem(400, problems.join('; '));
+    return answerCommand(services, request, command, {
       problemOf,
       results: () => recordFor(request, request.body.id),
-    }),
-  );
+    });
+  });
 }
 
-/** @throws HttpProblem 400 naming every problem, 403 */
-function commandOf(request: BodyRequest<Body>): Force {
+/**
+ * What is asked for, and every reason why the study cannot take it.
+ * @throws HttpProblem 403
+ */
+function asked(request: BodyRequest<Body>): { command: Force; problems: readonly string[] } {
   const { accepted, body, design, http, study } = request;
   const inForce = design();
   const { id, treatment, cause, replaces, note } = body;
@@ -90,14 +96,19 @@ function commandOf(request: BodyRequest<Body>): Force {
     problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
   const unlike = lookAlikeProblem(id) ?? request.view().patternProblem(id);
   if (unlike !== undefined) problems.push(`id ${unlike}`);
-  if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
-  if (!isWithin(accepted.key.where, inForce, levels))
+  if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
     throw new HttpProblem(403, 'This API key is limited to other levels than these');
-  const asked = { user: accepted.key.user, idempotencyKey: idempotencyKeyOf(http) };
-  return {
-    ...{ type: 'force', ...asked, amendment: inForce.amendment, participantId: id, levels, treatment },
-    ...{ cause, occurredAt, replaces, note },
+  const { user } = accepted.key;
+  const command: Force = {
+    ...{ type: 'force', user, idempotencyKey: idempotencyKeyOf(http), amendment: inForce.amendment },
+    ...{ participantId: id, levels, treatment, cause, occurredAt, replaces, note },
   };
+  return { command, problems };
+}
+
+/** The member of the body for a path in the fact. */
+function memberOf(field: string): string {
+  return field === 'participantId' ? 'id' : field.replace(/^levels\[.*/, 'levels');
 }
 
 function noSuchTreatment({ treatments }: Design, treatment: string): string {
@@ -106,6 +117,8 @@ function noSuchTreatment({ treatments }: Design, treatment: string): string {
 }
 
 function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  if (outcome.type === 'impossible')
+    return participantProblem({ ...outcome, field: memberOf(outcome.field) }, revision);
   if (outcome.type !== 'refused') return participantProblem(outcome, revision);
   return {
     ...{ status: 409, results: '[]', revision, refused: 'importing' },

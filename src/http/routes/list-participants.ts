@@ -47,7 +47,7 @@ const VIEW_PARAMETER = {
   name: VIEW,
   in: 'query',
   description:
-    'Which levels the records show, and the filters mean: the current ones (default), or those as randomized. Each record then has `urn.sequence` and `urn.revision`.',
+    'Which levels the records show, and the filters mean: the current ones (default), or those as randomized. Either way they have the names of now, or of the moment asked for. Each record then has `urn.sequence` and `urn.revision`.',
   schema: { type: 'string', enum: SHOWN_LEVELS },
 };
 

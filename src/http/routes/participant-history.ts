@@ -1,7 +1,11 @@
 /** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
-import { isEnrolment, type WholeEnrolment } from '../../../projections/enrolled.ts';
-import { type ParticipantEvent, participantEvents } from '../../../projections/participant-events.ts';
+import type { WholeEnrolment } from '../../../projections/enrolled.ts';
+import {
+  historyOf,
+  type ParticipantEvent,
+  participantEvents,
+} from '../../../projections/participant-events.ts';
 import { participants } from '../../../projections/participants.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -101,11 +105,13 @@ export function getParticipantHistory(services: Services) {
     const participant = runner.state(participants, study.stream).find(id);
     if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, 'There is no such participant');
-    const enrolling = await history.event(study.stream, participant.revision);
-    if (!enrolling || !isEnrolment(enrolling)) throw new Error('a participant without a record');
-    const later = runner.state(participantEvents, study.stream).byEnrolment.get(participant.revision) ?? [];
+    const events = await historyOf(
+      runner.state(participantEvents, study.stream),
+      participant.revision,
+      (revision) => history.event(study.stream, revision),
+    );
     const withNotes = key.scopes.includes('read') || key.scopes.includes('audit');
-    const shown = [enrolling, ...later].map((event) => ({
+    const shown = events.map((event) => ({
       ...common(event),
       ...(withNotes && notesOf(event)),
     }));

@@ -49,7 +49,7 @@ export const randomizeParticipantOperation = operation(
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
-      409: 'The study is paused, closed, or has reached a limit',
+      409: 'The study is paused or closed, has reached a limit, or a level is closed; or a history is being imported into it',
       422: 'The Idempotency-Key was used for a different request',
     },
   },

@@ -2,11 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { parseStudiesFile } from '../../../src/configuration/studies-file.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { OPERATOR } from '../../support/facts.ts';
+import { OPERATOR, randomize } from '../../support/facts.ts';
+import { beginImport, drawnRows } from '../../support/import-facts.ts';
+import { registerIn } from '../../support/importing.ts';
 import { issueKey, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -48,23 +49,16 @@ const amendments = () =>
     .filter(({ record }) => record.type === 'StudyAmended')
     .map(({ record }) => record.data);
 
-/** Registers the studies of the file, and enrols one participant of Cook County. */
-async function registered(text = LIVE): Promise<void> {
+beforeEach(async () => {
+  data = await registerIn(newFolder(), LIVE);
   const log = await openLog({ data }, OPERATOR);
   await log.rebuild();
-  for (const { configuration, seed } of parseStudiesFile(text, 'studies.yaml').studies)
-    await log.studies.register(configuration, seed, OPERATOR);
   const issued = await log.keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
   if ('refused' in issued) throw new Error(issued.refused);
   const nurse = { keyId: issued.keyId, user: 'nurse', accessRevision: 0 };
-  const participant = { participantId: '1', levels: ['Male', COOK], user: 'nurse' };
-  await log.studies.submit(log.studies.streamOf('Sleep'), { type: 'randomize', ...participant }, nurse);
+  const participant = randomize('1', { levels: ['Male', COOK] });
+  await log.studies.submit(log.studies.streamOf('Sleep'), participant, nurse);
   await log.close();
-}
-
-beforeEach(async () => {
-  data = newFolder();
-  await registered();
 });
 
 describe('urn studies amend', () => {
@@ -198,6 +192,19 @@ effect             No count of an urn changes. A new level begins with the same 
     expect(amendments()).toEqual([]);
   });
 
+  it('records a new version of the protocol alone, from the file or from --protocol', async () => {
+    expect((await amend(LIVE, ...RUIZ, '--protocol', '2.0')).code).toBe(0);
+    const stated = (version: string) =>
+      LIVE.replace('mode: live', `mode: live\n  protocol: {version: "${version}"}`);
+    expect((await amend(stated('3.0'), ...RUIZ)).code).toBe(0);
+    for (const [text, ...args] of [[stated('3.0')], [stated('3.0'), '--protocol', '3.0'], [LIVE]] as const)
+      expect((await amend(text, ...RUIZ, ...args)).stderr).toMatch(/^nothing to amend/);
+    expect(amendments()).toMatchObject([
+      { changes: [], protocol: { version: '2.0' } },
+      { changes: [], protocol: { version: '3.0' } },
+    ]);
+  });
+
   it('refuses a live study without an approval, but tells what it would be', async () => {
     const refused = await amend(withSites(COOK, DUPAGE, MCLEAN));
     expect(refused).toMatchObject({ code: 2, stdout: '' });
@@ -241,6 +248,19 @@ effect             No count of an urn changes. A new level begins with the same 
   ] as const)('refuses %s with exit code 2', async (_, text, args, message) => {
     expect(await amend(text, ...args)).toMatchObject({
       ...{ code: 2, stdout: '', stderr: expect.stringMatching(message) },
+    });
+  });
+
+  it('waits until a history is in', async () => {
+    data = await registerIn(newFolder(), LIVE);
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    const stream = log.studies.streamOf('Sleep');
+    const { outcome } = await log.studies.submit(stream, beginImport(drawnRows([{}])), OPERATOR);
+    expect(outcome).toEqual({ type: 'import-begun' });
+    await log.close();
+    expect(await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ)).toMatchObject({
+      ...{ code: 2, stderr: 'urn: Sleep cannot be amended while a history is being imported\n' },
     });
   });
 

@@ -237,7 +237,7 @@ describe('corrections that are not possible', () => {
     [
       'void',
       ['--id', '001', '--cause', 'entry', '--analysis', 'keep', '--note', 'x'],
-      '--cause: the allocation was made by the service, so it cannot be entered wrongly',
+      '--cause: the allocation was not entered by hand, so it cannot be entered wrongly',
     ],
     [
       'void',

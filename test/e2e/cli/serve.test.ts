@@ -327,12 +327,8 @@ describe('SIGTERM', () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       service.child.kill(signal);
       await within(10_000, async () => service.output.stderr.includes('shutting down'));
-      const listens = () =>
-        connected(service.url).then(
-          (socket) => !!socket.destroy(),
-          () => false,
-        );
-      await within(2_000, async () => !(await listens()));
+      // Until the service no longer listens. A look whether it does would be one more connection, which prolongs that.
+      await new Promise((resolve) => setTimeout(resolve, 700));
       other.exec('COMMIT');
       other.close();
       expect(await answer).toMatchObject({ status: 200, results: [{ id: 'last' }] });

@@ -1,6 +1,6 @@
 /** What reaches a terminal: lines for people, and nothing that the terminal would obey, whatever a log or a file holds. */
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { writeArchive } from '../../../src/bundle/archive.ts';
@@ -170,6 +170,23 @@ describe('an amendment of a live study on a terminal', () => {
     const again = amend();
     await again.ended;
     expect(again.output()).toBe('nothing to amend: CHS JCOIN is as the file says\r\n');
+  });
+
+  it('is not recorded if another one was while the person thought it over', async () => {
+    const text = readFileSync(wished, 'utf8');
+    writeFileSync(wished, text.replaceAll('"New"', '"Newer"'));
+    const slow = amend();
+    await slow.has('[y/N]');
+    writeFileSync(wished, text.replaceAll('"New"', '"New","Newest"'));
+    const quick = amend('--yes');
+    await quick.ended;
+    expect(quick.output()).toContain('(amendment 2, revision 2)');
+    slow.type('y\r');
+    await slow.ended;
+    expect(slow.output()).toContain(
+      'CHS JCOIN was amended meanwhile: nothing was recorded (hint: run it again)',
+    );
+    expect(amended()).toBe(2);
   });
 });
 

@@ -339,6 +339,15 @@ describe('a renamed level', () => {
     expect(cook).toEqual({ name: 'Cook', earlier_names: [COOK.local_site], closed: false });
   });
 
+  it('has an alias until it is renamed back, and again without one', async () => {
+    await amended(rename(KANE.local_site, 'Kane', { alias: true }));
+    expect(await siteOf(await enrolled(KANE))).toBe('Kane');
+    await amended(rename('Kane', KANE.local_site), rename(KANE.local_site, 'Kane'));
+    expect((await edc().randomize('Sleep', 'new', KANE)).status).toBe(400);
+    await amended(rename('Kane', KANE.local_site));
+    expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
+  });
+
   it('is corrected to by its name of now, or by an alias, which is recorded as that', async () => {
     const id = await enrolled(KANE);
     const correct = (to: string) =>
@@ -358,6 +367,41 @@ describe('a renamed level', () => {
     expect(results.at(-1).data.changes).toEqual([
       { factor: 'local_site', from: KANE.local_site, to: 'Cook' },
     ]);
+  });
+
+  it('leaves the answer to an earlier correction as it was, by any name that was valid then', async () => {
+    const [id, other] = [await enrolled(KANE), await enrolled(KANE)];
+    const correct = (one: string, to: string, more = {}) =>
+      postJson(
+        service.url,
+        '/level_corrections',
+        keys.manager,
+        {
+          ...{ study: 'Sleep', id: one, cause: 'entry', note: 'typo' },
+          changes: [{ factor: 'local_site', from: KANE.local_site, to }],
+          ...more,
+        },
+        { 'Idempotency-Key': `fix-${one}` },
+      );
+    // By the name in force, and by an alias of another name.
+    for (const [one, to] of [
+      [id, WILL],
+      [other, COOK.local_site],
+    ] as const)
+      expect((await correct(one, to)).status).toBe(200);
+    await amended(rename(WILL, 'Will'), rename('Cook', 'Crook'));
+    for (const [one, to, now] of [
+      [id, WILL, 'Will'],
+      [id, 'Will', 'Will'],
+      [other, COOK.local_site, 'Crook'],
+      [other, 'Cook', 'Crook'],
+    ] as const)
+      expect(await correct(one, to)).toMatchObject({ status: 200, results: [{ f_local_site: now }] });
+    expect((await correct(id, WILL, { note: 'another' })).status).toBe(422);
+    expect((await correct(id, 'Crook')).status).toBe(422);
+    await amended(rename('Will', WILL), rename('Crook', 'Cook', { alias: true }));
+    const { results } = await get('/participant_history', keys.reader, { id });
+    expect(results).toHaveLength(2);
   });
 
   it('is in the limits of keys, whichever name these were issued with', async () => {
@@ -403,6 +447,17 @@ describe('a renamed level', () => {
 
 describe('a changed limit, pattern and policy', () => {
   it('holds from then on, and not before', async () => {
+    const id = await enrolled(KANE);
+    const renameTo = (to: string, headers = {}) =>
+      postJson(
+        service.url,
+        '/id_corrections',
+        keys.manager,
+        { study: 'Sleep', id, to, cause: 'entry' },
+        headers,
+      );
+    const retry = { 'Idempotency-Key': 'before-the-pattern' };
+    expect((await renameTo('free text', retry)).status).toBe(200);
     const { results } = await edc().list('Sleep');
     const value = { total: results.length + 1 };
     const stop = { kind: 'policy', name: 'stop_at_limit', value: true };
@@ -413,6 +468,8 @@ describe('a changed limit, pattern and policy', () => {
     expect((await edc().randomize('Sleep', 'x', KANE)).message).toMatch(
       /does not match .*pattern p\[0-9\]\+/,
     );
+    expect((await renameTo('other text')).status).toBe(422);
+    expect(await renameTo('free text', retry)).toMatchObject({ status: 200, results: [{ id: 'free text' }] });
     await enrolled(KANE);
     expect((await edc().randomize('Sleep', 'p9999', KANE)).message).toMatch(/limit of \d+ is reached/);
     await amended({ kind: 'limits' }, { kind: 'id-pattern' });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessFact } from '../../../events/access.ts';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
+import type { Protocol } from '../../../events/text.ts';
 import { access } from '../../../projections/access.ts';
+import { designs } from '../../../projections/design.ts';
 import { participants } from '../../../projections/participants.ts';
 import type { Projection } from '../../../projections/projection.ts';
 import { describeRecovery, studyConfig } from '../../../projections/study-config.ts';
@@ -75,6 +77,37 @@ describe('participants', () => {
     const list = fold(participants, [registered(), ...ids.map((id) => randomized(id))]);
     expect(ids.map((id) => list.find(id)?.participantId)).toEqual(ids);
     expect(list.find('hasOwnProperty')).toBeUndefined();
+  });
+});
+
+describe('the designs of a study', () => {
+  const added: StudyFact = {
+    type: 'StudyAmended',
+    data: {
+      ...{ amendment: 1, approvals: [], history: 'keep', reason: 'a third one' },
+      changes: [{ kind: 'level-added', factor: '10', level: 'Other' }],
+    },
+    sections: {},
+  };
+  const reopened = (protocol?: Protocol): StudyFact => {
+    const data = { approvals: [], ...(protocol && { protocol }), reason: 'x' };
+    return { type: 'StudyReopened', data, sections: {} };
+  };
+
+  it('are that of the registration, and one more after each amendment or new protocol', () => {
+    const folded = fold(designs, [registered(), added, reopened({ version: '2.0' })]);
+    expect(folded.map(({ amendment, protocol }) => [amendment, protocol?.version])).toEqual([
+      [0, undefined],
+      [1, undefined],
+      [1, '2.0'],
+    ]);
+    expect(folded.map(({ factors }) => factors[0]?.levels.length)).toEqual([2, 3, 3]);
+  });
+
+  it('stay the same list after every other event, so that what follows from them is worked out once', () => {
+    const before = fold(designs, [registered(), added]);
+    for (const fact of [randomized(), paused, resumed, reopened()])
+      expect(designs.apply(before, event(fact, 2))).toBe(before);
   });
 });
 

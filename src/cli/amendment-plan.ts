@@ -1,0 +1,124 @@
+/** The amendment that a studies file asks for: its changes, what of it is not possible, and what may not be meant. */
+import type { DesignChange } from '../../events/amendment.ts';
+import type { Protocol } from '../../events/text.ts';
+import { amendedDesign, type Design } from '../../projections/design.ts';
+import { quote } from '../base/text.ts';
+import { changesTo } from '../configuration/changes.ts';
+import { compare, configurationDifferences, describeDifference } from '../configuration/differences.ts';
+import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import { amendmentOf, newNameProblems } from '../study/amendments.ts';
+import type { Amend, FieldProblem } from '../study/commands.ts';
+import type { Study } from '../study/studies.ts';
+import { APPROVAL_EXAMPLE, type Decision } from './approvals.ts';
+import { describeChange, settingOf } from './design-text.ts';
+import { cliActor } from './options.ts';
+import { readRenamings } from './rename-option.ts';
+
+export interface Wish {
+  /** What the studies file says. */
+  readonly file: ConfiguredStudy;
+  readonly reason: string;
+  readonly decision: Decision;
+  /** `FACTOR:OLD=NEW`. */
+  readonly rename: readonly string[];
+  readonly alias: boolean;
+}
+
+export interface Plan {
+  readonly command: Amend;
+  /** What no amendment can do, in sentences. */
+  readonly problems: readonly string[];
+}
+
+export function planOf({ registered, design }: Study, wish: Wish): Plan {
+  const { file, reason, decision, rename, alias } = wish;
+  const { renamings, problems } = readRenamings(rename, alias, design, file.configuration.factors);
+  const changes = changesTo(file, registered, design, renamings);
+  const protocol = file.configuration.protocol ?? decision.protocol;
+  const command: Amend = {
+    ...{ type: 'amend', user: cliActor().user, amendment: design.amendment + 1 },
+    ...{ changes, reason, approvals: decision.approvals },
+    protocol: isSame(protocol, design.protocol) ? undefined : protocol,
+  };
+  const after = amendedDesign(design, amendmentOf(command));
+  return {
+    command,
+    problems: [
+      ...problems,
+      ...protocolProblems(wish),
+      ...configurationDifferences(registered, after, file).map(
+        (difference) =>
+          `${at(file, difference.what)}: ${describeDifference(difference)}, which no amendment changes (hint: restore it, or register a study with a new name)`,
+      ),
+      ...newNameProblems(changes).map((problem) => problemText(problem, changes, file)),
+    ],
+  };
+}
+
+/** The file would differ as soon as the amendment is recorded. */
+function protocolProblems({ file, decision: { protocol } }: Wish): string[] {
+  const stated = file.configuration.protocol;
+  if (!stated || !protocol || isSame(stated, protocol)) return [];
+  return [
+    `${at(file, 'protocol')}: the file says another protocol than --protocol (hint: bring it up to date)`,
+  ];
+}
+
+function isSame(one: Protocol | undefined, other: Protocol | undefined): boolean {
+  return one?.version === other?.version && one?.date === other?.date;
+}
+
+/** A problem of a change, with the line of the file that asks for it. */
+export function problemText(
+  { field, why }: FieldProblem,
+  changes: readonly DesignChange[],
+  file: ConfiguredStudy,
+): string {
+  const [, index] = /^changes\[(\d+)\]/.exec(field) ?? [];
+  const change = index === undefined ? undefined : changes[Number(index)];
+  if (change)
+    return `${at(file, settingOf(change))}: ${settingOf(change)}: ${describeChange(change)}: ${why}`;
+  return field === 'approvals' ? `${why} (hint: --approved-by '${APPROVAL_EXAMPLE}')` : `${field}: ${why}`;
+}
+
+/** The line of a setting, as compilers say it. */
+function at({ file, lineOf }: ConfiguredStudy, setting: string): string {
+  return `${file}:${lineOf(setting)}`;
+}
+
+/**
+ * What may not be meant.
+ * @param designs all that the study has had, in order
+ */
+export function doubts(
+  { registered }: Study,
+  designs: readonly Design[],
+  file: ConfiguredStudy,
+  changes: readonly DesignChange[],
+): string[] {
+  const isBehind = compare(registered, designs, file).standing === 'behind';
+  return [
+    ...(isBehind
+      ? [
+          'warning: the file says what an earlier design was, so this takes back what was amended since (hint: is it up to date?)',
+        ]
+      : []),
+    ...file.configuration.factors.flatMap(({ name }) => renamingHint(name, changes)),
+  ];
+}
+
+function renamingHint(factor: string, changes: readonly DesignChange[]): string[] {
+  const goes = levelsThat('level-closed', factor, changes);
+  const comes = levelsThat('level-added', factor, changes);
+  if (goes.length === 0 || comes.length === 0) return [];
+  const pair = goes.length + comes.length === 2 ? `${goes[0]}=${comes[0]}` : 'OLD=NEW';
+  return [
+    `hint: ${factor} has a level that goes and one that comes; if it is the same one under another name, use --rename ${quote(`${factor}:${pair}`)}`,
+  ];
+}
+
+function levelsThat(kind: DesignChange['kind'], factor: string, changes: readonly DesignChange[]): string[] {
+  return changes.flatMap((change) =>
+    change.kind === kind && 'level' in change && change.factor === factor ? [change.level] : [],
+  );
+}

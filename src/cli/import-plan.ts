@@ -1,0 +1,134 @@
+/** What urn import is to write: the rows of a file, and how the generator goes on. */
+import { createHash, randomUUID } from 'node:crypto';
+import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
+import type { Approval } from '../../events/text.ts';
+import type { Design } from '../../projections/design.ts';
+import { quote } from '../base/text.ts';
+import { type HistoryRow, readHistory } from '../import/read-history.ts';
+import type { SourceFile } from '../import/source-file.ts';
+import { ImportError, type SourceTable } from '../import/source-table.ts';
+import { Pcg64 } from '../random/pcg64.ts';
+import type { BeginImport, ImportParticipant } from '../study/commands.ts';
+import { isSame } from '../study/import-proof.ts';
+import type { RegisteredState } from '../study/state.ts';
+import { drawnSeed } from '../study/studies.ts';
+import { UsageError } from './options.ts';
+
+export interface PlanOptions {
+  readonly format: SourceFormat;
+  readonly generator: ImportedGenerator;
+  readonly seedKnown?: boolean;
+  /** `THEIRS=OURS`. */
+  readonly treatmentMap?: readonly string[];
+}
+
+export interface Plan {
+  readonly begin: Omit<BeginImport, 'proof'>;
+  readonly rows: readonly ImportParticipant[];
+}
+
+/**
+ * @param state of the study, in which the same import may be under way
+ * @throws ImportError with all that is wrong with the file; UsageError
+ */
+export function planOf(
+  design: Design,
+  state: RegisteredState,
+  file: SourceFile,
+  options: PlanOptions,
+  approvals: readonly Approval[],
+): Plan {
+  const treatmentMap = mapOf(options.treatmentMap ?? []);
+  const table = file.table(design.name);
+  const history = readHistory(table, design, options.format, treatmentMap);
+  const begin = {
+    ...beginning(options, history, file, treatmentMap),
+    ...{ approvals, amendment: design.amendment, import: state.importing?.import ?? randomUUID() },
+  };
+  const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
+    return { type: 'import-participant', import: begin.import, place, ...row };
+  });
+  if (!state.importing) refuseOtherSeed(options, table.settings, state);
+  return { begin, rows };
+}
+
+function beginning(
+  { format, generator, seedKnown }: PlanOptions,
+  history: readonly HistoryRow[],
+  { bytes }: SourceFile,
+  treatmentMap: ReadonlyMap<string, string>,
+): Omit<BeginImport, 'proof' | 'import' | 'approvals'> {
+  const seed = generator === 'fresh' ? drawnSeed() : undefined;
+  const bgState = seed === undefined ? lastState(history) : Pcg64.fromSeed(seed).snapshot();
+  if (!bgState)
+    throw new ImportError([
+      'the row with the largest instant has no state, so the generator cannot continue',
+    ]);
+  const pairs = [...treatmentMap].map(([from, to]) => ({ from, to }));
+  return {
+    type: 'begin-import',
+    source: { format, rows: history.length },
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    ...(pairs.length > 0 && { treatmentMap: pairs }),
+    ...{ generator, bgState, seed, seedKnown },
+  };
+}
+
+/** Of rows with the same instant, the reference goes on from the first. */
+function lastState(history: readonly HistoryRow[]) {
+  const last = history.at(-1)?.instant;
+  return history.find(({ instant }) => instant === last)?.bgState;
+}
+
+/** @throws ImportError when the other system's database has another seed than the study */
+function refuseOtherSeed(
+  { seedKnown }: PlanOptions,
+  settings: SourceTable['settings'],
+  { seedState }: RegisteredState,
+): void {
+  const seed = settings?.get('starting_seed') ?? '';
+  if (
+    !seedKnown ||
+    !settings ||
+    (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
+  )
+    return;
+  throw new ImportError([
+    `the database ${seed === '' ? 'has no starting_seed' : 'has another starting_seed than the study'} (hint: leave out --seed-known)`,
+  ]);
+}
+
+/** A comma may be part of a name: then the pairs come one by one. */
+export function pairsIn(value: string): string[] {
+  const parts = value.split(',');
+  return parts.every((part) => part.includes('=')) ? parts : [value];
+}
+
+/** @throws UsageError */
+function mapOf(pairs: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>();
+  for (const pair of pairs) {
+    const [from = '', to, ...more] = pair.split('=');
+    if (from === '' || to === undefined || to === '' || more.length > 0)
+      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
+    if (map.has(from)) throw new UsageError(`--treatment-map: ${quote(from)} stands for several treatments`);
+    map.set(from, to);
+  }
+  return map;
+}
+
+/** What the rows and their proofs depend on, besides the file: as options of the command. */
+export function optionsIn({
+  source: { format },
+  generator,
+  seedKnown,
+  treatmentMap = [],
+}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
+  readonly source: { readonly format: SourceFormat };
+}): string {
+  return [
+    `--format ${format} --generator ${generator}`,
+    ...(seedKnown ? ['--seed-known'] : []),
+    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
+  ].join(' ');
+}
