@@ -371,19 +371,19 @@ class Design:
         return present(total=self.total, levels=levels or None) if self.has_limits else None
 
     def change(self, change, revision):
-        kind = change['kind']
+        kind, value = change['kind'], change.get('value')
         if kind.startswith('level-'):
             self.change_level(revision, **change)
-        elif kind == 'limits':
-            self.set_limits(change.get('value'))
-        elif kind == 'id-pattern':
-            self.id_pattern = change.get('value')
         elif kind == 'policy':
-            assert change['name'] in self.policies
-            self.policies[change['name']] = change['value']
+            assert value != self.policies[change['name']]
+            self.policies[change['name']] = value
+        elif kind == 'limits':
+            assert value != self.limits()
+            self.set_limits(value)
         else:
-            assert kind in ('target', 'blinding')
-            setattr(self, kind, change.get('value'))
+            member = {'id-pattern': 'id_pattern', 'target': 'target', 'blinding': 'blinding'}[kind]
+            assert value != getattr(self, member)
+            setattr(self, member, value)
 
     def change_level(self, revision, kind, factor, level, to=None, alias=False):
         of_factor = self.levels[self.names.index(factor)]
