@@ -99,9 +99,9 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     const { code, stdout, own } = await bundles.verifyBoth(log.files[content]);
     expect(code, stdout).toBe(0);
     expect(stdout).toContain(
-      '  The study is open; amendments: 5; levels corrected: 2; voided: 1 never-enrolled; ',
+      '  The study is open; amendments: 5; levels corrected: 3; voided: 1 never-enrolled; ',
     );
-    expect(own.text).toContain('\n  open; amendments: 5; levels corrected: 2; voided: 1 never-enrolled\n');
+    expect(own.text).toContain('\n  open; amendments: 5; levels corrected: 3; voided: 1 never-enrolled\n');
     const { life, warnings = [] } = own.report?.streams.at(-1) ?? {};
     expect(life).toMatchObject({ state: 'open', amendments: 5 });
     expect(warnings.map((warning) => [warning.code, warning.count, warning.revision])).toEqual([

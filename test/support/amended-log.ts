@@ -80,9 +80,11 @@ export const AT = {
   again: 14,
   reopened: 15,
   '007': 16,
+  /** 002 is a woman: what was corrected before a renaming. */
+  undone: 17,
   /** Nobody else would be randomized, in all and in the city. */
-  '008': 17,
-  protocol: 18,
+  '008': 18,
+  protocol: 19,
 } as const;
 
 export type AmendedLog = BundledStudy<'nurse' | 'manager' | 'site'>;
@@ -130,6 +132,10 @@ export function makeAmendedLog(folder: string): Promise<AmendedLog> {
     await amend('again', 4);
     await by('operator', { type: 'reopen', reason: 'protocol 4', approvals: [APPROVAL] });
     await enrol('007-01', MALE, DUPAGE);
+    await by('operator', {
+      ...{ ...correct, participantId: '002' },
+      changes: [{ factor: SEX, from: MALE, to: FEMALE }],
+    });
     await enrol('008-01', FEMALE, CITY);
     await amend('protocol', 5, { protocol: { version: '4.0', date: '2026-03-01' } });
     return actors;
