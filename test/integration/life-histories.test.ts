@@ -17,7 +17,13 @@ import { Protocol } from '../../events/text.ts';
 import { access } from '../../projections/access.ts';
 import type { Tally } from '../../projections/balance.ts';
 import { design, type Design as EffectiveDesign } from '../../projections/design.ts';
-import { currentId, currentLevels, type Enrolled, type Voided } from '../../projections/enrolled.ts';
+import {
+  currentId,
+  currentLevels,
+  type Enrolled,
+  isEnrolment,
+  type Voided,
+} from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
@@ -71,6 +77,15 @@ const Imported = z.strictObject({
   datetime: z.string(),
   at: z.string(),
 });
+/** A participant who was allocated outside. */
+const Forced = z.strictObject({
+  /** Of the entry that counts: a wrong one gives way to it. */
+  revision: z.int(),
+  counted: z.boolean(),
+  occurredAt: z.string(),
+  /** The one in use and all earlier ones, those of wrong entries too. */
+  ids: z.array(z.string()),
+});
 const Design = z.strictObject({
   amendment: z.int(),
   factors: z.array(
@@ -114,6 +129,8 @@ const State = z.strictObject({
   voidedByArm: z.array(z.int()).optional(),
   /** How many participants each limit counts, of those that stop them. */
   filled: z.array(z.int()).optional(),
+  /** Who was allocated outside, by the id as randomized; there from the first of them on. */
+  forced: z.record(z.string(), Forced).optional(),
   /** Who was imported last, as the other system has them; there while a study imports or has imported somebody. */
   newest: Imported.nullable().optional(),
   /** There if it is another than after the record before. Only of studies that are amended. */
@@ -129,6 +146,8 @@ const Vector = z.strictObject({
   decidedByCounts: z.int(),
   /** How many would have another arm if the urn of a level began anew when it was renamed or reopened. */
   decidedByAmendments: z.int().optional(),
+  /** How many would if the urns counted those from outside whom they do not count, and not those whom they do. */
+  decidedByForced: z.int().optional(),
   findings: z.strictObject({
     life: z.strictObject({
       state: z.string(),
@@ -140,6 +159,7 @@ const Vector = z.strictObject({
       revealed: z.record(z.string(), z.int()),
       unblindingReported: z.int(),
       imported: z.strictObject({ redrawn: z.int(), unproven: z.int() }).optional(),
+      forced: z.record(z.string(), z.int()).optional(),
     }),
     warnings: z.record(z.string(), z.strictObject({ count: z.int(), revision: z.int() })),
   }),
@@ -275,12 +295,10 @@ function decidedBy<R>(vector: Vector, read: (state: RegisteredState, expected: S
   });
 }
 
-/** The ids of all who are randomized in the study or imported into it, as they were then. */
+/** The ids of all who are in the study at some time, as they were when they came. */
 function idsIn(vector: Vector): string[] {
   const ids = eventsOf(vector, vector.stream).flatMap((event) =>
-    event.type === 'ParticipantRandomized' || event.type === 'ParticipantImported'
-      ? [event.data.participantId]
-      : [],
+    isEnrolment(event) ? [event.data.participantId] : [],
   );
   return [...new Set(ids)];
 }
@@ -314,12 +332,40 @@ function withoutFormerIds({ corrected = {} }: State): Record<string, Known> {
   );
 }
 
-/** Whom each id belongs to that a corrected participant has or had. */
-function owners({ corrected = {} }: State): [id: string, participantId: string][] {
-  return Object.entries(corrected).flatMap(([participantId, { id, formerIds }]) =>
-    [id, ...formerIds].map((each): [string, string] => [each, participantId]),
+/** Whom each id belongs to that somebody has or had who is corrected or was allocated outside. */
+function owners({ corrected = {}, forced = {} }: State): [id: string, participantId: string][] {
+  const corrections = Object.entries(corrected).map(
+    ([participantId, { id, formerIds }]) => [participantId, [id, ...formerIds]] as const,
+  );
+  const entries = Object.entries(forced).map(([participantId, { ids }]) => [participantId, ids] as const);
+  return [...corrections, ...entries].flatMap(([participantId, ids]) =>
+    ids.map((id): [string, string] => [id, participantId]),
   );
 }
+
+/** Those who were allocated outside, as the vectors say it, but for what only their records or the lists know. */
+function forcedOf(people: readonly (Enrolled | undefined)[]) {
+  const entered: Record<string, { revision: number; counted: boolean }> = {};
+  for (const person of people) {
+    if (!person?.forced) continue;
+    const { participantId, revision, forced } = person;
+    entered[participantId] = { revision, counted: forced.isCounted };
+  }
+  return entered;
+}
+
+function enteredIn({ forced = {} }: State): ReturnType<typeof forcedOf> {
+  return Object.fromEntries(
+    Object.entries(forced).map(([participantId, { revision, counted }]) => [
+      participantId,
+      { revision, counted },
+    ]),
+  );
+}
+
+/** When those who were allocated outside were, in the order of the list. */
+const occurrences = (people: readonly Participant[]) =>
+  people.flatMap(({ participantId, occurredAt }) => (occurredAt ? [[participantId, occurredAt]] : []));
 
 /** Who was imported last, as randomized. */
 function newestImported(people: readonly Participant[]): z.infer<typeof Imported> | null {
@@ -375,6 +421,8 @@ function findingsOf({ life, warnings }: StreamReport) {
     'changed-after-closing',
     'corrected-after-reveal',
     'counts-removed',
+    'entered-late',
+    'forced',
     'generator-known-elsewhere',
     'imported-unproven',
     'recorded-late',
@@ -435,8 +483,8 @@ function kindOf(change: DesignChange): string {
 }
 
 describe('the life histories', () => {
-  it('are thirty-one studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(31);
+  it('are thirty-four studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(34);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -444,6 +492,7 @@ describe('the life histories', () => {
       }),
     );
     expect([...new Set(kinds)].sort()).toEqual([
+      'AllocationForced@1',
       'AllocationReinstated@1',
       'AllocationRevealed@1',
       'AllocationVoided@1',
@@ -478,13 +527,17 @@ describe('the life histories', () => {
     const corrections = studies
       .flatMap((vector) => eventsOf(vector, vector.stream))
       .flatMap(({ type, data }) =>
-        'cause' in data && type !== 'StudyClosed' && type !== 'ParticipantImported'
+        'cause' in data &&
+        type !== 'StudyClosed' &&
+        type !== 'ParticipantImported' &&
+        type !== 'AllocationForced'
           ? [[type, data.cause, ...('counts' in data ? [data.counts] : [])].join(' ')]
           : [],
       );
     expect([...new Set(corrections)].sort()).toEqual([
       'AllocationVoided duplicate kept',
       'AllocationVoided duplicate removed',
+      'AllocationVoided entry removed',
       'AllocationVoided ineligible kept',
       'AllocationVoided never-enrolled kept',
       'AllocationVoided never-enrolled removed',
@@ -542,8 +595,39 @@ describe('the life histories', () => {
   });
 
   it('hold arms that would be others if a level began anew when it is renamed or reopened', () => {
-    expect(amended).toHaveLength(5);
-    for (const { decidedByAmendments } of amended) expect(decidedByAmendments).toBeGreaterThan(0);
+    const decided = amended.filter(({ decidedByAmendments = 0 }) => decidedByAmendments > 0);
+    expect([amended.length, decided.length]).toEqual([8, 7]);
+  });
+
+  it('hold allocations from outside for every cause, in every state, and arms that would be others without them', () => {
+    const entered = studies.filter(({ decidedByForced }) => decidedByForced !== undefined);
+    expect(entered).toHaveLength(3);
+    for (const { decidedByForced } of entered) expect(decidedByForced).toBeGreaterThan(1);
+    const kinds = entered.flatMap((vector) =>
+      eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
+        if (type !== 'AllocationForced') return [];
+        const { cause, counted, replaces } = data;
+        const what = [counted ? 'counted' : 'not counted', ...(replaces === undefined ? [] : ['replaces'])];
+        const by = 'cli' in actor ? 'a person' : 'a key';
+        return [`${vector.expected[revision]?.status}, ${what.join(', ')}`, by, cause];
+      }),
+    );
+    expect([...new Set(kinds)].sort()).toEqual([
+      'a key',
+      'a person',
+      'closed, counted',
+      'closed, counted, replaces',
+      'closed, not counted',
+      'elsewhere',
+      'open, counted',
+      'open, counted, replaces',
+      'open, not counted',
+      'open, not counted, replaces',
+      'other',
+      'outage',
+      'paused, counted',
+      'protocol',
+    ]);
   });
 
   it('hold imports of both formats and both generators, and rows for every cause', () => {
@@ -620,9 +704,11 @@ describe.each(studies)('$study: $about', (vector) => {
       // An id that somebody had is nobody else's.
       owners: owners(expected).map(([id]) => [id, holderOf(state, id)?.participantId]),
       filled: expected.filled && state.filled,
+      forced: forcedOf(ids.map((id) => state.enrolled.get(id))),
     }));
     const expected = vector.expected.map((state) => ({
       ...{ corrected: withoutFormerIds(state), owners: owners(state), filled: state.filled },
+      forced: enteredIn(state),
     }));
     expect(states).toEqual(expected);
   });
@@ -645,9 +731,10 @@ describe.each(studies)('$study: $about', (vector) => {
         return [id, enrolled.outcome.type, renamed.outcome.type];
       }),
     );
-    const expected = vector.expected.map((state) =>
-      owners(state).map(([id]) => [id, 'duplicate', 'impossible']),
-    );
+    const expected = vector.expected.map((state) => {
+      const renamed = state.enrolled > 1 ? 'impossible' : 'no-such-participant';
+      return owners(state).map(([id]) => [id, 'duplicate', renamed]);
+    });
     expect(outcomes).toEqual(expected);
   });
 
@@ -658,6 +745,8 @@ describe.each(studies)('$study: $about', (vector) => {
         const view = list.balance?.view();
         return {
           corrected: correctedOf(list.inOrder),
+          occurred: occurrences(list.inOrder),
+          forced: forcedOf(list.inOrder),
           owners: owners(expected).map(([id]) => [id, list.find(id)?.participantId]),
           counted: tableOf(view?.counted ?? { factors: [] }),
           randomized: tableOf(view ?? { factors: [] }),
@@ -673,6 +762,8 @@ describe.each(studies)('$study: $about', (vector) => {
       const arms = levels[0] ?? [];
       return {
         ...{ corrected: withoutFormerIds(state), owners: owners(state), counted: counts, randomized },
+        occurred: Object.entries(state.forced ?? {}).map(([id, { occurredAt }]) => [id, occurredAt]),
+        forced: enteredIn(state),
         totals: arms.map((_, arm) => sum(levels.map((row) => row[arm] ?? 0))),
         voided: state.voidedByArm ?? arms.map(() => 0),
         newest: state.newest,

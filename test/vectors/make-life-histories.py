@@ -23,7 +23,9 @@ import numpy
 PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
 PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-NEW_SCOPES = {'unblind', 'manage', 'correct'}
+NEW_SCOPES = {'unblind', 'manage', 'correct', 'force'}
+# An allocation from outside that is entered later than this is pointed out.
+LATE = timedelta(days=7) // timedelta(milliseconds=1)
 # How many rows back a state is looked for that an imported row was drawn from.
 ROWS_BACK = 32
 NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
@@ -451,6 +453,11 @@ class History:
         self.decided_by_counts = 0
         # The same if the urn of a level that was renamed or reopened began anew.
         self.decided_by_amendments = 0
+        # The same if the urns did not count those from outside whom they count, and counted those whom they do not.
+        self.decided_by_forced = 0
+        self.registered_at = None
+        # The last time.
+        self.closed_at = None
         self.bg_state = None
         self.expected = []
         self.importing = None
@@ -505,9 +512,17 @@ class History:
         units = {'ms': 1, 's': 1000, 'min': 60_000, 'h': 3_600_000, 'days': 86_400_000}
         self.clock += sum(units[unit] * n for unit, n in duration.items())
 
+    def last_at(self):
+        """Of the study's last record, in milliseconds."""
+        return milliseconds(json.loads(self.streams[self.stream][-1][0])['at'])
+
+    def next_at(self):
+        """Of its next one, if no time passes until then."""
+        return self.clock + self.delay(self.stream)
+
     def step_back(self, ms):
         """The next record is that much older than the study's last one."""
-        self.clock = milliseconds(json.loads(self.streams[self.stream][-1][0])['at']) - ms
+        self.clock = self.last_at() - ms
 
     def later(self, **duration):
         """The time of the next record, or so much later."""
@@ -520,13 +535,19 @@ class History:
         """Of the next record."""
         return len(self.streams[stream or self.stream])
 
+    def where(self, stream):
+        return f'{stream}/{self.revision(stream)}/{self.made}'
+
+    def delay(self, stream):
+        return self.number(f'delay {self.where(stream)}', 3)
+
     def append(self, stream, kind, data, actor=None, sections=None, version=1):
         revision = self.revision(stream)
-        where = f'{stream}/{revision}/{self.made}'
-        self.made += 1
+        where = self.where(stream)
         new_id = str(self.uuid7(f'id {where}'))
         # The clock is read after the id was made.
-        self.clock += self.number(f'delay {where}', 3)
+        self.clock += self.delay(stream)
+        self.made += 1
         sealed = {
             name: {**section, 'salt': self.digest(f'salt {where} {name}')[:16].hex()}
             for name, section in (sections or {}).items()
@@ -555,19 +576,28 @@ class History:
 
     def counts(self):
         """Those that the urns hold."""
-        return self.table(lambda person: None if removed(person['voided']) else person['countedLevels'])
+        return self.counts_if(is_counted)
+
+    def counts_if(self, is_held):
+        """The same if the urns held those of whom this is true."""
+        return self.table(lambda person: person['countedLevels'] if is_held(person) else None)
 
     def counts_otherwise(self):
         """The same if each correction did to the urns the opposite of what it does."""
         return self.table(lambda person: None if person['voided'] and not removed(person['voided'])
-                          else person['otherwise'])
+                          or is_left_out(person) else person['otherwise'])
 
     def counts_anew(self):
         """The same if the urn of a level began anew when it was renamed or reopened."""
         def since(person):
             return [place if person['revision'] >= levels[place].since else None
                     for levels, place in zip(self.design.levels, person['countedLevels'])]
-        return self.table(lambda person: None if removed(person['voided']) else since(person))
+        return self.table(lambda person: since(person) if is_counted(person) else None)
+
+    def counts_forced_otherwise(self):
+        """The same if of those from outside the urns counted whom they do not, and did not count whom they do."""
+        return self.counts_if(lambda person: not removed(person['voided'])
+                              and (person['forced'] is None or is_left_out(person)))
 
     def expect(self):
         corrected = {}
@@ -580,11 +610,16 @@ class History:
             'status': self.status, 'enrolled': len(self.enrolled), 'counts': self.counts(), 'bgState': self.bg_state,
             'root': in_base64(self.root(self.stream)),
         }
-        if corrected or self.design.amendment:
+        forced = {participant: {'revision': person['revision'], **person['forced'],
+                                'ids': [person['id'], *person['formerIds']]}
+                  for participant, person in self.enrolled.items() if person['forced']}
+        if corrected or self.design.amendment or forced:
             everybody = self.table(lambda person: person['levels'])
             voided = [person['arm'] for person in self.enrolled.values() if person['voided']]
             state |= {'corrected': corrected, 'randomized': everybody,
                       'voidedByArm': [voided.count(arm) for arm in range(len(self.arms))], 'filled': self.filled()}
+        if self.life.get('forced'):
+            state |= {'forced': forced}
         if self.importing or self.imported:
             newest = self.newest and {**self.newest, 'levels': self.names(self.newest['levels'])}
             state |= {'newest': newest}
@@ -605,7 +640,8 @@ class History:
     # Keys
 
     def key(self, user, *scopes, studies=None, where=None, expires_at=None):
-        may_predict = 'audit' in scopes and {'randomize', 'manage', 'correct'} & set(scopes)
+        may_predict = ('audit' in scopes and {'randomize', 'manage', 'correct', 'force'} & set(scopes)
+                       or {'randomize', 'force'} <= set(scopes))
         data = present(
             keyId='k' + self.digest(f'key {user}').hex()[:12], user=user, scopes=list(scopes), studies=studies,
             where=where, expiresAt=expires_at, allowPrediction=True if may_predict else None)
@@ -640,6 +676,7 @@ class History:
              'seedWeak': seed < 2**96, 'algorithm': {'name': 'wei-urn-method1-pcg64', 'version': 1}},
             sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}},
             version=2 if NEW_SETTINGS & set(self.configuration) else 1)
+        self.registered_at = self.last_at()
 
     def said(self, kind, data, by, behalf=None, request=None, sections=None, version=1):
         sealed = present(**(sections or {}), request={'idempotencyKey': request} if request else None)
@@ -677,10 +714,12 @@ class History:
 
     def may_have(self, places, key):
         """Whether the key is for participants of these levels, they are open, and the limits let one more in."""
-        is_open = not any(levels[place].is_closed for levels, place in zip(self.design.levels, places))
-        return is_open and self.within(key, places) and all(
+        return self.is_open_at(places) and self.within(key, places) and all(
             filled < most or not concerns(places)
             for (most, concerns), filled in zip(self.limits(), self.filled()))
+
+    def is_open_at(self, places):
+        return not any(levels[place].is_closed for levels, place in zip(self.design.levels, places))
 
     def levels_for(self, participant, key):
         for attempt in range(1000):
@@ -691,10 +730,11 @@ class History:
         raise ValueError(f'{participant} has no level that is left')
 
     def telling_levels(self, key):
-        """Levels at which a participant gets another arm if a correction was not counted as it is, or if an urn began
-        anew, if there are any."""
+        """Levels at which a participant gets another arm if a correction or an allocation from outside was not counted
+        as it is, or if an urn began anew, if there are any."""
         for places in itertools.product(*(range(len(levels)) for levels in self.design.levels)):
-            if self.may_have(places, key) and (self.decides(places) or self.decides_anew(places)):
+            if self.may_have(places, key) and (
+                    self.decides(places) or self.decides_anew(places) or self.decides_by_forced(places)):
                 return list(places)
         return None
 
@@ -712,6 +752,11 @@ class History:
         counts, anew = self.counts(), self.counts_anew()
         return counts != anew and self.drawn(places, counts)[0] != self.drawn(places, anew)[0]
 
+    def decides_by_forced(self, places):
+        """Whether the arm depends on which of those from outside the urns count."""
+        counts, otherwise = self.counts(), self.counts_forced_otherwise()
+        return counts != otherwise and self.drawn(places, counts)[0] != self.drawn(places, otherwise)[0]
+
     def enrol(self, by, *participants, levels=None, behalf=None, request=None, counts=None):
         """@param counts what must not be drawn from, in an altered copy"""
         for participant in participants:
@@ -723,12 +768,61 @@ class History:
             arm, draw = self.drawn(places, counts or self.counts())
             self.decided_by_counts += self.decides(places)
             self.decided_by_amendments += self.decides_anew(places)
+            self.decided_by_forced += self.decides_by_forced(places)
             self.bg_state = draw['bgStateAfter']
-            self.enrolled[participant] = {
-                'revision': self.revision(), 'arm': arm, 'asRandomized': places, 'levels': places,
-                'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [], 'voided': None}
+            self.enrolled[participant] = self.person(participant, places, arm)
             self.said('ParticipantRandomized', {'participantId': participant, 'levels': self.named(places)}, by, behalf,
                       request, {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
+
+    def person(self, participant, places, arm, forced=None):
+        """Enrolled by the next record."""
+        return {'revision': self.revision(), 'arm': arm, 'asRandomized': places, 'levels': places,
+                'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [], 'voided': None,
+                'forced': forced}
+
+    def force(self, participant, treatment, levels, cause='outage', ago=3_600_000, occurred_at=None, replaces=None,
+              note='the envelope was opened', by=None, behalf=None, request=None):
+        """Enters an allocation that was made outside. Nothing is drawn, and nobody is refused as full.
+
+        @param ago how many milliseconds before the record it was made
+        @param occurred_at when it was made, if that is not said by `ago`
+        @param replaces the revision of a wrong entry of this id, which is void
+        """
+        places = self.places(levels)
+        occurred = self.next_at() - ago if occurred_at is None else occurred_at
+        self.must(self.status in ('open', 'paused') or self.status == 'closed' and occurred < self.closed_at)
+        self.must(self.registered_at <= occurred <= self.next_at() + 1000)
+        self.must(self.is_open_at(places) and self.may_be_called(participant))
+        if by:
+            self.must('force' in self.keys[by]['scopes'] and self.within(self.keys[by], places))
+        counted = self.design.policies['forcedCounts'] == 'counted'
+        person = self.person(participant, places, self.arms.index(treatment),
+                             {'counted': counted, 'occurredAt': instant(occurred)})
+        if replaces is None:
+            self.must(participant not in self.ids_in_use())
+        else:
+            person['formerIds'] = self.give_way(participant, replaces)
+        self.enrolled[participant] = person
+        forced = self.life.setdefault('forced', {})
+        forced[cause] = forced.get(cause, 0) + 1
+        self.warn('forced')
+        if self.next_at() - occurred > LATE:
+            self.warn('entered-late')
+        data = present(cause=cause, counted=counted, levels=self.named(places), occurredAt=instant(occurred),
+                       participantId=participant, replaces=replaces)
+        self.said('AllocationForced', data, by, behalf, request,
+                  {'allocation': {'treatment': treatment}, 'note': {'text': note}})
+
+    def give_way(self, participant, revision):
+        """A wrong entry leaves the study with all its corrections. @returns the other ids that it has and had"""
+        wrong = self.enrolled.pop(participant, None)
+        self.must(wrong and wrong['revision'] == revision and wrong['voided']
+                  and wrong['voided']['cause'] == 'entry')
+        if wrong is None:
+            return []
+        if participant in self.touched:
+            self.touched.remove(participant)
+        return [i for i in [*wrong['formerIds'], wrong['id']] if i != participant]
 
     def named(self, places):
         return [{'factor': factor, 'level': level} for factor, level in self.by_factor(places).items()]
@@ -754,6 +848,7 @@ class History:
         if approvals:
             self.warn('approval-asserted')
         self.said('StudyClosed', present(cause=cause, reason=reason, approvals=approvals), by, request=request)
+        self.closed_at = self.last_at()
 
     def reopen(self, reason, approvals, by=None, protocol=None, request=None):
         assert self.status == 'closed' and (approvals or self.configuration['mode'] == 'test')
@@ -782,13 +877,14 @@ class History:
                        history='keep' if touches_urns else None, protocol=protocol, reason=reason)
         self.said('StudyAmended', data, by, behalf, request)
 
-    def instead(self, about, act, change=None, found=None, pattern=None):
+    def instead(self, about, act, change=None, found=None, pattern=None, arm=None):
         """Keeps a copy that is altered: the study as it is now, with one more record that must not be there.
 
         @param act what is done in the copy
         @param change alters the record's data
         @param found in which contents it can be found: in all of them, unless it is said
         @param pattern whether only the pattern of ids tells
+        @param arm another treatment in the sealed allocation
         """
         altered = copy.deepcopy(self)
         altered.is_altered = True
@@ -797,6 +893,11 @@ class History:
         record = json.loads(text)
         if change:
             change(record['data'])
+        if arm:
+            sections = json.loads(sealed)
+            sections['allocation']['treatment'] = arm
+            sealed = canonical(sections)
+            record['seals']['allocation'] = sha256(canonical(sections['allocation']).encode()).hex()
         text = canonical(record)
         self.altered.append({
             'about': about, 'found': found or CONTENTS, **present(pattern=pattern), 'record': text,
@@ -886,12 +987,16 @@ class History:
              behalf=None, request=None):
         person = self.enrolled[participant]
         assert not person['voided'] and (by is None or self.within(self.keys[by], person['levels']))
-        assert cause in ('ineligible', 'duplicate', 'never-enrolled', 'other')
+        self.must(cause in ('ineligible', 'duplicate', 'never-enrolled', 'other')
+                  or cause == 'entry' and person['forced'])
         other = duplicate_of
         while other:
-            assert other != participant and cause == 'duplicate'
+            self.must(other != participant and cause == 'duplicate')
+            if other == participant:
+                break
             other = (self.enrolled[other]['voided'] or {}).get('duplicateOf')
-        counts = self.design.policies['voidCounts'] if cause in ('duplicate', 'never-enrolled') else 'kept'
+        counts = ('removed' if cause == 'entry' else
+                  self.design.policies['voidCounts'] if cause in ('duplicate', 'never-enrolled') else 'kept')
         person['voided'] = present(cause=cause, counts=counts, voidedAt=self.revision(), duplicateOf=duplicate_of)
         self.warn('voided')
         if counts == 'removed':
@@ -970,9 +1075,7 @@ class History:
         self.must(self.may_be_called(participant))
         # A closed level does not matter: it took participants once.
         places = self.places(row['levels'])
-        self.enrolled[participant] = {
-            'revision': self.revision(), 'arm': row['arm'], 'asRandomized': places, 'levels': places,
-            'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [], 'voided': None}
+        self.enrolled[participant] = self.person(participant, places, row['arm'])
         self.imported.append('redrawn' if draw else 'unproven')
         original = {'user': row['user'], 'datetime': row['datetime']}
         treatment = self.arms[row['arm']]
@@ -1061,8 +1164,10 @@ class History:
         life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes},
                 **present(imported=imported)}
         amended = {}
+        if self.life.get('forced'):
+            amended = {'decidedByForced': self.decided_by_forced}
         if self.design.amendment:
-            amended = {'decidedByAmendments': self.decided_by_amendments, 'altered': self.altered}
+            amended |= {'decidedByAmendments': self.decided_by_amendments, 'altered': self.altered}
         else:
             # It is as registered.
             for state in self.expected:
@@ -1076,6 +1181,15 @@ class History:
 
 def removed(voided):
     return voided is not None and voided['counts'] == 'removed'
+
+
+def is_left_out(person):
+    """Who came from outside, under a policy that does not count them: whatever happens to them later."""
+    return person['forced'] is not None and not person['forced']['counted']
+
+
+def is_counted(person):
+    return not removed(person['voided']) and not is_left_out(person)
 
 
 def factors(**levels):
@@ -2227,13 +2341,306 @@ def imported_and_amended():
     return h
 
 
+def entered_by_hand():
+    h = History('allocations from outside that count: in an open, a paused and a closed study, and beyond limits', {
+        'name': 'ENTERED BY HAND', 'treatments': ['A', 'B', 'C'], 'policies': {'stopAtLimit': True},
+        'limits': {'total': 23, 'levels': [{'factor': 'site', 'level': '2', 'max': 5}]},
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('monitor', 'force', 'read')
+    h.key('site-2', 'force', 'correct', where=[{'factor': 'site', 'levels': ['2']}])
+    h.key('both', 'randomize', 'force')
+    h.key('chief', 'force', 'audit')
+    h.key('manager', 'manage')
+    h.key('data', 'correct', 'blinded')
+    h.register()
+    h.instead('it was made before the registration', lambda it: it.force(
+        '001-0001', 'A', ['m', '1'], occurred_at=it.registered_at - 1))
+    h.force('001-0001', 'A', ['m', '1'], 'elsewhere', occurred_at=h.registered_at, note='the first one of all')
+    h.instead('drawn as if the urns did not count who was entered', lambda it: it.enrol(
+        'nurse', '001-0002', levels=['m', '1'], counts=it.counts_forced_otherwise()), found=['full'])
+    h.enrol('nurse', *ids(2, 4))
+    h.force('001-0005', 'B', ['f', '2'], ago=0, by='site-2', request='1', behalf='Dr. Ōta')
+    h.instead('by a key that is for another level', lambda it: it.force(
+        '001-0006', 'A', ['m', '3'], by='site-2'))
+    h.instead('by a key that may not', lambda it: it.force('001-0006', 'A', ['m', '3'], by='nurse'))
+    h.instead('an idempotency key that was used before', lambda it: it.force(
+        '001-0006', 'A', ['m', '2'], by='site-2', request='1'), found=['full'])
+    h.instead('the id of somebody who was drawn', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data.update(participantId='001-0002'))
+    h.instead('the id of somebody who was entered', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data.update(participantId='001-0005'))
+    h.instead('drawn for the id of somebody who was entered', lambda it: it.enrol('nurse', '001-0006'),
+              lambda data: data.update(participantId='001-0005'))
+    h.instead('said not to be counted, though the policy counts', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data.update(counted=False))
+    h.instead('an arm that the study does not have', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              arm='D', found=['full', 'open'])
+    h.instead('drawn as if somebody had been entered on another arm', lambda it: (
+        it.enrolled['001-0005'].update(arm=2), it.enrol('nurse', '001-0006', levels=['f', '1'])), found=['full'])
+    h.instead('a level that there is not', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data['levels'][1].update(level='4'))
+    h.instead('a factor is left out', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data['levels'].pop())
+    h.instead('factors in another order', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data['levels'].reverse())
+    h.instead('it says what it replaces, though nobody has the id', lambda it: it.force('001-0006', 'A', ['m', '3']),
+              lambda data: data.update(replaces=1))
+    h.instead('made long after it was entered', lambda it: it.force('001-0006', 'A', ['m', '3'], ago=-60_000))
+    # The clock of who made it may be ahead.
+    h.force('001-0006', 'A', ['f', '1'], 'other', ago=-1000, by='both')
+    h.enrol('both', '001-0007')
+    h.instead('the generator moved on by an allocation that was not drawn', lambda it: (
+        setattr(it, 'bg_state', it.drawn([0, 0], it.counts())[1]['bgStateAfter']),
+        it.enrol('nurse', '001-0008')), found=['full'])
+    h.enrol('nurse', '001-0008')
+    h.wait(days=14)
+    h.pause('an outage', by='manager')
+    h.instead('an allocation while it is paused', lambda it: it.enrol('nurse', '001-0009'))
+    h.force('001-0009', 'C', ['m', '2'], ago=LATE, by='monitor', note='seven days before')
+    h.force('001-0010', 'A', ['f', '2'], 'protocol', ago=LATE + 1, by='chief', note='𝔸' * 2000)
+    h.force('001-0011', 'A', ['f', '2'], ago=4 * 3_600_000, by='site-2', note='6 of 5')
+    h.resume('it runs again', by='manager')
+    h.instead('beyond a limit that those entered have filled', lambda it: it.enrol(
+        'nurse', '001-0012', levels=['m', '2']))
+    h.enrol('nurse', *ids(12, 13))
+    h.correct('001-0009', {'site': '3'}, note='the urns do not move', by='data')
+    h.correct('001-0010', {'sex': 'm', 'site': '3'}, 'transfer', by='data')
+    h.enrol('nurse', '001-0014', levels=['m', '2'])
+    h.amend(closed('site', '1'), renamed('site', '3', 'Nord', alias=True), policy('levelCounts', 'as-corrected'),
+            policy('voidCounts', 'removed'), by='manager')
+    h.instead('entered at a closed level', lambda it: it.force('001-0015', 'A', ['m', '1'], ago=5 * 86_400_000))
+    h.instead('entered at a level by an alias', lambda it: it.force('001-0015', 'A', ['m', 'Nord']),
+              lambda data: data['levels'][1].update(level='3'))
+    h.force('001-0015', 'C', ['m', 'Nord'], ago=10 * 86_400_000, note='when the level was called otherwise')
+    h.correct('001-0009', {'sex': 'f'}, note='and now they move', by='data')
+    h.instead('drawn by the counts from before a correction of somebody who was entered', lambda it: it.enrol(
+        'nurse', '001-0016', levels=['f', 'Nord'], counts=it.counts_otherwise()), found=['full'])
+    h.reveal('emergency', '001-0011', 'anaphylaxis, ICU', shown_ago=60_000)
+    h.rename('001-0011', '001-0110', by='site-2', request='2')
+    h.void('001-0011', 'duplicate', duplicate_of='001-0012', by='data')
+    h.enrol('nurse', '001-0016')
+    h.void('001-0002', 'duplicate', duplicate_of='001-0001', note='of somebody who was entered', by='data')
+    h.void('001-0006', 'ineligible', 'keep', by='data')
+    h.amend(reopened('site', '1'), setting('id-pattern', '[0-9]{3}-[0-9]{4}'))
+    h.instead('an id that the pattern does not allow', lambda it: it.force('1-0017', 'A', ['m', '1']), pattern=True)
+    h.enrol('nurse', *ids(17, 20))
+    h.reinstate('001-0011', by='data')
+    h.force('001-0021', 'B', ['m', '1'])
+    h.begin_anew(h.declare_loss(1, 'restored behind an entry', signed=(60, 0)))
+    h.enrol('nurse', *ids(22, 23))
+    h.close('target', 'full but for some', by='manager')
+    h.instead('made when it was closed', lambda it: it.force('001-0024', 'A', ['m', '1'], occurred_at=it.closed_at))
+    h.instead('made after it was closed', lambda it: it.force('001-0024', 'A', ['m', '1'], ago=0))
+    h.force('001-0024', 'A', ['m', '1'], occurred_at=h.closed_at - 1, by='monitor', note='23 of 23')
+    h.force('001-0025', 'B', ['f', 'Nord'], ago=12 * 86_400_000, note='24 of 23')
+    first = h.closed_at
+    h.reopen('one is a duplicate', [RUIZ], by='manager')
+    h.instead('beyond the limit in all', lambda it: it.enrol('nurse', '001-0026', levels=['m', '1']))
+    h.void('001-0024', 'duplicate', duplicate_of='001-0023', by='data')
+    h.force('001-0026', 'B', ['f', '2'], occurred_at=first + 1, note='made while it was closed, entered behind that')
+    h.void('001-0008', 'never-enrolled', by='data')
+    h.void('001-0009', 'never-enrolled', by='data')
+    h.enrol('nurse', '001-0027')
+    h.amend(setting('limits', {'total': 40}), by='manager')
+    h.enrol('nurse', *ids(28, 31))
+    h.close('end', 'it is over', by='manager')
+    h.force('001-0032', 'A', ['m', '2'], occurred_at=first + 2, note='before the last closing, behind the first one')
+    return h
+
+
+def entered_and_not_counted():
+    h = History('allocations from outside that do not count, do from an amendment on, and then do not', {
+        'name': 'NOT COUNTED', 'blinding': 'blinded', 'D': 'variance', 'alpha': 0, 'beta': 2,
+        'policies': {'voidCounts': 'removed', 'forcedCounts': 'not-counted'}, 'treatments': ['Verum', 'Placebo'],
+        'factors': factors(sex=['m', 'f'], site=['Nord', 'Süd'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('monitor', 'force')
+    h.key('data', 'correct', 'blinded')
+    h.register()
+    h.enrol('nurse', *ids(1, 3))
+    h.force('F1', 'Verum', ['m', 'Nord'], by='monitor')
+    h.force('F2', 'Verum', ['m', 'Nord'], 'elsewhere', by='monitor')
+    h.force('F3', 'Placebo', ['f', 'Süd'], 'protocol')
+    h.instead('said to be counted, though the policy does not count', lambda it: it.force(
+        'F4', 'Verum', ['m', 'Nord']), lambda data: data.update(counted=True))
+    h.instead('drawn as if the urns counted who was entered', lambda it: it.enrol(
+        'nurse', '001-0004', levels=['m', 'Nord'], counts=it.counts_forced_otherwise()), found=['full'])
+    h.enrol('nurse', *ids(4, 6))
+    h.correct('F1', {'site': 'Süd'}, note='by the policy the urns would move; they do not hold them', by='data')
+    h.enrol('nurse', '001-0007')
+    h.void('F2', 'duplicate', duplicate_of='001-0001', note='of whom the urns do not count', by='data')
+    h.enrol('nurse', '001-0008')
+    h.reinstate('F2', by='data')
+    h.instead('drawn as if a reinstatement brought somebody in', lambda it: it.enrol(
+        'nurse', '001-0009', levels=['m', 'Nord'],
+        counts=it.counts_if(lambda person: is_counted(person) or person['id'] == 'F2')), found=['full'])
+    h.enrol('nurse', '001-0009')
+    h.void('F3', 'entry', by='data')
+    h.enrol('nurse', '001-0010')
+    h.instead('a wrong entry that the urns are said to keep', lambda it: it.void('F1', 'entry', by='data'),
+              lambda data: data.update(counts='kept'))
+    h.reinstate('F3', note='it was right', by='data')
+    h.void('001-0003', 'never-enrolled', by='data')
+    h.void('F1', 'never-enrolled', by='data')
+    h.enrol('nurse', '001-0011')
+    h.amend(policy('forcedCounts', 'counted'), reason='from here on')
+    h.instead('counted by the policy from before the amendment', lambda it: it.force(
+        'F4', 'Placebo', ['m', 'Süd']), lambda data: data.update(counted=False))
+    h.instead('drawn as if the amendment brought in who was entered before it', lambda it: it.enrol(
+        'nurse', '001-0012', levels=['m', 'Nord'], counts=it.counts_forced_otherwise()), found=['full'])
+    h.enrol('nurse', '001-0012')
+    h.force('F4', 'Placebo', ['m', 'Süd'], by='monitor', request='4')
+    h.force('F5', 'Placebo', ['m', 'Süd'], by='monitor', request='5')
+    h.enrol('nurse', *ids(13, 14))
+    h.reinstate('F1', note='recorded before the amendment: never in the urns', by='data')
+    h.correct('F1', {'sex': 'f'}, 'source', by='data')
+    h.correct('F4', {'sex': 'f', 'site': 'Nord'}, note='the urns move', by='data')
+    h.enrol('nurse', *ids(15, 16))
+    h.void('F4', 'duplicate', duplicate_of='F1', by='data')
+    h.void('F5', 'entry', by='data')
+    h.enrol('nurse', *ids(17, 18))
+    h.amend(renamed('site', 'Süd', 'Sued'), policy('forcedCounts', 'not-counted'), policy('voidCounts', 'kept'))
+    h.instead('counted by the policy of the amendment before the last one', lambda it: it.force(
+        'F6', 'Verum', ['f', 'Sued']), lambda data: data.update(counted=True))
+    h.force('F6', 'Verum', ['f', 'Sued'], 'other')
+    h.reinstate('F4', note='the urns take them back, at the corrected levels', by='data')
+    h.reinstate('F5', note='them, too', by='data')
+    h.instead('drawn as if the last policy were that of all who were entered', lambda it: it.enrol(
+        'nurse', '001-0019', levels=['m', 'Sued'],
+        counts=it.counts_if(lambda person: is_counted(person) and not person['forced'])), found=['full'])
+    h.enrol('nurse', *ids(19, 20))
+    h.void('F6', 'entry', by='data')
+    h.void('F5', 'duplicate', duplicate_of='F4', note='kept by the policy of now', by='data')
+    h.enrol('nurse', *ids(21, 22))
+    h.close('end', 'it is over')
+    h.force('F7', 'Placebo', ['f', 'Nord'], ago=3 * 3_600_000, by='monitor')
+    h.void('F7', 'other', by='data')
+    h.reopen('it is not', [BOARD])
+    h.enrol('nurse', *ids(23, 26))
+    return h
+
+
+def wrong_entries():
+    site = 'site'
+    h = History('wrong entries, voided and entered anew, behind new names of levels and new ids', {
+        'name': 'WRONG ENTRIES', 'D': 'range', 'treatments': ['A', 'B', 'C'],
+        'policies': {'levelCounts': 'as-corrected', 'stopAtLimit': True}, 'limits': {'total': 30},
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('monitor', 'force', 'read')
+    h.key('data', 'correct', 'blinded')
+    h.key('site-2', 'force', where=[{'factor': site, 'levels': ['2']}])
+    h.key('desk', 'unblind', 'blinded')
+    h.register()
+    h.enrol('nurse', *ids(1, 4))
+    wrong = h.revision()
+    h.force('F1', 'A', ['m', '1'], by='monitor')
+    other = h.revision()
+    h.force('F2', 'B', ['f', '2'], 'elsewhere', by='monitor')
+    h.enrol('nurse', '001-0005')
+
+    def anew(it, participant='F1', replaces=wrong):
+        it.force(participant, 'B', ['f', it.design.levels[1][0].name], replaces=replaces, note='the right envelope')
+
+    h.instead('it replaces one that is not voided', anew)
+    h.instead('somebody who was drawn is voided as a wrong entry', lambda it: it.void('001-0001', 'entry'))
+    h.instead('a wrong entry that the urns are said to keep', lambda it: it.void('F1', 'entry'),
+              lambda data: data.update(counts='kept'))
+    h.void('F1', 'ineligible', by='data')
+    h.instead('it replaces one that is voided for another cause', anew)
+    h.reinstate('F1', by='data')
+    h.correct('F1', {'sex': 'f'}, by='data')
+    h.void('F1', 'entry', note='the wrong envelope', by='data', request='1')
+    h.enrol('nurse', '001-0006')
+    h.instead('drawn as if the urns still held a wrong entry', lambda it: it.enrol(
+        'nurse', '001-0007', levels=['f', '1'], counts=it.counts_if(lambda person: True)), found=['full'])
+    h.instead('voided a second time', lambda it: it.void('F2', 'entry'),
+              lambda data: data.update(participantId='F1', randomizedAt=wrong))
+    h.reinstate('F1', 'it was right', by='data')
+    h.instead('it replaces one that was voided and is reinstated', anew)
+    h.enrol('nurse', '001-0007')
+    h.void('F1', 'entry', note='it was wrong', by='data')
+    void = h.revision() - 1
+    h.amend(renamed(site, '1', 'one'), renamed('sex', 'm', 'male', alias=True))
+    h.rename('F1', 'Z1', by='data')
+    h.instead('its id is used, and nothing is replaced', lambda it: anew(it, 'F9', None),
+              lambda data: data.update(participantId='F1'))
+    h.instead('an id that it was given, and nothing is replaced', lambda it: anew(it, 'F9', None),
+              lambda data: data.update(participantId='Z1'))
+    h.instead('it is entered by an id that it was given', anew, lambda data: data.update(participantId='Z1'))
+    h.instead('drawn for the id of a wrong entry', lambda it: it.enrol('nurse', '001-0008'),
+              lambda data: data.update(participantId='F1'))
+    for what, revision in [('its void', void), ('another entry', other), ('somebody who was drawn', other - 2),
+                           ('itself', h.revision()), ('the registration', 0)]:
+        h.instead(f'it is to replace {what}', anew, lambda data, revision=revision: data.update(replaces=revision))
+    h.instead('its levels have old names', anew, lambda data: data['levels'][1].update(level='1'))
+    h.instead('entered anew by a key that is for another level', lambda it: it.force(
+        'F1', 'B', ['f', 'one'], replaces=wrong, by='site-2'))
+    h.enrol('nurse', '001-0008')
+    anew(h)
+    second = h.revision() - 1
+    h.instead('drawn by the counts from before it was entered anew', lambda it: it.enrol(
+        'nurse', '001-0009', levels=['f', 'one'],
+        counts=it.counts_if(lambda person: is_counted(person) and person['id'] != 'F1')), found=['full'])
+    h.enrol('nurse', *ids(9, 11))
+    h.instead('replaced once more', lambda it: it.force('F9', 'B', ['f', 'one']),
+              lambda data: data.update(participantId='F1', replaces=wrong))
+    h.instead('reinstated after it was replaced', lambda it: (it.enrolled.update(
+        F1={**it.enrolled['F1'], 'voided': {'voidedAt': void}}), it.reinstate('F1')))
+    h.instead('a correction names the wrong entry', lambda it: it.correct('F1', {'sex': 'male'}),
+              lambda data: data.update(randomizedAt=wrong))
+    h.instead('somebody gets an id that the wrong entry had', lambda it: it.rename('F2', 'Z2'),
+              lambda data: data.update(to='Z1'))
+    h.instead('a code-break names the wrong entry', lambda it: it.reveal('planned', 'F1', 'as planned'),
+              lambda data: data.update(randomizedAt=wrong))
+    # An id that it had before it was replaced.
+    h.rename('F1', 'Z1', 'other', by='data')
+    h.correct('F1', {'sex': 'male'}, by='data')
+    h.enrol('nurse', '001-0012')
+    h.reveal('emergency', 'F1', 'anaphylaxis, ICU', by='desk')
+    # The second entry was counted, the third is not.
+    h.void('F1', 'entry', 'keep', by='data')
+    h.amend(policy('forcedCounts', 'not-counted'), policy('levelCounts', 'as-randomized'))
+    h.instead('it is to replace what was replaced', lambda it: anew(it, replaces=second),
+              lambda data: data.update(replaces=wrong))
+    h.instead('counted as what it replaces', lambda it: anew(it, replaces=second),
+              lambda data: data.update(counted=True))
+    h.enrol('nurse', '001-0013')
+    h.force('F1', 'C', ['male', 'one'], replaces=second, by='monitor', request='F1')
+    h.instead('drawn as if it were counted like what it replaces', lambda it: it.enrol(
+        'nurse', '001-0014', levels=['male', 'one'],
+        counts=it.counts_if(lambda person: is_counted(person) or person['id'] == 'F1')), found=['full'])
+    h.enrol('nurse', *ids(14, 15))
+    h.correct('F1', {'sex': 'f'}, 'source', note='the code of an earlier entry of theirs was broken', by='data')
+    h.void('001-0015', 'duplicate', duplicate_of='F2', by='data')
+    h.void('F2', 'entry', note='not counted otherwise than it was: removed', by='data')
+    h.amend(renamed(site, '2', 'two'), renamed(site, 'one', '1'), policy('forcedCounts', 'counted'))
+    h.force('F2', 'A', ['f', 'two'], 'elsewhere', replaces=other, by='site-2')
+    h.instead('two are duplicates of each other, one of them entered anew', lambda it: it.void(
+        'F2', 'duplicate', duplicate_of='001-0015'))
+    h.enrol('nurse', *ids(16, 17))
+    third = h.enrolled['F1']['revision']
+    h.void('F1', 'entry', by='data')
+    h.close('end', 'it is over')
+    h.instead('entered anew in a closed study, and made after the closing', lambda it: it.force(
+        'F1', 'C', ['male', '1'], replaces=third, ago=0))
+    h.force('F1', 'A', ['f', '1'], replaces=third, ago=3 * 3_600_000, note='the fourth one counts')
+    h.reopen('it is not', [RUIZ])
+    h.amend(setting('limits', {'total': 20}))
+    # Full, if nobody who was replaced fills a place.
+    h.enrol('nurse', *ids(18, 19))
+    h.instead('beyond the limit', lambda it: it.enrol('nurse', '001-0020', levels=['male', '1']))
+    return h
+
+
 STUDIES = [
     unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
     closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
     recovered_twice, moved, constant_urns, unicode_names, large_numbers, policies, keys_of_all_kinds, everything,
     imported_and_continued, imported_while_paused, imported_from_another_system, imports_given_up, imported_again,
     recovered_while_importing, sites_come_and_go, names_back_and_forth, limits_come_and_go, rules_of_the_study,
-    imported_and_amended,
+    imported_and_amended, entered_by_hand, entered_and_not_counted, wrong_entries,
 ]
 
 
@@ -2252,7 +2659,8 @@ def written(vector):
         f'   {line(stream)}: ' + listed(
             [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
         for stream, records in vector['streams'].items())
-    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'decidedByAmendments', 'findings')
+    members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'decidedByAmendments', 'decidedByForced',
+               'findings')
     head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members if name in vector)
     lists = ',\n'.join(
         f'  "{name}": {listed(vector[name], "  ")}' for name in ('expected', 'altered') if name in vector)
