@@ -105,9 +105,15 @@ describe('an allocation that is entered', () => {
 
   it('says so if the study does not count it', async () => {
     const { said } = commandsOn(await begun({ forcedCounts: 'not-counted' }));
-    expect(await said('force', ...entry('003'))).toBe(
+    expect([
+      await said('force', ...entry('003')),
+      await said('void', ...annul('003')),
+      await said('reinstate', '--id', '003', '--note', 'right after all'),
+    ]).toEqual([
       '0 003 is entered (revision 3); later allocations do not count 003',
-    );
+      '0 003 is voided: entry (revision 4); later allocations do not count 003, as before',
+      '0 003 is no longer voided (revision 5); later allocations do not count 003, as before',
+    ]);
   });
 
   it('can be tried: --dry-run says the same beforehand, and writes nothing', async () => {
