@@ -21,6 +21,7 @@ ${htmlTable(
   ['', ...arms.map(e), 'all'],
   [
     row('Randomized', ({ randomized }) => randomized),
+    ...(all.forced > 0 ? [row('Of these forced', ({ forced }) => forced)] : []),
     row('Of these voided', voided),
     ...Object.keys(all.voided).map((cause) =>
       row(`– ${e(cause)}`, ({ voided: numbers }) => numbers[cause] ?? 0),
@@ -29,7 +30,7 @@ ${htmlTable(
   ],
   'counts',
 )}
-<p class="lead">Voided: randomized in error. Unblinded: the code was broken, or an unblinding was reported.</p>`;
+<p class="lead">${all.forced > 0 ? 'Forced: allocated outside the service, and entered by hand. ' : ''}Voided: randomized in error${all.forced > 0 ? ', or entered wrongly' : ''}. Unblinded: the code was broken, or an unblinding was reported.</p>`;
 }
 
 export function balance(people: ReportParticipants, { treatments }: Pick<Design, 'treatments'>): string {
@@ -85,7 +86,7 @@ function inTheUrns(
     levels.map(({ level, counts }) => row(`${e(factor)}: ${e(level)}`, counts)),
   );
   return `<h3>As the urns count</h3>
-<p class="lead">The study's policies decide whether a correction moves the counts of the urns, which later allocations follow.</p>
+<p class="lead">The study's policies decide whether a correction moves the counts of the urns, which later allocations follow, and whether the urns count allocations that were entered by hand.</p>
 ${htmlTable(head, [row('All that are counted', totals), ...rows], 'counts')}`;
 }
 

@@ -10,7 +10,7 @@ import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import type { Design, Factor } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
-import { shownInstant } from './event-texts.ts';
+import { sentence, shownInstant } from './event-texts.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
 import { balance, flow, levelCounts } from './report-balance.ts';
 import type { Reported, ReportParticipants } from './report-participants.ts';
@@ -230,7 +230,7 @@ function* events(
     ...columns.map(({ cell }) => cell(participant)),
   ];
   yield `<h2>Events</h2>
-<p class="lead">Participants are shown as they are now${people.isAmended ? ', with the names that levels have now' : ''}. Each correction has its own line.</p>
+<p class="lead">Participants are shown as they are now${people.isAmended ? ', with the names that levels have now' : ''}. Each correction has its own line${people.flow().forced > 0 ? ', and so has each entry that was replaced' : ''}.</p>
 <table class="events" style="--columns:${head.length}"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
 <tbody>
 `;
@@ -259,7 +259,15 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
       ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
     ].join(', ');
   };
+  const forced = ({ forced: entered, outside }: Reported) =>
+    outside
+      ? sentence(
+          `${outside.cause}, ${shownInstant(outside.occurredAt)}`,
+          !entered?.isCounted && 'not counted',
+        )
+      : '';
   return [
+    { head: 'Forced', cell: forced },
     { head: 'Voided', cell: voided },
     { head: 'Corrected', cell: corrected },
     { head: 'Revealed', cell: ({ revealed }: Reported) => revealed.join(', ') },

@@ -22,6 +22,8 @@ export interface Reported extends Enrolled {
   readonly treatment: string | undefined;
   /** How somebody learned the treatment: each way once. */
   readonly revealed: readonly string[];
+  /** Of an allocation that was entered by hand. */
+  readonly outside?: { readonly cause: string; readonly occurredAt: string };
 }
 
 /** The numbers of a CONSORT flow diagram, of all participants or of one arm. */
@@ -29,6 +31,8 @@ export interface Flow {
   readonly randomized: number;
   /** How many of them are voided, by cause. */
   readonly voided: Readonly<Record<string, number>>;
+  /** How many of them were allocated outside the service, and entered by hand. */
+  readonly forced: number;
   /** How many of them were unblinded, by the service or without it. */
   readonly unblinded: number;
 }
@@ -99,6 +103,7 @@ export class ReportParticipants {
     return {
       randomized: all.length,
       voided: voidedByCause(all),
+      forced: all.filter(({ forced }) => forced).length,
       unblinded: all.filter(({ revealed }) => revealed.length > 0).length,
     };
   }
@@ -140,7 +145,11 @@ export class ReportParticipants {
       (level, i) => factors[i]?.levels.find((known) => known === level) ?? level,
     );
     const treatment = event.sections.allocation?.treatment;
-    const participant = { ...enrolled, levels, treatment, revealed: NOT_REVEALED };
+    const { type, data } = event;
+    const participant = {
+      ...{ ...enrolled, levels, treatment, revealed: NOT_REVEALED },
+      ...(type === 'AllocationForced' && { outside: { cause: data.cause, occurredAt: data.occurredAt } }),
+    };
     const isReplacement = this.#all.delete(enrolled.participantId);
     this.#all.set(enrolled.participantId, participant);
     if (isReplacement) this.#recount();

@@ -185,10 +185,11 @@ export class StudySummary {
   }
 
   #force(event: Extract<PartialEvent, { type: 'AllocationForced' }>): void {
-    const { cause, counted, occurredAt, replaces } = event.data;
+    const { cause, counted, occurredAt, participantId, replaces } = event.data;
+    if (replaces !== undefined) this.#standAlone(participantId);
     this.#enrol(
       event,
-      occurredAt,
+      event.at,
       sentence(
         `allocated outside the service at ${shownInstant(occurredAt)}, and entered by hand (${cause})`,
         !counted && 'the urns do not count it',
@@ -196,6 +197,15 @@ export class StudySummary {
         event.sections.note && `note: ${event.sections.note.text}`,
       ),
     );
+  }
+
+  /** The line of a wrong entry, which another one replaces, tells of that entry: the participant is on the line of the other. */
+  #standAlone(participantId: string): void {
+    const index = this.listed.findLastIndex(({ enrolled }) => enrolled === participantId);
+    const line = this.listed[index];
+    if (!line) return;
+    const { enrolled, ...wrong } = line;
+    this.listed[index] = { ...wrong, what: `${enrolled} ${wrong.what}` };
   }
 
   #import(event: ImportEvent): void {
@@ -291,7 +301,7 @@ export class StudySummary {
     else this.#note(event, what);
   }
 
-  /** @param at when it was, by whoever made the allocation */
+  /** @param at when it was, in the figure of the enrolment; of an entry by hand, when it was entered */
   #enrol(event: EnrolmentEvent, at: string, what: string): void {
     const { data } = event;
     this.people?.enrol(event);

@@ -195,7 +195,7 @@ function readLevels(reader: CorrectionReader): Reading {
       ],
     ],
     effect: (moves) => {
-      if (!counted) return `later allocations do not count ${id}, as before`;
+      if (!counted) return notCounted(id);
       const index = (factor: string) => design.factors.findIndex(({ name }) => name === factor);
       const levels = changes.map(({ factor, to }) => (moves ? to : counted[index(factor)])).join(', ');
       return `later allocations count ${id} as ${levels}${moves ? '' : ', as before'}`;
@@ -231,7 +231,10 @@ function readVoid(reader: CorrectionReader): Reading {
         ['note', text],
       ],
     ],
-    effect: (moves) => `later allocations ${moves ? 'no longer' : 'still'} count ${id}`,
+    effect: (moves) =>
+      countedLevels(participant)
+        ? `later allocations ${moves ? 'no longer' : 'still'} count ${id}`
+        : notCounted(id),
   };
 }
 
@@ -254,8 +257,15 @@ function readReinstatement(reader: CorrectionReader): Reading {
         ['note', text],
       ],
     ],
-    effect: (moves) => `later allocations count ${id}${moves ? ' again' : ', as before'}`,
+    effect: (moves) => {
+      if (moves) return `later allocations count ${id} again`;
+      return countedLevels(participant) ? `later allocations count ${id}, as before` : notCounted(id);
+    },
   };
+}
+
+function notCounted(id: string): string {
+  return `later allocations do not count ${id}, as before`;
 }
 
 function readId(reader: CorrectionReader): Reading {

@@ -38,10 +38,12 @@ Scopes (none implies another):
              give it to someone who does not enrol
   unblind    break the code of one participant: the arm is shown, and that it was asked for is recorded
   correct    correct levels and ids of participants, void and reinstate them
+  force      enter allocations that were made outside the service, such as during an outage; it names arms, so it is
+             refused with blinded
   manage     pause, resume, close, reopen and amend studies
 
-With audit, randomize, correct and manage are refused unless --allow-prediction is given: their holder could act on the
-prediction.
+With audit, randomize, correct, force and manage are refused unless --allow-prediction is given: their holder could act on
+the prediction. So is force with randomize: its holder could choose the arm.
 audit and manage are about whole studies, so they are refused with --where.
 
 Examples:
@@ -73,7 +75,7 @@ export function addCommand(): Command {
     .addOption(
       option(
         '--allow-prediction',
-        'allow randomize, correct or manage together with audit; this is recorded',
+        'allow randomize, correct, force or manage with audit, or force with randomize; this is recorded',
       ),
     )
     .addOption(

@@ -44,6 +44,8 @@ The id is the one in use. Where another one was randomized, that one is shown to
   levels           one for each factor, in the order of the study
   randomizedAt     in ISO 8601 (UTC)
   user             who randomized the participant
+  occurredAt       only of an allocation that was made outside the service and entered by hand: when it was made;
+                   randomizedAt is when it was entered
   voided           only of a participant who was randomized in error: the cause
   revealed         whether the participant was unblinded`;
 
@@ -100,13 +102,14 @@ async function list({ study: name, view, json, ...options }: ListOptions): Promi
 type Row = ReturnType<typeof rowOf>;
 
 function rowOf(participant: Participant, view: ListOptions['view'], revealed: boolean) {
-  const { participantId, sequence, revision, at, user, corrected } = participant;
+  const { participantId, sequence, revision, at, user, occurredAt, corrected } = participant;
   const id = currentId(participant);
   return {
     ...{ sequence, revision, id },
     ...(id !== participantId && { idAsRandomized: participantId }),
     levels: view === 'current' ? currentLevels(participant) : participant.levels,
     ...{ randomizedAt: at, user },
+    ...(occurredAt !== undefined && { occurredAt }),
     ...(corrected?.voided && { voided: corrected.voided.cause }),
     revealed,
   };
@@ -124,6 +127,7 @@ function listed(rows: readonly Row[], factors: readonly string[]): string {
     ...factors.flatMap((factor, i) => column(factor, ({ levels }) => levels[i])),
     ...column('randomized at', ({ randomizedAt }) => randomizedAt),
     ...column('user', ({ user }) => user),
+    ...column('allocated outside at', ({ occurredAt }) => occurredAt),
     ...column('voided', ({ voided }) => voided),
     ...column('unblinded', ({ revealed }) => (revealed ? 'unblinded' : undefined)),
   ];

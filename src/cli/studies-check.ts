@@ -157,19 +157,19 @@ function registration({ configuration, seedSource, liveByDefault }: Outcome): st
   ]);
 }
 
-/** As in the studies file. What corrections will do to the urns is shown in any case, because it cannot be changed later. */
+/** As in the studies file. What corrections and forced allocations do to the urns is shown in any case. */
 function policiesIn({ policies = {}, blinding }: StudyConfiguration): string {
   const {
     stopAtLimit,
     levelCounts = defaultLevelCounts(blinding),
     voidCounts = 'kept',
-    forcedCounts,
+    forcedCounts = 'counted',
   } = policies;
   return [
     ...(stopAtLimit ? ['stop_at_limit true'] : []),
     `level_counts ${levelCounts}`,
     `void_counts ${voidCounts}`,
-    ...(forcedCounts === undefined ? [] : [`forced_counts ${forcedCounts} (no effect yet)`]),
+    `forced_counts ${forcedCounts}`,
   ].join(', ');
 }
 

@@ -53,7 +53,10 @@ export function trueTimes(counted: readonly Counted[]): string {
   return [['id', 'revision', 'at'], ...lines].map((line) => csvLine(line, '\n')).join('');
 }
 
-/** The file of those who are not counted, with their current levels, their true times, and why. */
+/**
+ * The file of those who are not counted, with their current levels, their true times, and why. No cause: an allocation that
+ * was entered by hand, of a study that does not count these.
+ */
 export function notCountedCsv(design: Design, others: readonly Participant[]): string {
   const lines = others.map((participant) => [
     ...cellsOf(
@@ -129,10 +132,10 @@ function stateProblem(
   bgState: BgState,
 ): string | undefined {
   if (!lastCounted) return 'nobody is counted, so there is no state to go on from';
-  if (lastCounted !== last)
-    return `${JSON.stringify(last && currentId(last))}, randomized last, is not counted, so the last row has not the present state of the generator`;
-  return pythonDict(lastCounted.bgStateAfter) === pythonDict(bgState)
-    ? undefined
+  // Nothing was drawn for an allocation that was entered by hand, so it may be left out behind the last row.
+  if (pythonDict(lastCounted.bgStateAfter) === pythonDict(bgState)) return undefined;
+  return lastCounted !== last
+    ? `${JSON.stringify(last && currentId(last))}, randomized last, is not counted, so the last row has not the present state of the generator`
     : 'the generator was restarted by a recovery, and nobody was randomized since, so no row has its present state';
 }
 

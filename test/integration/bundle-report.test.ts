@@ -266,6 +266,73 @@ describe('the report of a study with corrections', () => {
   });
 });
 
+describe('the report of a study with allocations that were made outside', () => {
+  const NOTE = 'ZZNOTE <of> the envelope';
+  const [FIRST = '', SECOND = ''] = CONFIGURATION.treatments;
+  const configuration = { ...CONFIGURATION, policies: { forcedCounts: 'not-counted' } } as const;
+  let forced: Reports;
+
+  beforeAll(async () => {
+    const force = (participantId: string, treatment: string, more = {}): Step => [
+      {
+        ...{ type: 'force', participantId, treatment, levels: LEVELS, user: 'operator', note: NOTE },
+        ...{ cause: 'outage', occurredAt: SHOWN_AT, ...more },
+      },
+      OPERATOR,
+    ];
+    const about = { participantId: '002', user: 'operator', note: NOTE } as const;
+    forced = await reportsOf(configuration, (site) => [
+      [{ type: 'randomize', participantId: '001', levels: LEVELS, user: 'site' }, site],
+      force('002', FIRST),
+      [{ ...about, type: 'void', cause: 'entry', analysis: 'exclude' }, OPERATOR],
+      force('002', SECOND, { cause: 'elsewhere', replaces: 2 }),
+      force('003', FIRST),
+    ]);
+  });
+
+  describe.each(CONTENTS)('with content %s', (content) => {
+    const told = (revision: number) => cells(forced[content], String(revision)).slice(1);
+
+    it('has a column that says why and when, and whether the urns count the participant', () => {
+      const column = [1, 4, 5].map((revision) => told(revision).at(-2));
+      expect(column).toEqual([
+        '',
+        'elsewhere, 2026-03-04 02:11:09 UTC; not counted',
+        'outage, 2026-03-04 02:11:09 UTC; not counted',
+      ]);
+      expect(forced[content]).toContain('<th>Forced</th>');
+      if (content !== 'blinded') expect(told(4)).toContain(SECOND);
+    });
+
+    it('has a line of its own for an entry that was wrong', () => {
+      const note = content === 'full' ? '; note: ZZNOTE &lt;of&gt; the envelope' : '';
+      expect([2, 3].map((revision) => told(revision)[0])).toEqual([
+        `002 allocated outside the service at 2026-03-04 02:11:09 UTC, and entered by hand (outage); the urns do not count it${note}`,
+        `002 voided: entry; analysis: exclude; the counts of the urns stayed${note}`,
+      ]);
+    });
+
+    it('counts them, and what the urns leave out', () => {
+      const number = (label: string) => cells(forced[content], label).map(Number).at(-1);
+      expect(['Randomized', 'Of these forced', 'Of these voided'].map(number)).toEqual([3, 2, 0]);
+      expect(number('All that are counted')).toBe(1);
+      if (content !== 'blinded')
+        expect(cells(forced[content], 'Of these forced').map(Number)).toEqual([1, 1, 0, 2]);
+    });
+
+    it('tells neither notes nor arms that it does not include', () => {
+      expect(forced[content].includes('ZZNOTE')).toBe(content === 'full');
+      expect(CONFIGURATION.treatments.some((name) => forced[content].includes(name))).toBe(
+        content !== 'blinded',
+      );
+    });
+  });
+
+  it('without any has neither the column nor the number', () => {
+    expect(reports.full).not.toMatch(/<th>Forced<|Of these forced|Forced:/);
+  });
+});
+
 describe('the report of a study whose design was amended', () => {
   const place = CONFIGURATION.factors[1]?.name ?? '';
   const [COOK = '', DUPAGE = ''] = CONFIGURATION.factors[1]?.levels ?? [];

@@ -122,7 +122,7 @@ describe('urn studies check', () => {
   factor "site"  "11–Cook", "30"
   urn            D=chisquare w=1 alpha=1 beta=1 urn_selection=method1
   seed           drawn from the operating system
-  policies       level_counts as-randomized, void_counts kept
+  policies       level_counts as-randomized, void_counts kept, forced_counts counted
 Rehearsal: new
   would be registered as
   mode        test
@@ -133,7 +133,7 @@ Rehearsal: new
   seed        given in the file
   id pattern  [0-9]+
   target      30 participants
-  policies    level_counts as-corrected, void_counts kept, forced_counts not-counted (no effect yet)
+  policies    level_counts as-corrected, void_counts kept, forced_counts not-counted
 `);
     const { stdout: json } = await studies('check', '--json', '--studies', file(text, 'printed.yaml'));
     expect(JSON.parse(json).studies).toMatchObject([

@@ -241,6 +241,43 @@ describe('a participant of a live study on a terminal', () => {
   });
 });
 
+describe('an allocation that is entered into a live study on a terminal', () => {
+  const data = newFolder();
+  const forced = () => storedLog(data).filter(({ record }) => record.type === 'AllocationForced').length;
+  const force = (id: string, ...args: string[]) =>
+    onTerminal([
+      ...['participants', 'force', '--study', CONFIGURATION.name, '--id', id, '--level', '10=Male'],
+      ...['--level', '9=30-Dupage County', '--treatment', 'MART', '--occurred-at', new Date().toISOString()],
+      ...['--cause', 'outage', '--note', 'envelope 12', '--data', data, ...args],
+    ]);
+
+  beforeAll(async () => {
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    await log.close();
+  });
+
+  it('is recorded only when the answer is yes, or with --yes, and the question names no arm', async () => {
+    const refused = force('1');
+    await refused.has('Enter 1 in CHS JCOIN (live, 0 participants)? [y/N]');
+    refused.type('n\r');
+    await refused.ended;
+    expect(refused.output()).toContain('nothing was recorded');
+    expect(refused.output()).not.toContain('MART');
+    expect(forced()).toBe(0);
+    const agreed = force('1');
+    await agreed.has('[y/N]');
+    agreed.type('y\r');
+    await agreed.ended;
+    expect(agreed.output()).toContain('1 is entered (revision 1); later allocations count 1');
+    const unasked = force('2', '--yes');
+    await unasked.ended;
+    expect(unasked.output()).toBe('2 is entered (revision 2); later allocations count 2\r\n');
+    expect(forced()).toBe(2);
+  });
+});
+
 describe('an import on a terminal', () => {
   const ROWS = 12_000;
   const data = newFolder();
