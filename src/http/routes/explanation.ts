@@ -98,7 +98,7 @@ export const explanationOperation = operation(
     errors: {
       ...ERRORS,
       404: `${ERRORS[404]}, or the study has no such participant within the limits of the key`,
-      422: 'The participant was imported: another system made the draw',
+      422: 'The service drew nothing: the participant was imported, or allocated outside the service and entered by hand',
     },
   },
 );
