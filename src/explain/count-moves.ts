@@ -30,9 +30,10 @@ export function countMoves(
 ): CountMove[] {
   const now = new Map<string, Enrolled>();
   return corrections.flatMap((event) => {
-    const { participantId } = event.data;
+    const { participantId, randomizedAt } = event.data;
     const before = now.get(participantId) ?? asRandomized(enrolled(participantId));
-    if (!before) return [];
+    // A wrong entry that another one has replaced was removed before: it has left nothing in the urns.
+    if (before?.revision !== randomizedAt) return [];
     const after = correctedBy(before, event, factors);
     now.set(participantId, after);
     const levels = factors.flatMap((factor, i) => {
@@ -52,6 +53,6 @@ function levelIn(factor: Factor, level: string | undefined): string | undefined 
 
 function asRandomized(participant: Enrolled | undefined): Enrolled | undefined {
   if (!participant) return undefined;
-  const { participantId, levels, revision } = participant;
-  return { participantId, levels, revision };
+  const { participantId, levels, revision, forced } = participant;
+  return { participantId, levels, revision, ...(forced && { forced }) };
 }
