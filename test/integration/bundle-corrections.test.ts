@@ -24,8 +24,10 @@ import {
   type Json,
   moved,
   movedOn,
+  noted,
   PERSON,
   renumbered,
+  unnoted,
   version,
   warningLines,
   without,
@@ -52,12 +54,6 @@ const of = (name: '001' | '002' | '003' | '004' | '005' | '006' | '007') => ({
 });
 /** Changes of levels in their other direction. */
 const back = ({ factor, from, to }: typeof TO_MALE) => ({ factor, from: to, to: from });
-const noted = (revision: number, text: string) =>
-  changed(revision, (_, sealed) => Object.assign(sealed.note, { text }));
-const unnoted = (record: Json, sealed: Json) => {
-  delete record.seals.note;
-  delete sealed.note;
-};
 const withAnotherArm = (_: Json, { allocation }: Json) => {
   const others = CONFIGURATION.treatments.filter((treatment) => treatment !== allocation.treatment);
   Object.assign(allocation, { treatment: others[0] });

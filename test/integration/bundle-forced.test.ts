@@ -22,9 +22,10 @@ import {
   inEach,
   inFull,
   issuedWith,
-  type Json,
   moved,
+  noted,
   PERSON,
+  unnoted,
   warningLines,
   without,
 } from '../support/altered-bundles.ts';
@@ -49,12 +50,6 @@ const withLevels = (revision: number, sex: string, site: string) =>
   });
 const withArm = (revision: number, treatment: string) =>
   changed(revision, (_, sealed) => Object.assign(sealed.allocation, { treatment }));
-const noted = (revision: number, text: string) =>
-  changed(revision, (_, sealed) => Object.assign(sealed.note, { text }));
-const unnoted = (record: Json, sealed: Json) => {
-  delete record.seals.note;
-  delete sealed.note;
-};
 const writtenAt = (rows: readonly Row[], revision: number): number =>
   Date.parse(JSON.parse(`${rows[revision]?.record}`).at);
 /** Says that it happened so long after another event was written. */

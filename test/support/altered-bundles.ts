@@ -71,6 +71,12 @@ export const asked = (revision: number, idempotencyKey: string) =>
     record.seals.request = '';
     sealed.request = { idempotencyKey, salt: randomBytes(16).toString('hex') };
   });
+export const noted = (revision: number, text: string) =>
+  changed(revision, (_, sealed) => Object.assign(sealed.note, { text }));
+export const unnoted = (record: Json, sealed: Json) => {
+  delete record.seals.note;
+  delete sealed.note;
+};
 export const both =
   (...changes: readonly Change[]): Change =>
   (rows) =>
