@@ -70,12 +70,13 @@ export function isEnrolment<E extends { readonly type: string }>(
 
 /** The participant as the event says. */
 export function enrolledBy({ type, data, revision }: EnrolmentEvent): Enrolled {
-  return {
+  const enrolled = {
     participantId: data.participantId,
     levels: data.levels.map(({ level }) => level),
     revision,
-    ...(type === 'AllocationForced' && { forced: { isCounted: data.counted } }),
   };
+  // Every randomization comes here several times, and a conditional spread costs more than all the rest.
+  return type === 'AllocationForced' ? { ...enrolled, forced: { isCounted: data.counted } } : enrolled;
 }
 
 /** The participant after a correction. It must be possible: this only applies it. */

@@ -81,9 +81,24 @@ export class Participants {
 
   randomize(event: Of<'ParticipantRandomized'>): void {
     const { at, actor, sections } = event;
+    const { participantId, levels, revision } = enrolledBy(event);
+    const { treatment } = sections.allocation;
     const { bgStateAfter } = sections.draw;
+    const { user, onBehalfOf } = writerOf(actor);
     this.#bgState = bgStateAfter;
-    this.#enrol(event, { at, ...writerOf(actor), bgStateAfter });
+    const sequence = ++this.#sequence;
+    // Without a spread, as in enrolledBy.
+    this.#add({
+      participantId,
+      levels,
+      revision,
+      sequence,
+      treatment,
+      at,
+      user,
+      onBehalfOf,
+      bgStateAfter,
+    });
   }
 
   force(event: Of<'AllocationForced'>): void {
@@ -120,12 +135,11 @@ export class Participants {
   }
 
   #enrol(event: WholeEnrolment, entered: Omit<Participant, keyof Enrolled | 'sequence' | 'treatment'>): void {
-    const participant = {
-      ...enrolledBy(event),
-      treatment: event.sections.allocation.treatment,
-      ...entered,
-      sequence: ++this.#sequence,
-    };
+    const { treatment } = event.sections.allocation;
+    this.#add({ ...enrolledBy(event), treatment, ...entered, sequence: ++this.#sequence });
+  }
+
+  #add(participant: Participant): void {
     this.#places.set(participant.participantId, this.inOrder.length);
     this.inOrder.push(participant);
     this.#balance?.add(participant);

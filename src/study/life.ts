@@ -216,7 +216,9 @@ function enrol<L extends Life>(
 
 function allocatedBy({ treatments }: Design, event: EnrolmentEvent): Allocated {
   const arm = treatments.indexOf(event.sections.allocation?.treatment ?? '');
-  return { ...enrolledBy(event), arm };
+  const { participantId, levels, revision, forced } = enrolledBy(event);
+  // Without a spread, as in enrolledBy.
+  return forced ? { participantId, levels, revision, arm, forced } : { participantId, levels, revision, arm };
 }
 
 /** A wrong entry gives way to the one that replaces it. */
