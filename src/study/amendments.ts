@@ -1,7 +1,7 @@
 /** Amendments of a study's design: the fact that a command asks for, and why it is not possible. */
 import type { Amendment, DesignChange } from '../../events/amendment.ts';
 import { canonicalJson } from '../../events/record.ts';
-import type { Limits } from '../../events/study.ts';
+import type { Limits, StudyConfiguration } from '../../events/study.ts';
 import { changedDesign, type Design, type Factor, openLevels } from '../../projections/design.ts';
 import { newNameProblem } from '../base/names.ts';
 import { approvalProblems, protocolProblems } from './approvals.ts';
@@ -70,7 +70,7 @@ function changeProblem(design: Design, change: DesignChange): FieldProblem | und
     return factor ? levelProblem(factor, change) : { field: 'factor', why: 'the study has no such factor' };
   }
   if (isSame(design, change)) return { field: 'kind', why: 'it is so already' };
-  if (change.kind === 'limits') return change.value && limitsProblem(design, change.value);
+  if (change.kind === 'limits') return change.value && limitsProblem(design, change.value, 'value');
   if (change.kind !== 'id-pattern' || change.value === undefined) return undefined;
   const problem = linearPatternProblem(change.value);
   return problem && { field: 'value', why: `the pattern ${problem.reason} (hint: ${problem.hint})` };
@@ -141,15 +141,19 @@ function text(limits: Limits | undefined): string | undefined {
   return limits && canonicalJson(limits);
 }
 
-/** Each limit is of a level of the study, once, in the order of the design, so that the same limits have one form. */
+/**
+ * Each limit is of a level of the study, once, in the order of the design, so that the same limits have one form.
+ * @param at the path of the limits in the fact
+ */
 export function limitsProblem(
-  { factors }: { readonly factors: readonly { readonly name: string; readonly levels: readonly string[] }[] },
+  { factors }: Pick<StudyConfiguration, 'factors'> | Pick<Design, 'factors'>,
   limits: Limits,
+  at: string,
 ): FieldProblem | undefined {
-  if (Object.keys(limits).length === 0) return { field: 'value', why: 'without a limit it is left out' };
+  if (Object.keys(limits).length === 0) return { field: at, why: 'without a limit it is left out' };
   let last: readonly [number, number] = [-1, -1];
   for (const [i, { factor, level }] of (limits.levels ?? []).entries()) {
-    const field = `value.levels[${i}]`;
+    const field = `${at}.levels[${i}]`;
     const place = factors.findIndex(({ name }) => name === factor);
     const levelPlace = factors[place]?.levels.indexOf(level) ?? -1;
     if (levelPlace < 0) return { field, why: 'the study has no such level' };

@@ -116,27 +116,36 @@ export class StudyView {
     const id = check(ParticipantId, query.get('id'), form);
     const unlike = id === undefined ? undefined : this.patternProblem(id);
     if (unlike !== undefined) problems.push(`id ${unlike}`);
-    const levels = this.#design.factors.map((factor) => {
-      const asked = query.get(factor.name);
-      if (asked === undefined) form.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
-      return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
-    });
+    const levels = this.#levelsFrom((name) => query.get(name), form, problems);
     if (form.length > 0 || id === undefined) throw new HttpProblem(400, [...form, ...problems].join('; '));
     return { id: ownText(id), levels, problems };
   }
 
   /** The levels that a body gives by factor, one per factor in the order of the design, and what is wrong with them. */
   levelsIn(given: Readonly<Record<string, string>>): { levels: string[]; problems: string[] } {
-    const { factors } = this.#design;
     const problems = Object.keys(given)
       .filter((name) => !this.#factorNames.includes(name))
       .map((name) => `the study has no factor ${JSON.stringify(name)}`);
-    const levels = factors.map((factor) => {
-      const asked = Object.hasOwn(given, factor.name) ? given[factor.name] : undefined;
-      if (asked === undefined) problems.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
+    const levelOfFactor = (name: string) => (Object.hasOwn(given, name) ? given[name] : undefined);
+    const levels = this.#levelsFrom(levelOfFactor, problems, problems);
+    return { levels, problems };
+  }
+
+  /**
+   * @param given the level that a request gives of a factor
+   * @param missing gets a problem for each factor without a level
+   * @param problems gets one for each level that there is not
+   */
+  #levelsFrom(
+    given: (factor: string) => string | undefined,
+    missing: string[],
+    problems: string[],
+  ): string[] {
+    return this.#design.factors.map((factor) => {
+      const asked = given(factor.name);
+      if (asked === undefined) missing.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
       return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
     });
-    return { levels, problems };
   }
 
   /**

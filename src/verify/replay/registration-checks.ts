@@ -4,6 +4,7 @@ import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { defaultLevelCounts } from '../../../projections/design.ts';
 import { isDay } from '../../base/day.ts';
+import { limitsProblem } from '../../study/amendments.ts';
 import type { Mismatch } from '../report.ts';
 import { mismatch } from './differences.ts';
 
@@ -61,25 +62,8 @@ function policiesMismatch({ policies, blinding }: StudyConfiguration, where: str
   return undefined;
 }
 
-/** Each limit is of a level of the study, once, in the order of the study. */
-function limitsMismatch({ limits, factors }: StudyConfiguration, where: string): Mismatch | undefined {
-  if (!limits) return undefined;
-  if (Object.keys(limits).length === 0)
-    return mismatch(`${where}.limits`, undefined, limits, 'without a limit it is left out');
-  const places = (limits.levels ?? []).map(({ factor, level }) => {
-    const index = factors.findIndex(({ name }) => name === factor);
-    return [index, factors[index]?.levels.indexOf(level) ?? -1] as const;
-  });
-  for (const [i, [factor, level]] of places.entries()) {
-    const [lastFactor, lastLevel] = places[i - 1] ?? [-1, -1];
-    const follows = factor > lastFactor || (factor === lastFactor && level > lastLevel);
-    if (factor < 0 || level < 0 || !follows)
-      return mismatch(
-        `${where}.limits.levels[${i}]`,
-        'a level of the study, in its order',
-        limits.levels?.[i],
-        'there is no such level, or it is not in the order of the configuration',
-      );
-  }
-  return undefined;
+function limitsMismatch(configuration: StudyConfiguration, where: string): Mismatch | undefined {
+  const { limits } = configuration;
+  const problem = limits && limitsProblem(configuration, limits, 'limits');
+  return problem && mismatch(`${where}.${problem.field}`, 'what a registration has', limits, problem.why);
 }
