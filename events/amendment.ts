@@ -4,11 +4,19 @@
  */
 import { z } from 'zod';
 import { defineEvent } from './define.ts';
-import { Limits } from './study.ts';
+import { ImbalanceMeasure, Limits, Ratio } from './study.ts';
 import { request } from './study-state.ts';
 import { Approval, Protocol } from './text.ts';
 
 const Name = z.string().min(1);
+
+/** Keeps ball counts exact: a million balls for each of a billion participants is below 2^53. */
+export const MAX_WEIGHT = 1_000_000;
+const Weight = z.int().nonnegative().max(MAX_WEIGHT);
+
+/** What the urns count from an amendment on: as before, or nobody who was enrolled before it. */
+export const History = z.enum(['keep', 'restart']);
+export type History = z.infer<typeof History>;
 
 /** Policies with their defaults written out. */
 const PolicyChange = z.union([
@@ -46,6 +54,28 @@ export const DesignChange = z.union([
     /** Requests may still use the old name. What they make is recorded under the new one. */
     alias: z.literal(true).optional(),
   }),
+  /** Its slots leave the urns. Their counts are kept, and count again when it is reopened. */
+  z.strictObject({ kind: z.literal('arm-closed'), treatment: Name }),
+  z.strictObject({ kind: z.literal('arm-reopened'), treatment: Name }),
+  /** Its slots come after all others. */
+  z.strictObject({
+    kind: z.literal('arm-added'),
+    treatment: Name,
+    /** How many slots it has. Absent: one. */
+    ratio: z.int().min(2).max(20).optional(),
+  }),
+  /** What the urns hold from here on, from the counts that there are. */
+  z.strictObject({
+    kind: z.literal('urn'),
+    w: z.int().min(1).max(MAX_WEIGHT).optional(),
+    alpha: Weight.optional(),
+    beta: Weight.optional(),
+    D: ImbalanceMeasure.optional(),
+  }),
+  /** One number for each treatment, also for those that are closed. Ones mean none. Slots are made anew. */
+  z.strictObject({ kind: z.literal('ratio'), value: Ratio }),
+  /** Its urns are never drawn from again, and its level is no longer asked for. */
+  z.strictObject({ kind: z.literal('factor-retired'), factor: Name }),
   /** All limits of the study from here on. Without `value` there are none. */
   z.strictObject({ kind: z.literal('limits'), value: Limits.optional() }),
   z.strictObject({ kind: z.literal('id-pattern'), value: z.string().optional() }),
@@ -65,8 +95,8 @@ export const StudyAmended = defineEvent('StudyAmended', 1, {
     approvals: z.array(Approval),
     /** Applied in this order. Empty only with a protocol. */
     changes: z.array(DesignChange),
-    /** What the urns count from here on. Absent if no change touches them. */
-    history: z.literal('keep').optional(),
+    /** Absent if no change touches the urns. */
+    history: History.optional(),
     protocol: Protocol.optional(),
     reason: Name,
   }),

@@ -24,7 +24,7 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 const PLAIN = '[^"\\\\\\x00-\\x1f]';
 
 /** A schema's own pattern is supported only if it consists of these parts: they cannot match a quote or look around. */
-const SIMPLE_PATTERN = /^\^(?:[A-Za-z0-9:,+/=_ -]|\\[d.+/-]|\[(?:[A-Za-z0-9:+/=_-]|\\d)+\]|[()|?{}*])+\$$/;
+const SIMPLE_PATTERN = /^\^(?:[A-Za-z0-9:,+/=_ -]|\\[d.+/-]|\[(?:[A-Za-z0-9:+/=_.-]|\\d)+\]|[()|?{}*])+\$$/;
 
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   object: ['properties', 'required', 'additionalProperties'],

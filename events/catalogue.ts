@@ -30,7 +30,13 @@ import {
   ServiceStarted,
   ServiceStopped,
 } from './operations.ts';
-import { ParticipantRandomized, StudyRecovered, StudyRegistered, StudyRegistered1 } from './study.ts';
+import {
+  ParticipantRandomized,
+  ParticipantRandomized1,
+  StudyRecovered,
+  StudyRegistered,
+  StudyRegistered1,
+} from './study.ts';
 import {
   StudyClosed,
   StudyPaused,
@@ -139,6 +145,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ApiKeyRevoked,
   StudyRegistered1,
   StudyRegistered,
+  ParticipantRandomized1,
   ParticipantRandomized,
   StudyPaused1,
   StudyPaused,
@@ -172,6 +179,7 @@ export const catalogue = new Catalogue(
     [
       'ApiKeyIssued@1',
       'StudyRegistered@1',
+      'ParticipantRandomized@1',
       'StudyPaused@1',
       'StudyResumed@1',
       'RequestRefused@1',

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { note, Revision } from './about-participant.ts';
 import { defineEvent } from './define.ts';
-import { Level } from './study.ts';
+import { Level, Slot } from './study.ts';
 import { request } from './study-state.ts';
 
 const Name = z.string().min(1);
@@ -26,6 +26,6 @@ export const AllocationForced = defineEvent('AllocationForced', 1, {
     /** Revision of an entry of the same id that was wrong and is voided. */
     replaces: Revision.optional(),
   }),
-  sections: { allocation: { treatment: Name }, ...note },
+  sections: { allocation: { treatment: Name, slot: Slot.optional() }, ...note },
   optionalSections: request,
 });

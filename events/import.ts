@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { defineEvent } from './define.ts';
-import { BgState, Draw, Level } from './study.ts';
+import { BgState, Draw, Level, Slot } from './study.ts';
 import { Approval } from './text.ts';
 
 const Name = z.string().min(1);
@@ -37,7 +37,8 @@ export const HistoryImported = defineEvent('HistoryImported', 1, {
     source: {
       sha256: z.string().regex(/^[0-9a-f]{64}$/),
       treatmentMap: z
-        .array(z.strictObject({ from: Name, to: Name }))
+        /** The slot, of a treatment for which the file has several names. */
+        .array(z.strictObject({ from: Name, to: Name, slot: Slot.optional() }))
         .min(1)
         .optional(),
     },
@@ -69,7 +70,8 @@ export const ParticipantImported = defineEvent('ParticipantImported', 1, {
     /** Number of the row in the file, from 1. */
     row: z.int().min(1),
   }),
-  sections: { allocation: { treatment: Name } },
+  /** The slot is that of the draw, if there is one. */
+  sections: { allocation: { treatment: Name, slot: Slot.optional() } },
   /** The draw that gives the row's arm and state, or else the state alone. */
   optionalSections: { draw: Draw, state: { bgState: BgState } },
 });

@@ -22,12 +22,21 @@ const SEAL: Pattern = '"([0-9a-f]{64})"';
 
 interface RecordPattern {
   readonly streams: EventStreams;
-  /** Whether it is the first version, and anybody may write it. Otherwise only the full check can say that it is the right one. */
+  /** Whether anybody may write it, in every version so far. Otherwise only the full check can say that the version is right. */
   readonly isSimple: boolean;
-  /** Its groups: the revision, a seal for each section, the stream. */
+  /** What the version before it could express. Undefined of the first version. */
+  readonly before: ContentPattern | undefined;
+  /** Its groups: the data if there is a version before it, the revision, a seal for each section, the stream. */
   readonly record: RegExp;
   /** Its groups: the sections. */
   readonly sealed: RegExp;
+}
+
+/** The data and the sections of a version. */
+interface ContentPattern {
+  readonly data: RegExp;
+  /** In the order of the groups of `sealed`. Undefined of a section that the version does not have. */
+  readonly sections: readonly (RegExp | undefined)[];
 }
 
 /** The schemas of the members that have the same form in all records. */
@@ -35,12 +44,14 @@ export type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision
 
 export class RecordPatterns {
   readonly #envelope: Envelope;
+  readonly #catalogue: Catalogue;
   readonly #definitions: ReadonlyMap<string, EventDefinition>;
   /** Each is made when the first record of its kind is checked. Undefined: this kind has no fast check. */
   readonly #patterns = new Map<EventDefinition, RecordPattern | undefined>();
 
   constructor(envelope: Envelope, catalogue: Catalogue) {
     this.#envelope = envelope;
+    this.#catalogue = catalogue;
     this.#definitions = new Map(catalogue.all().map((definition) => [endingOf(definition), definition]));
   }
 
@@ -61,14 +72,15 @@ export class RecordPatterns {
     const pattern = this.#patternFor(record);
     if (!pattern?.isSimple || !mayStandIn(pattern.streams, kind)) return false;
     const groups = pattern.record.exec(record);
-    if (!groups || groups[1] !== String(revision) || groups.at(-1) !== `"${stream}"`) return false;
+    const before = pattern.before ? 2 : 1;
+    if (!groups || groups[before] !== String(revision) || groups.at(-1) !== `"${stream}"`) return false;
     const sections = pattern.sealed.exec(sealed);
     if (!sections) return false;
     for (let i = 1; i < sections.length; i++) {
-      const [seal, section] = [groups[i + 1], sections[i]];
+      const [seal, section] = [groups[before + i], sections[i]];
       if (section === undefined ? seal !== undefined : hash('sha256', section) !== seal) return false;
     }
-    return true;
+    return !pattern.before || !expresses(pattern.before, groups[1] ?? '', sections);
   }
 
   /** Whether both texts have a form that the catalogue describes. Their stream, revision and seals are not checked. */
@@ -86,7 +98,11 @@ export class RecordPatterns {
     return this.#patterns.get(definition);
   }
 
-  #make({ type, version, stream, by, data, sections }: EventDefinition): RecordPattern | undefined {
+  #make(definition: EventDefinition): RecordPattern | undefined {
+    const { type, version, stream, data, sections } = definition;
+    const earlier = this.#catalogue.versions(type).filter((one) => one.version < version);
+    const last = earlier.at(-1);
+    const dataPattern = (pattern: Pattern) => (last ? `(${pattern})` : pattern);
     const members = (patterns: Readonly<Record<string, Pattern>>): Member[] =>
       Object.entries(patterns).map(([name, pattern]) => ({ name, pattern }));
     const { actor, at, id, log, revision, stream: streamName } = this.#envelope;
@@ -95,7 +111,7 @@ export class RecordPatterns {
       const record = {
         actor: canonicalPattern(actor),
         at: canonicalPattern(at),
-        data: canonicalPattern(data),
+        data: dataPattern(canonicalPattern(data)),
         id: canonicalPattern(id),
         log: canonicalPattern(log),
         revision: `(${canonicalPattern(revision)})`,
@@ -110,7 +126,8 @@ export class RecordPatterns {
       }));
       return {
         streams: stream,
-        isSimple: version === 1 && by === 'all',
+        isSimple: [...earlier, definition].every(({ by }) => by === 'all'),
+        before: last && contentPattern(last, definition),
         record: anchored(objectPattern(members(record))),
         sealed: anchored(objectPattern(sealed)),
       };
@@ -119,6 +136,36 @@ export class RecordPatterns {
       throw error;
     }
   }
+}
+
+/** Whether the version could express this, so that the record should have that version. */
+function expresses(
+  { data, sections: patterns }: ContentPattern,
+  dataText: string,
+  sections: readonly (string | undefined)[],
+): boolean {
+  return (
+    data.test(dataText) &&
+    patterns.every((pattern, i) => {
+      const section = sections[i + 1];
+      return section === undefined || pattern?.test(section);
+    })
+  );
+}
+
+/** @param of the version whose sections are compared */
+function contentPattern({ data, sections }: EventDefinition, of: EventDefinition): ContentPattern {
+  const schemas = new Map(sections.map(({ name, schema }) => [name, schema]));
+  return {
+    data: anchored(canonicalPattern(data)),
+    sections: of.sections
+      .map(({ name }) => name)
+      .sort()
+      .map((name) => {
+        const schema = schemas.get(name);
+        return schema && anchored(canonicalPattern(schema));
+      }),
+  };
 }
 
 /** How a record of this type and version ends: these are its last members. */

@@ -68,6 +68,9 @@ export const Policies = z.strictObject({
 });
 export type Policies = z.infer<typeof Policies>;
 
+/** How many slots each treatment has, in the order of the treatments. Ones mean none, and are left out. */
+export const Ratio = z.array(z.int().min(1).max(20)).min(2);
+
 /** A study's configuration as registered: effective values after defaults, in the order of the file. */
 export const StudyConfiguration = z.strictObject({
   ...CONFIGURATION,
@@ -78,10 +81,11 @@ export const StudyConfiguration = z.strictObject({
   limits: Limits.optional(),
   policies: Policies.optional(),
   protocol: Protocol.optional(),
+  ratio: Ratio.optional(),
 });
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
 
-const registration = <C extends z.ZodType>(configuration: C) =>
+const registration = <C extends z.ZodType, V extends z.ZodType>(configuration: C, algorithmVersion: V) =>
   z.strictObject({
     studyId: z.uuid(),
     configuration,
@@ -89,7 +93,7 @@ const registration = <C extends z.ZodType>(configuration: C) =>
     seedSource: z.enum(['configured', 'drawn']),
     /** A configured seed below 2^96 can be found by search from published allocations. */
     seedWeak: z.boolean(),
-    algorithm: z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) }),
+    algorithm: z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: algorithmVersion }),
   });
 const generator = {
   stream: 'study',
@@ -99,18 +103,25 @@ const generator = {
 
 export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
   ...generator,
-  data: registration(z.strictObject(CONFIGURATION)),
+  data: registration(z.strictObject(CONFIGURATION), z.literal(1)),
 });
 export const StudyRegistered = defineEvent('StudyRegistered', 2, {
   ...generator,
-  data: registration(StudyConfiguration),
+  /** Version 2 of the algorithm is that of a study with a ratio. */
+  data: registration(StudyConfiguration, z.union([z.literal(1), z.literal(2)])),
 });
 
 export const Level = z.strictObject({ factor: Name, level: Name });
 export type Level = z.infer<typeof Level>;
 
-/** Evidence of a draw. `counts` and `balls` are those of the selected urn, in the order of the treatments. */
-export const Draw = {
+/** Index of a slot. Recorded only while the study has a ratio: otherwise the treatment says it. */
+export const Slot = Count;
+
+/**
+ * Evidence of a draw. `counts` and `balls` are those of the selected urn, in the order of the slots that could be drawn.
+ * Without a ratio each treatment has one slot.
+ */
+const DRAW = {
   bgStateBefore: BgState,
   bgStateAfter: BgState,
   /** Factors whose urns were most imbalanced, sorted by code point. */
@@ -122,15 +133,26 @@ export const Draw = {
   uniform53: Count,
 };
 
-export const ParticipantRandomized = defineEvent('ParticipantRandomized', 1, {
+export const Draw = { ...DRAW, slot: Slot.optional() };
+
+/** What is printed on a pack of medication. */
+export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
+
+const RANDOMIZED = { participantId: Name, levels: z.array(Level).min(1) };
+
+export const ParticipantRandomized1 = defineEvent('ParticipantRandomized', 1, {
   stream: 'study',
-  data: z.strictObject({ participantId: Name, levels: z.array(Level).min(1) }),
-  sections: {
-    allocation: { treatment: Name },
-    draw: Draw,
-  },
+  data: z.strictObject(RANDOMIZED),
+  sections: { allocation: { treatment: Name }, draw: DRAW },
   /** Present when the request carried an `Idempotency-Key`. */
   optionalSections: request,
+});
+export const ParticipantRandomized = defineEvent('ParticipantRandomized', 2, {
+  stream: 'study',
+  /** The code is that of the pack that the participant is given, in a study with packs. */
+  data: z.strictObject({ ...RANDOMIZED, code: PackCode.optional() }),
+  optionalSections: request,
+  sections: { allocation: { treatment: Name }, draw: Draw },
 });
 
 /**

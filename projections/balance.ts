@@ -2,7 +2,7 @@
  * How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and
  * auditors.
  */
-import type { Design } from './design.ts';
+import { type Design, hasRatio, ratioOf } from './design.ts';
 import { countedLevels, currentLevels, type Enrolled } from './enrolled.ts';
 
 /** Counts are in the order of the treatments. */
@@ -17,6 +17,8 @@ export interface Tally {
 /** Everybody who was randomized, at their current levels. */
 export interface BalanceView extends Tally {
   readonly treatments: readonly string[];
+  /** How many slots each treatment has in an urn; absent: one each. */
+  readonly ratio?: readonly number[];
   /** What the urns hold. It differs where a correction changed their counts, or did not follow the levels. */
   readonly counted: Tally;
   /** How many of the participants are voided. */
@@ -28,7 +30,7 @@ export function urnsDiffer({ totals, factors, counted }: BalanceView): boolean {
   return JSON.stringify({ totals, factors }) !== JSON.stringify(counted);
 }
 
-type Shape = Pick<Design, 'treatments' | 'factors'>;
+type Shape = Pick<Design, 'treatments' | 'slots' | 'factors' | 'epochBegan'>;
 type Placed = Enrolled & { readonly treatment: string };
 
 /** Kept up to date with every participant that comes or is corrected. */
@@ -59,13 +61,14 @@ export class Balance {
   view(): BalanceView {
     const { factors, treatments } = this.#shape;
     const counted = this.#counted.tally(factors);
-    return { treatments, ...this.#randomized.tally(factors), counted, voided: this.#voided };
+    const ratio = hasRatio(this.#shape) ? { ratio: ratioOf(this.#shape) } : {};
+    return { treatments, ...ratio, ...this.#randomized.tally(factors), counted, voided: this.#voided };
   }
 
   #count(participant: Placed, by: number): void {
     const arm = this.#arms.get(participant.treatment) ?? -1;
     this.#randomized.add(currentLevels(participant), arm, by);
-    const counted = countedLevels(participant);
+    const counted = countedLevels(participant, this.#shape);
     if (counted) this.#counted.add(counted, arm, by);
     if (participant.corrected?.voided) add(this.#voided, arm, by);
   }
@@ -77,7 +80,7 @@ class Counts {
   readonly #counts: readonly (readonly number[][])[];
   readonly #levels: readonly ReadonlyMap<string, number>[];
 
-  constructor({ treatments, factors }: Shape) {
+  constructor({ treatments, factors }: Pick<Shape, 'treatments' | 'factors'>) {
     const zeros = () => treatments.map(() => 0);
     this.#totals = zeros();
     this.#counts = factors.map(({ levels }) => levels.map(zeros));

@@ -24,6 +24,8 @@ export interface Factor {
   readonly closed: readonly string[];
   /** Names that levels had. Such a name belongs to its level for ever. */
   readonly earlierNames: readonly EarlierName[];
+  /** Then its urns are never drawn from, and new participants have no level of it. */
+  readonly isRetired: boolean;
 }
 
 export interface EarlierName {
@@ -39,7 +41,16 @@ export interface Design {
   readonly amendment: number;
   readonly name: string;
   readonly mode: StudyConfiguration['mode'];
+  /** All there ever were: those of the registration in its order, then those that were added. */
   readonly treatments: readonly string[];
+  /** Those that take no new participants. */
+  readonly closedTreatments: readonly string[];
+  /** The treatment of each place in an urn. Unless there is a ratio, each treatment has one. */
+  readonly slots: readonly string[];
+  /** How often the urns began anew. */
+  readonly epoch: number;
+  /** Revision from which on the urns count participants: that of the last restart; 0 without. */
+  readonly epochBegan: number;
   readonly factors: readonly Factor[];
   readonly D: StudyConfiguration['D'];
   readonly urnSelection: StudyConfiguration['urnSelection'];
@@ -81,18 +92,19 @@ export const designs: Projection<readonly Design[]> = {
 /** Every other event leaves the design as it is: the same object. */
 export function designAfter(before: Design | undefined, event: PartialEvent): Design | undefined {
   if (event.type === 'StudyRegistered') return registeredDesign(event.data.configuration);
-  if (event.type === 'StudyAmended') return before && amendedDesign(before, event.data);
+  if (event.type === 'StudyAmended') return before && amendedDesign(before, event.data, event.revision);
   if (event.type !== 'StudyReopened' || !event.data.protocol || !before) return before;
   return { ...before, protocol: event.data.protocol };
 }
 
 export function registeredDesign(configuration: StudyConfiguration): Design {
   const { name, mode, treatments, factors, D, urnSelection, w, alpha, beta } = configuration;
-  const { idPattern, targetEnrollment, blinding, limits, policies = {}, protocol } = configuration;
+  const { idPattern, targetEnrollment, blinding, limits, policies = {}, protocol, ratio } = configuration;
   return {
+    ...{ slots: slotsOf(treatments, ratio), closedTreatments: [], epoch: 0, epochBegan: 0 },
     ...{ amendment: 0, name, mode, treatments, D, urnSelection, w, alpha, beta },
     ...{ idPattern, target: targetEnrollment, blinding: blinding ?? 'open', limits, protocol },
-    factors: factors.map((factor) => ({ ...factor, closed: [], earlierNames: [] })),
+    factors: factors.map((factor) => ({ ...factor, closed: [], earlierNames: [], isRetired: false })),
     policies: {
       stopAtLimit: policies.stopAtLimit ?? false,
       levelCounts: policies.levelCounts ?? defaultLevelCounts(blinding),
@@ -102,10 +114,39 @@ export function registeredDesign(configuration: StudyConfiguration): Design {
   };
 }
 
-/** The amendment must be possible: this only applies it. */
-export function amendedDesign(before: Design, { amendment, changes, protocol }: Amendment): Design {
+/** @param ratio how many slots each treatment has; default: one */
+function slotsOf(treatments: readonly string[], ratio?: readonly number[]): readonly string[] {
+  if (!ratio) return treatments;
+  return treatments.flatMap((treatment, i) => Array<string>(ratio[i] ?? 1).fill(treatment));
+}
+
+/** Whether some treatment has several slots. */
+export function hasRatio({ treatments, slots }: Pick<Design, 'treatments' | 'slots'>): boolean {
+  return slots.length > treatments.length;
+}
+
+/** How many slots each treatment has, in the order of the treatments. */
+export function ratioOf({ treatments, slots }: Pick<Design, 'treatments' | 'slots'>): number[] {
+  return treatments.map((treatment) => slots.filter((slot) => slot === treatment).length);
+}
+
+/**
+ * The amendment must be possible: this only applies it.
+ * @param revision of its event; default: of an event that is still to come
+ */
+export function amendedDesign(
+  before: Design,
+  { amendment, changes, history, protocol }: Amendment,
+  revision = Number.MAX_SAFE_INTEGER,
+): Design {
   const after = changes.reduce(changedDesign, before);
-  return { ...after, amendment, ...(protocol && { protocol }) };
+  const restarted = { epoch: before.epoch + 1, epochBegan: revision };
+  return {
+    ...after,
+    amendment,
+    ...(history === 'restart' && restarted),
+    ...(protocol && { protocol }),
+  };
 }
 
 /** The design after one change, which must be possible. */
@@ -119,6 +160,29 @@ export function changedDesign(before: Design, change: DesignChange): Design {
         factor.name === change.factor ? changedFactor(factor, change) : factor,
       );
       return { ...before, factors, limits: limitsUnderNewName(before.limits, change) };
+    }
+    case 'factor-retired': {
+      const factors = before.factors.map((factor) =>
+        factor.name === change.factor ? { ...factor, isRetired: true } : factor,
+      );
+      return { ...before, factors };
+    }
+    case 'arm-closed':
+      return { ...before, closedTreatments: [...before.closedTreatments, change.treatment] };
+    case 'arm-reopened': {
+      const { treatment } = change;
+      return { ...before, closedTreatments: before.closedTreatments.filter((one) => one !== treatment) };
+    }
+    case 'arm-added': {
+      const added = Array<string>(change.ratio ?? 1).fill(change.treatment);
+      const treatments = [...before.treatments, change.treatment];
+      return { ...before, treatments, slots: [...before.slots, ...added] };
+    }
+    case 'ratio':
+      return { ...before, slots: slotsOf(before.treatments, change.value) };
+    case 'urn': {
+      const { w = before.w, alpha = before.alpha, beta = before.beta, D = before.D } = change;
+      return { ...before, w, alpha, beta, D };
     }
     case 'limits':
       return { ...before, limits: change.value };
@@ -177,6 +241,19 @@ export function levelNow({ levels, earlierNames }: Factor, name: string): string
 export function askedLevel({ levels, earlierNames }: Factor, name: string): string | undefined {
   if (levels.includes(name)) return name;
   return earlierNames.find((earlier) => earlier.name === name && earlier.isAlias)?.now;
+}
+
+/** The treatments that take participants, in order. */
+export function openTreatments({
+  treatments,
+  closedTreatments,
+}: Pick<Design, 'treatments' | 'closedTreatments'>): readonly string[] {
+  return treatments.filter((treatment) => !closedTreatments.includes(treatment));
+}
+
+/** The factors of which a new participant has a level, in order. */
+export function activeFactors({ factors }: Pick<Design, 'factors'>): readonly Factor[] {
+  return factors.filter(({ isRetired }) => !isRetired);
 }
 
 /** The levels that take participants, in order. */

@@ -4,12 +4,16 @@
  */
 import type { VoidCause } from '../events/corrections.ts';
 import type { LogEvent, PartialEvent } from '../events/record.ts';
+import type { Level } from '../events/study.ts';
 import type { Design, Renaming } from './design.ts';
+
+/** In a list of levels, that of a factor that was retired before. No level has this name. */
+export const NONE = '';
 
 export interface Enrolled {
   /** As randomized. */
   readonly participantId: string;
-  /** As randomized: one level per factor, in the order of the study. Levels have the names of now. */
+  /** As randomized: one level per factor, in the order of the study, or `NONE`. Levels have the names of now. */
   readonly levels: readonly string[];
   /** Of the event that enrolled the participant. */
   readonly revision: number;
@@ -69,14 +73,20 @@ export function isEnrolment<E extends { readonly type: string }>(
 }
 
 /** The participant as the event says. */
-export function enrolledBy({ type, data, revision }: EnrolmentEvent): Enrolled {
+export function enrolledBy({ type, data, revision }: EnrolmentEvent, factors: Design['factors']): Enrolled {
   const enrolled = {
     participantId: data.participantId,
-    levels: data.levels.map(({ level }) => level),
+    levels: levelsByFactor(data.levels, factors),
     revision,
   };
   // Every randomization comes here several times, and a conditional spread costs more than all the rest.
   return type === 'AllocationForced' ? { ...enrolled, forced: { isCounted: data.counted } } : enrolled;
+}
+
+/** One level per factor, in the order of the study, of a record, which leaves out retired factors. */
+export function levelsByFactor(named: readonly Level[], factors: Design['factors']): readonly string[] {
+  if (named.length === factors.length) return named.map(({ level }) => level);
+  return factors.map(({ name }) => named.find(({ factor }) => factor === name)?.level ?? NONE);
 }
 
 /** The participant after a correction. It must be possible: this only applies it. */
@@ -149,15 +159,18 @@ export function currentLevels({ levels, corrected }: Enrolled): readonly string[
 }
 
 /** The levels at which the urns hold the participant; undefined if they do not. */
-export function countedLevels({ levels, corrected, forced }: Enrolled): readonly string[] | undefined {
-  if (forced?.isCounted === false) return undefined;
+export function countedLevels(
+  { levels, revision, corrected, forced }: Enrolled,
+  { epochBegan }: Pick<Design, 'epochBegan'>,
+): readonly string[] | undefined {
+  if (revision < epochBegan || forced?.isCounted === false) return undefined;
   if (!corrected) return levels;
   return corrected.voided?.isRemoved ? undefined : corrected.countedLevels;
 }
 
 /** Whether the urns count otherwise after a correction. */
-export function countsMoved(before: Enrolled, after: Enrolled): boolean {
-  return JSON.stringify(countedLevels(before)) !== JSON.stringify(countedLevels(after));
+export function countsMoved(before: Enrolled, after: Enrolled, epoch: Pick<Design, 'epochBegan'>): boolean {
+  return JSON.stringify(countedLevels(before, epoch)) !== JSON.stringify(countedLevels(after, epoch));
 }
 
 /** How many are voided, by cause. */

@@ -73,6 +73,10 @@ export class Participants {
     this.#recount();
   }
 
+  #factors(): Design['factors'] {
+    return this.#design?.factors ?? [];
+  }
+
   #recount(): void {
     if (!this.#design) return;
     this.#balance = new Balance(this.#design);
@@ -81,7 +85,7 @@ export class Participants {
 
   randomize(event: Of<'ParticipantRandomized'>): void {
     const { at, actor, sections } = event;
-    const { participantId, levels, revision } = enrolledBy(event);
+    const { participantId, levels, revision } = enrolledBy(event, this.#factors());
     const { treatment } = sections.allocation;
     const { bgStateAfter } = sections.draw;
     const { user, onBehalfOf } = writerOf(actor);
@@ -136,7 +140,7 @@ export class Participants {
 
   #enrol(event: WholeEnrolment, entered: Omit<Participant, keyof Enrolled | 'sequence' | 'treatment'>): void {
     const { treatment } = event.sections.allocation;
-    this.#add({ ...enrolledBy(event), treatment, ...entered, sequence: ++this.#sequence });
+    this.#add({ ...enrolledBy(event, this.#factors()), treatment, ...entered, sequence: ++this.#sequence });
   }
 
   #add(participant: Participant): void {

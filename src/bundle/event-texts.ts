@@ -2,7 +2,7 @@
 import type { Amendment, DesignChange } from '../../events/amendment.ts';
 import type { Actor } from '../../events/record.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
-import { limitTexts, protocolText } from '../../projections/describe-design.ts';
+import { limitTexts, protocolText, urnText } from '../../projections/describe-design.ts';
 import type { CorrectionEvent } from '../../projections/enrolled.ts';
 import type { ReportParticipants } from './report-participants.ts';
 
@@ -45,6 +45,18 @@ function changeText(change: DesignChange): string {
       const { factor, level, to, alias } = change;
       return `${factor}: ${level} renamed to ${to}${alias ? ' (requests may still use the old name)' : ''}`;
     }
+    case 'factor-retired':
+      return `${change.factor} retired`;
+    case 'arm-closed':
+      return `arm ${change.treatment} closed`;
+    case 'arm-reopened':
+      return `arm ${change.treatment} reopened`;
+    case 'arm-added':
+      return `arm ${change.treatment} added${change.ratio === undefined ? '' : `, with ${change.ratio} slots`}`;
+    case 'ratio':
+      return `ratio: ${change.value.join(':')}`;
+    case 'urn':
+      return urnText(change);
     case 'limits':
       return change.value ? `limits: ${limitTexts(change.value).join(', ')}` : 'no limits';
     case 'id-pattern':

@@ -41,6 +41,11 @@ export interface Flow {
 const ALL = 'all';
 const NOT_REVEALED: readonly string[] = [];
 
+/** The design as if there were one arm. */
+function together(design: Design): Design {
+  return { ...design, treatments: [ALL], slots: [ALL] };
+}
+
 export class ReportParticipants {
   readonly #registered: Design;
   #design: Design;
@@ -53,7 +58,7 @@ export class ReportParticipants {
     this.#registered = registeredDesign(configuration);
     this.#design = this.#registered;
     this.#byArm = new Balance(this.#design);
-    this.#everybody = new Balance({ ...this.#design, treatments: [ALL] });
+    this.#everybody = new Balance(together(this.#design));
   }
 
   /** In force after the last event. */
@@ -127,7 +132,7 @@ export class ReportParticipants {
 
   #recount(): void {
     this.#byArm = new Balance(this.#design);
-    this.#everybody = new Balance({ ...this.#design, treatments: [ALL] });
+    this.#everybody = new Balance(together(this.#design));
     for (const participant of this.#all.values()) this.#count(participant);
   }
 
@@ -138,7 +143,7 @@ export class ReportParticipants {
   }
 
   enrol(event: EnrolmentEvent): void {
-    const enrolled = enrolledBy(event);
+    const enrolled = enrolledBy(event, this.#design.factors);
     const { factors } = this.#design;
     // The texts of the design stand for those of each record, so that they are in memory once.
     const levels = enrolled.levels.map(

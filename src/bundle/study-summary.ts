@@ -251,7 +251,7 @@ export class StudySummary {
       this.unlistedCorrections++;
       return;
     }
-    const counts = countsMoved(before, after) ? 'moved' : 'stayed';
+    const counts = countsMoved(before, after, people.design) ? 'moved' : 'stayed';
     const text = 'note' in event.sections ? event.sections.note?.text : undefined;
     this.#note(
       event,

@@ -180,7 +180,7 @@ function readLevels(reader: CorrectionReader): Reading {
     return { already: wanted.map(({ factor, to }) => `${factor} of ${id} is already ${to}`).join(', ') };
   }
   const corrected = changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`).join(', ');
-  const counted = countedLevels(participant);
+  const counted = countedLevels(participant, design);
   return {
     command: { type: 'correct-levels', cause, changes, note: text },
     event: 'LevelsCorrected',
@@ -204,7 +204,7 @@ function readLevels(reader: CorrectionReader): Reading {
 }
 
 function readVoid(reader: CorrectionReader): Reading {
-  const { participant, problems, everybody } = reader;
+  const { participant, problems, everybody, design } = reader;
   const cause = reader.oneOf('cause', VoidCause.options);
   const original = reader.original(cause);
   const analysis = reader.oneOf('analysis', VoidAnalysis.options);
@@ -232,14 +232,14 @@ function readVoid(reader: CorrectionReader): Reading {
       ],
     ],
     effect: (moves) =>
-      countedLevels(participant)
+      countedLevels(participant, design)
         ? `later allocations ${moves ? 'no longer' : 'still'} count ${id}`
         : notCounted(id),
   };
 }
 
 function readReinstatement(reader: CorrectionReader): Reading {
-  const { participant, problems, everybody } = reader;
+  const { participant, problems, everybody, design } = reader;
   const text = reader.note();
   if (problems.length > 0) return undefined;
   const id = currentId(participant);
@@ -259,7 +259,7 @@ function readReinstatement(reader: CorrectionReader): Reading {
     ],
     effect: (moves) => {
       if (moves) return `later allocations count ${id} again`;
-      return countedLevels(participant) ? `later allocations count ${id}, as before` : notCounted(id);
+      return countedLevels(participant, design) ? `later allocations count ${id}, as before` : notCounted(id);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Changes of a design in words, by the settings of the studies file that they are about. */
 import type { DesignChange } from '../../events/amendment.ts';
-import { limitTexts } from '../../projections/describe-design.ts';
+import { limitTexts, urnText } from '../../projections/describe-design.ts';
 import { quote } from '../base/text.ts';
 import { POLICY_KEYS } from '../configuration/life-settings.ts';
 
@@ -16,6 +16,16 @@ export function settingOf(change: DesignChange): string {
       return 'target_enrollment';
     case 'policy':
       return `policies.${POLICY_KEYS[change.name]}`;
+    case 'arm-closed':
+    case 'arm-reopened':
+    case 'arm-added':
+      return 'treatments';
+    case 'ratio':
+      return 'ratio';
+    case 'urn':
+      return (['w', 'alpha', 'beta'] as const).find((name) => change[name] !== undefined) ?? 'D';
+    case 'factor-retired':
+      return 'factors';
     default:
       return `factors.${change.factor}`;
   }
@@ -35,6 +45,20 @@ export function describeChange(change: DesignChange): string {
       const old = alias ? `; requests may still say ${quote(level)}` : '';
       return `${quote(level)} is called ${quote(to)}${old}`;
     }
+    case 'factor-retired':
+      return `${quote(change.factor)} is retired: never drawn from again, and no longer asked for`;
+    case 'arm-closed':
+      return `${quote(change.treatment)} takes no new participants`;
+    case 'arm-reopened':
+      return `${quote(change.treatment)} takes participants again, with its counts as they stood`;
+    case 'arm-added': {
+      const { treatment, ratio } = change;
+      return `new arm ${quote(treatment)}${ratio === undefined ? '' : `, with ${ratio} slots`}`;
+    }
+    case 'ratio':
+      return change.value.join(':');
+    case 'urn':
+      return urnText(change);
     case 'limits':
       return limitTexts(change.value).join('; ') || 'none';
     case 'id-pattern':

@@ -85,7 +85,7 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
 /** @throws UsageError with all that stands against it */
 function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
   const { design, counts, bgState } = state;
-  const { counted, others } = byCounting(participants);
+  const { counted, others } = byCounting(participants, design);
   const problems = problemsOfReference(design, participants, bgState);
   if (others.length > 0 && out === undefined)
     problems.push(`${others.length} participants are not counted and need a file of their own: give --out`);

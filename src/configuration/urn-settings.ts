@@ -1,4 +1,5 @@
 /** The settings of the urn. A studies file may give them once, at its top level, for all its studies. */
+import { MAX_WEIGHT } from '../../events/amendment.ts';
 import { ImbalanceMeasure } from '../../events/study.ts';
 import type { Refuse } from './finding.ts';
 import { readChoice, readCount, refuseMissing } from './values.ts';
@@ -26,8 +27,6 @@ export const BUILT_IN: UrnSettings = {
   beta: { value: 1 },
 };
 
-/** Keeps ball counts exact: a million balls for each of a billion participants is below 2^53. */
-const MAX_WEIGHT = 1_000_000;
 const W_HINT = 'write at least 1: with w 0 the second allocation of a two-arm urn is certain (ICH E9 2.3.2)';
 
 /** Reads the urn's settings from `entries`. They override `defaults`. Other entries are left to the caller. */

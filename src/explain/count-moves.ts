@@ -26,7 +26,7 @@ export interface CountMove {
 export function countMoves(
   corrections: readonly WholeCorrection[],
   enrolled: (id: string) => Enrolled | undefined,
-  factors: Design['factors'],
+  { factors, epochBegan }: Pick<Design, 'factors' | 'epochBegan'>,
 ): CountMove[] {
   const now = new Map<string, Enrolled>();
   return corrections.flatMap((event) => {
@@ -37,7 +37,9 @@ export function countMoves(
     const after = correctedBy(before, event, factors);
     now.set(participantId, after);
     const levels = factors.flatMap((factor, i) => {
-      const [from, to] = [before, after].map((one) => levelIn(factor, countedLevels(one)?.[i]));
+      const [from, to] = [before, after].map((one) =>
+        levelIn(factor, countedLevels(one, { epochBegan })?.[i]),
+      );
       return from === to
         ? []
         : [from, to].flatMap((level) => (level ? [{ factor: factor.name, level }] : []));

@@ -7,14 +7,15 @@
  */
 import { canonicalJson, type LogEvent, RecordError } from '../../events/record.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../events/study.ts';
-import type { WholeCorrection } from '../../projections/enrolled.ts';
+import { levelsByFactor, type WholeCorrection } from '../../projections/enrolled.ts';
+import { namedLevels } from '../study/levels.ts';
 import { levelIndexes, type RegisteredState } from '../study/state.ts';
 import { allocationOf, type Urn, type Working, workOut } from '../urn/allocate.ts';
 import { type CountMove, countMoves } from './count-moves.ts';
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
-/** Lists are in the order of the study's treatments unless stated otherwise. 128-bit integers are decimal strings. */
+/** Lists are in the order of `treatments` unless stated otherwise. 128-bit integers are decimal strings. */
 export interface Explanation {
   readonly study: string;
   readonly participantId: string;
@@ -31,8 +32,9 @@ export interface Explanation {
   readonly w: number;
   readonly alpha: number;
   readonly beta: number;
+  /** The treatment of each slot that could be drawn. Without a ratio each treatment has one. */
   readonly treatments: readonly string[];
-  /** The urn of the participant's level of each factor, in the order of the factors. */
+  /** The urn of the participant's level of each factor that is not retired, in their order. */
   readonly urns: readonly ExplainedUrn[];
   /** Earlier corrections that changed the counts of these urns, in order. */
   readonly corrections: readonly CountMove[];
@@ -85,19 +87,20 @@ export function explain(
   event: RandomizedEvent,
   corrections: readonly WholeCorrection[] = [],
 ): Explanation {
-  const { design, counts, bgState } = before;
-  const { name: study, D, w, alpha, beta, treatments, factors } = design;
-  const levels = event.data.levels.map(({ level }) => level);
+  const { design, urnDesign, counts, bgState } = before;
+  const { name: study, D, w, alpha, beta, factors } = design;
+  const levels = levelsByFactor(event.data.levels, factors);
   const working = worked(before, levels, event);
-  const { treatment, draw } = allocationOf(design, working, bgState);
-  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const { treatment, draw } = allocationOf(urnDesign, working, bgState);
+  const named = namedLevels(design, levels);
   const urns = working.urns.map((urn, i) => ({
     ...(named[i] ?? { factor: '', level: '' }),
     ...urn,
     candidate: working.candidates.includes(i),
     selected: working.selected === i,
   }));
-  const firstFactor = factors[0]?.levels.flatMap((_, level) => counts.of(0, level)) ?? [];
+  const first = factors.findIndex(({ isRetired }) => !isRetired);
+  const firstFactor = factors[first]?.levels.flatMap((_, level) => counts.of(first, level)) ?? [];
   const several = working.candidates.length > 1;
   const { actor } = event;
   const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
@@ -109,8 +112,8 @@ export function explain(
     user: actor.user,
     ...(onBehalfOf !== undefined && { onBehalfOf }),
     earlierParticipants: firstFactor.reduce((sum, n) => sum + n, 0),
-    ...{ D, w, alpha, beta, treatments, urns },
-    corrections: countMoves(corrections, (id) => before.enrolled.get(id), factors).filter((move) =>
+    ...{ D, w, alpha, beta, treatments: urnDesign.slots, urns },
+    corrections: countMoves(corrections, (id) => before.enrolled.get(id), design).filter((move) =>
       move.levels.some(({ factor, level }) =>
         named.some((own) => own.factor === factor && own.level === level),
       ),
@@ -132,7 +135,7 @@ export function explain(
 
 function worked(before: RegisteredState, levels: readonly string[], event: RandomizedEvent): Working {
   try {
-    return workOut(before.design, before.counts, levelIndexes(before, levels), before.bgState);
+    return workOut(before.urnDesign, before.counts, levelIndexes(before, levels), before.bgState);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);
@@ -166,7 +169,7 @@ function missedByRounding(D: ImbalanceMeasure, urns: readonly ExplainedUrn[]): s
 
 /**
  * Whether the variance and chisquare of two urns of one study are equal as rational numbers. Apart from a factor that
- * depends only on the number of treatments, both are sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
+ * depends only on the number of slots, both are sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
  */
 function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean {
   const [one, other] = [a, b].map((balls) => {

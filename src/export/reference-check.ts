@@ -3,6 +3,7 @@ import type { BgState } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import { readHistory } from '../import/read-history.ts';
 import { csvTable } from '../import/source-file.ts';
+import { urnDesignOf } from '../study/urn-design.ts';
 import { allocate } from '../urn/allocate.ts';
 import { Counts } from '../urn/counts.ts';
 
@@ -49,14 +50,15 @@ export function readReference(design: Design, csv: string): Drawing {
 
 /** Arm and state of each, one after the other. */
 function drawMore(design: Design, { counts, bgState }: Drawing): string[] {
+  const urnDesign = urnDesignOf(design);
   const more = counts.fork();
   let state = bgState;
   return Array.from({ length: DRAWN_MORE }, (_, n) => {
     const levels = design.factors.map((factor, i) => (n + i) % factor.levels.length);
-    const { treatmentIndex, draw } = allocate(design, more, levels, state);
-    more.add(levels, treatmentIndex);
+    const { slot, draw } = allocate(urnDesign, more, levels, state);
+    more.add(levels, slot);
     state = draw.bgStateAfter;
     const { state: numbers, has_uint32, uinteger } = state;
-    return [treatmentIndex, numbers.state, numbers.inc, has_uint32, uinteger].join(' ');
+    return [slot, numbers.state, numbers.inc, has_uint32, uinteger].join(' ');
   });
 }

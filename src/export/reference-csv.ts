@@ -4,7 +4,7 @@
  * `to_csv` quotes only where it must and ends lines with LF.
  */
 import type { BgState } from '../../events/study.ts';
-import type { Design } from '../../projections/design.ts';
+import { type Design, hasRatio } from '../../projections/design.ts';
 import { countedLevels, currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { Participant } from '../../projections/participants.ts';
 import { microsecondsOf } from '../base/instant.ts';
@@ -17,14 +17,17 @@ export interface Counted {
 }
 
 /** The participants who are in the urns, and the others, each in the order of randomization. */
-export function byCounting(participants: readonly Participant[]): {
+export function byCounting(
+  participants: readonly Participant[],
+  design: Pick<Design, 'epochBegan'>,
+): {
   readonly counted: readonly Counted[];
   readonly others: readonly Participant[];
 } {
   const counted: Counted[] = [];
   const others: Participant[] = [];
   for (const participant of participants) {
-    const levels = countedLevels(participant);
+    const levels = countedLevels(participant, design);
     if (levels) counted.push({ participant, levels });
     else others.push(participant);
   }
@@ -109,7 +112,7 @@ export function problemsOfReference(
   participants: readonly Participant[],
   bgState: BgState,
 ): string[] {
-  const { counted } = byCounting(participants);
+  const { counted } = byCounting(participants, design);
   const missing = new Set<string>();
   const columns = columnsOfReference(design);
   const unknown = counted.filter(({ participant }) => !participant.bgStateAfter).length;
@@ -119,9 +122,31 @@ export function problemsOfReference(
         missing.add(`pandas reads ${JSON.stringify(cell)} (${columns[i]}) as missing`);
   const why = stateProblem(participants.at(-1), counted.at(-1)?.participant, bgState);
   return [
+    ...designProblems(design, counted),
     ...(why === undefined ? [] : [why]),
     ...(unknown > 0 ? [`${unknown} imported participants have no state of the generator`] : []),
     ...missing,
+  ];
+}
+
+/** What the reference does not know. */
+function designProblems(design: Design, counted: readonly Counted[]): string[] {
+  const retired = design.factors.filter(({ isRetired }) => isRetired).map(({ name }) => name);
+  const closed = design.closedTreatments.filter((name) =>
+    counted.some(({ participant }) => participant.treatment === name),
+  );
+  return [
+    ...(hasRatio(design) ? ['the study has a ratio, which the reference does not know'] : []),
+    ...retired.map(
+      (name) => `the factor ${JSON.stringify(name)} is retired, and the reference draws by every factor`,
+    ),
+    ...(design.epoch > 0
+      ? ['an amendment made the urns begin anew, and the reference counts everybody']
+      : []),
+    ...closed.map(
+      (name) =>
+        `the arm ${JSON.stringify(name)} is closed and has participants, and the reference draws every arm`,
+    ),
   ];
 }
 

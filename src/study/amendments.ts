@@ -1,31 +1,48 @@
 /** Amendments of a study's design: the fact that a command asks for, and why it is not possible. */
-import type { Amendment, DesignChange } from '../../events/amendment.ts';
+import type { Amendment, DesignChange, History } from '../../events/amendment.ts';
 import { canonicalJson } from '../../events/record.ts';
 import type { Limits, StudyConfiguration } from '../../events/study.ts';
-import { changedDesign, type Design, type Factor, openLevels } from '../../projections/design.ts';
+import {
+  activeFactors,
+  changedDesign,
+  type Design,
+  type Factor,
+  openLevels,
+  openTreatments,
+  ratioOf,
+} from '../../projections/design.ts';
 import { newNameProblem } from '../base/names.ts';
 import { approvalProblems, protocolProblems } from './approvals.ts';
 import type { Amend, FieldProblem, StudyOutcome } from './commands.ts';
 import { linearPatternProblem } from './linear-pattern.ts';
+import { ratioProblem, tooManySlots } from './ratio.ts';
 
 type Of<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;
 type LevelChange = Of<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;
 
 /** The fact's data, whether or not it is possible. */
-export function amendmentOf({ amendment, approvals, changes, protocol, reason }: Amend): Amendment {
+export function amendmentOf({ amendment, approvals, changes, history, protocol, reason }: Amend): Amendment {
+  const effective = history ?? defaultHistory(changes);
   return {
     amendment,
     approvals: [...approvals],
     changes: [...changes],
-    ...(changes.some(touchesUrns) && { history: 'keep' as const }),
+    ...(effective && { history: effective }),
     ...(protocol && { protocol }),
     reason,
   };
 }
 
-/** Whether the urns have other levels, or levels of other names, behind the change. */
+/** Undefined if no change touches the urns. */
+export function defaultHistory(changes: readonly DesignChange[]): History | undefined {
+  if (!changes.some(touchesUrns)) return undefined;
+  // An arm that is new must not catch up, and new slots have no counts.
+  return changes.some(({ kind }) => kind === 'arm-added' || kind === 'ratio') ? 'restart' : 'keep';
+}
+
+/** Whether the urns are others after the change, or hold something else. */
 function touchesUrns({ kind }: DesignChange): boolean {
-  return kind.startsWith('level-');
+  return /^(?:level|arm|factor)-|^urn$|^ratio$/.test(kind);
 }
 
 /** Somebody else amended the study since the changes were written. */
@@ -40,19 +57,29 @@ export function staleAmendment(
 /** Why the amendment is not possible; undefined if it is. */
 export function amendmentProblem(
   before: Design,
-  { approvals, changes, protocol }: Amendment,
+  { approvals, changes, history, protocol }: Amendment,
 ): StudyOutcome | undefined {
   const problems = [
     ...approvalProblems(approvals, before.mode, 'a live study can be amended only with an approval'),
     ...protocolProblems(protocol),
     ...changesProblems(before, changes),
+    ...historyProblems(changes, history),
   ];
   if (changes.length === 0 && !protocol)
     problems.push({ field: 'changes', why: 'there is nothing to change, and no protocol' });
   return problems.length > 0 ? { type: 'not-amendable', problems } : undefined;
 }
 
-/** Each change is judged by the design that those before it make. */
+function historyProblems(changes: readonly DesignChange[], history: History | undefined): FieldProblem[] {
+  if (history !== undefined && !changes.some(touchesUrns))
+    return [{ field: 'history', why: 'no change touches the urns (hint: leave it out)' }];
+  const isNewRatio = changes.some(({ kind }) => kind === 'ratio');
+  return isNewRatio && history === 'keep'
+    ? [{ field: 'history', why: 'a new ratio makes new slots, so the urns must restart' }]
+    : [];
+}
+
+/** Each change is judged by the design that those before it make, and the last of these designs by itself. */
 function changesProblems(before: Design, changes: readonly DesignChange[]): FieldProblem[] {
   const problems: FieldProblem[] = [];
   let design = before;
@@ -61,13 +88,53 @@ function changesProblems(before: Design, changes: readonly DesignChange[]): Fiel
     if (problem) problems.push({ ...problem, field: `changes[${i}].${problem.field}` });
     else design = changedDesign(design, change);
   }
+  return problems.length > 0 ? problems : resultProblems(design, changes);
+}
+
+/** What a study cannot do without. The problem is that of the last change that takes it away. */
+function resultProblems(design: Design, changes: readonly DesignChange[]): FieldProblem[] {
+  const at = (applies: (change: DesignChange) => boolean) => `changes[${changes.findLastIndex(applies)}]`;
+  const problems: FieldProblem[] = [];
+  if (openTreatments(design).length < 2)
+    problems.push({
+      field: `${at(({ kind }) => kind === 'arm-closed')}.treatment`,
+      why: 'fewer than two arms would be open',
+    });
+  if (activeFactors(design).length === 0)
+    problems.push({
+      field: `${at(({ kind }) => kind === 'factor-retired')}.factor`,
+      why: 'it is the last factor',
+    });
+  for (const factor of activeFactors(design)) {
+    if (openLevels(factor).length > 0) continue;
+    const isClosing = (change: DesignChange) =>
+      change.kind === 'level-closed' && change.factor === factor.name;
+    problems.push({ field: `${at(isClosing)}.level`, why: 'no level of the factor would be open' });
+  }
   return problems;
 }
 
 function changeProblem(design: Design, change: DesignChange): FieldProblem | undefined {
   if (isLevelChange(change)) {
-    const factor = design.factors.find(({ name }) => name === change.factor);
-    return factor ? levelProblem(factor, change) : { field: 'factor', why: 'the study has no such factor' };
+    const factor = activeFactor(design, change.factor);
+    return 'why' in factor ? factor : levelProblem(factor, change);
+  }
+  switch (change.kind) {
+    case 'factor-retired': {
+      const factor = activeFactor(design, change.factor);
+      return 'why' in factor ? factor : undefined;
+    }
+    case 'arm-closed':
+    case 'arm-reopened':
+    case 'arm-added':
+      return armProblem(design, change);
+    case 'urn':
+      return urnProblem(design, change);
+    case 'ratio': {
+      const why = ratioProblem(design.treatments, change.value);
+      if (why !== undefined) return { field: 'value', why };
+      break;
+    }
   }
   if (isSame(design, change)) return { field: 'kind', why: 'it is so already' };
   if (change.kind === 'limits') return change.value && limitsProblem(design, change.value, 'value');
@@ -77,7 +144,41 @@ function changeProblem(design: Design, change: DesignChange): FieldProblem | und
 }
 
 function isLevelChange(change: DesignChange): change is LevelChange {
-  return touchesUrns(change);
+  return change.kind.startsWith('level-');
+}
+
+/** Nothing of a retired factor changes any more. */
+function activeFactor({ factors }: Design, name: string): Factor | FieldProblem {
+  const factor = factors.find((one) => one.name === name);
+  if (!factor) return { field: 'factor', why: 'the study has no such factor' };
+  return factor.isRetired ? { field: 'factor', why: 'the factor is retired' } : factor;
+}
+
+function armProblem(
+  { treatments, closedTreatments, slots }: Design,
+  change: Of<'arm-closed' | 'arm-reopened' | 'arm-added'>,
+): FieldProblem | undefined {
+  const { treatment } = change;
+  const isClosed = closedTreatments.includes(treatment);
+  const field = 'treatment';
+  if (change.kind === 'arm-added') {
+    if (isClosed) return { field, why: 'a closed arm has this name (hint: reopen it)' };
+    if (treatments.includes(treatment)) return { field, why: 'an arm has this name' };
+    const { ratio = 1 } = change;
+    const why = tooManySlots(slots.length + ratio);
+    return why === undefined ? undefined : { field: 'ratio', why };
+  }
+  if (!treatments.includes(treatment)) return { field, why: 'the study has no such treatment' };
+  if (change.kind === 'arm-closed') return isClosed ? { field, why: 'it is closed already' } : undefined;
+  return isClosed ? undefined : { field, why: 'it is not closed' };
+}
+
+/** Only what changes is said, so that one change has one form. */
+function urnProblem(design: Design, { kind: _, ...parameters }: Of<'urn'>): FieldProblem | undefined {
+  const given = Object.entries(parameters) as [keyof typeof parameters, unknown][];
+  if (given.length === 0) return { field: 'kind', why: 'it says nothing of w, alpha, beta and D' };
+  const same = given.find(([name, value]) => design[name] === value);
+  return same && { field: same[0], why: 'it is so already' };
 }
 
 function levelProblem(factor: Factor, change: LevelChange): FieldProblem | undefined {
@@ -87,10 +188,7 @@ function levelProblem(factor: Factor, change: LevelChange): FieldProblem | undef
   const isClosed = factor.closed.includes(level);
   switch (change.kind) {
     case 'level-closed':
-      if (isClosed) return { field: 'level', why: 'it is closed already' };
-      return openLevels(factor).length === 1
-        ? { field: 'level', why: 'it is the only open level of the factor' }
-        : undefined;
+      return isClosed ? { field: 'level', why: 'it is closed already' } : undefined;
     case 'level-reopened':
       return isClosed ? undefined : { field: 'level', why: 'it is not closed' };
     case 'level-renamed':
@@ -122,8 +220,13 @@ function nameTaken(
     : undefined;
 }
 
-function isSame(design: Design, change: Exclude<DesignChange, LevelChange>): boolean {
+function isSame(
+  design: Design,
+  change: Of<'ratio' | 'limits' | 'id-pattern' | 'target' | 'blinding' | 'policy'>,
+): boolean {
   switch (change.kind) {
+    case 'ratio':
+      return ratioOf(design).join() === change.value.join();
     case 'limits':
       return text(design.limits) === text(change.value);
     case 'id-pattern':
@@ -172,7 +275,9 @@ export function newNameProblems(changes: readonly DesignChange[]): FieldProblem[
         ? ['level', change.level]
         : change.kind === 'level-renamed'
           ? ['to', change.to]
-          : [];
+          : change.kind === 'arm-added'
+            ? ['treatment', change.treatment]
+            : [];
     const problem = name === undefined ? undefined : newNameProblem(name);
     return problem === undefined ? [] : [{ field: `changes[${i}].${field}`, why: `the name ${problem}` }];
   });

@@ -1,7 +1,7 @@
 /** The commands of a study. Their form has been checked already; `decide` judges them against the study's state. */
 
 import type { LevelLimit } from '../../events/access.ts';
-import type { DesignChange } from '../../events/amendment.ts';
+import type { DesignChange, History } from '../../events/amendment.ts';
 import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
 import type { IdCause, LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import type { ForcedCause } from '../../events/forced.ts';
@@ -71,6 +71,8 @@ export interface Amend extends Repeatable {
   /** The number of this amendment: one more than that of the last. */
   readonly amendment: number;
   readonly changes: readonly DesignChange[];
+  /** Default: what suits the changes. */
+  readonly history?: History | undefined;
   readonly reason: string;
   readonly approvals: readonly Approval[];
   readonly protocol?: Protocol | undefined;
@@ -162,7 +164,9 @@ export interface BeginImport extends Judged {
   readonly import: string;
   readonly source: { readonly format: SourceFormat; readonly rows: number };
   readonly sha256: string;
-  readonly treatmentMap?: readonly { readonly from: string; readonly to: string }[] | undefined;
+  readonly treatmentMap?:
+    | readonly { readonly from: string; readonly to: string; readonly slot?: number | undefined }[]
+    | undefined;
   readonly generator: ImportedGenerator;
   /** The state of the first new draw. */
   readonly bgState: BgState;
@@ -185,6 +189,8 @@ export interface ImportParticipant {
   readonly levels: readonly string[];
   readonly original: { readonly datetime: string; readonly user: string };
   readonly treatment: string;
+  /** Of the treatment, if the file has a name for each of its slots. */
+  readonly slot?: number | undefined;
   /** After the draw, as the other system recorded it. */
   readonly bgState?: BgState | undefined;
 }

@@ -73,7 +73,7 @@ function originalId(life: Life, id: string | undefined): string | undefined {
 
 /** Whether the urns count otherwise once the fact is recorded. */
 export function movesCounts({ design }: Life, fact: CorrectionFact, before: Allocated): boolean {
-  return countsMoved(before, correctedBy(before, { ...fact, revision: -1 }, design.factors));
+  return countsMoved(before, correctedBy(before, { ...fact, revision: -1 }, design.factors), design);
 }
 
 /** Why the fact is not possible; undefined if it is. */

@@ -1,5 +1,6 @@
 /** Decides the commands of an import. Pure, like decide.ts. */
 import type { StudyFact } from '../../events/catalogue.ts';
+import { hasRatio } from '../../projections/design.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
@@ -11,8 +12,10 @@ import {
   impossible,
   type StudyOutcome,
 } from './commands.ts';
+import { placed, slotsOf } from './forced.ts';
 import { isSame, proofOf } from './import-proof.ts';
 import { beginProblem, endProblem, rowProblem } from './imports.ts';
+import { namedLevels } from './levels.ts';
 import { holderOf, isAmendedSince } from './life.ts';
 import { levelIndexes, type RegisteredState } from './state.ts';
 
@@ -48,12 +51,26 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
     stateProblem(state, 'HistoryImported') ??
     (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
     beginProblem(state, data) ??
-    generatorProblem(command);
+    generatorProblem(state, command);
   if (problem) return { outcome: problem };
   return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
 }
 
-function generatorProblem({ generator, bgState, seed }: BeginImport): StudyOutcome | undefined {
+function generatorProblem(
+  { design }: RegisteredState,
+  { generator, bgState, seed, treatmentMap = [] }: BeginImport,
+): StudyOutcome | undefined {
+  if (generator === 'continued' && hasRatio(design))
+    return impossible(
+      'generator',
+      'the other system knows no ratio, so the generator cannot go on from there',
+    );
+  if (
+    treatmentMap.some(
+      ({ to, slot }) => slot !== undefined && (!hasRatio(design) || design.slots[slot] !== to),
+    )
+  )
+    return impossible('source', 'a treatment has no such slot');
   if (generator === 'fresh')
     return seed !== undefined && isSame(Pcg64.fromSeed(seed).snapshot(), bgState)
       ? undefined
@@ -66,8 +83,8 @@ function generatorProblem({ generator, bgState, seed }: BeginImport): StudyOutco
 
 function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
   const { participantId, levels, original, row, treatment, bgState } = command;
-  const { design, imported } = state;
-  const named = design.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const { design, urnDesign, imported } = state;
+  const named = namedLevels(design, levels);
   const common = { import: command.import, levels: named, original, participantId, row };
   const early =
     stateProblem(state, 'ParticipantImported') ??
@@ -77,14 +94,16 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
   if (!imported) return { outcome: { type: 'not-importing' } };
   if (holderOf(state, participantId))
     return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
-  const arm = design.treatments.indexOf(treatment);
-  if (arm < 0) return { outcome: impossible('treatment', 'the study has no such treatment') };
+  if (!design.treatments.includes(treatment))
+    return { outcome: impossible('treatment', 'the study has no such treatment') };
+  const slots = slotsOfRow(state, command);
+  if (slots.length === 0) return { outcome: impossible('treatment', 'the file names no such slot of it') };
   const isOwn = imported.format === 'reference';
   const proof = !isOwn
     ? ({ cause: 'other-system' } as const)
-    : proofOf(design, imported.steps, {
+    : proofOf(urnDesign, imported.steps, {
         levelIndexes: levelIndexes(state, levels),
-        arm,
+        slots,
         after: bgState,
       });
   const isRedrawn = 'draw' in proof;
@@ -93,12 +112,30 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
       type: 'ParticipantImported',
       data: { ...(!isRedrawn && { cause: proof.cause }), ...common, redrawn: isRedrawn },
       sections: {
-        allocation: { treatment },
+        allocation: isRedrawn ? { treatment } : allocated(state, treatment, slots),
         ...(isRedrawn ? { draw: proof.draw } : isOwn && bgState && { state: { bgState } }),
       },
     },
     outcome: { type: 'imported', participantId },
   };
+}
+
+/** The slot that the file names, or else all slots of the row's arm. Empty if the file names others. */
+function slotsOfRow(
+  { design, imported }: RegisteredState,
+  { treatment, slot }: ImportParticipant,
+): readonly number[] {
+  const named = (imported?.treatmentMap ?? []).filter(
+    ({ to, slot: own }) => to === treatment && own !== undefined,
+  );
+  if (named.length === 0) return slotsOf(design, treatment);
+  return named.some((one) => one.slot === slot) && slot !== undefined ? [slot] : [];
+}
+
+/** Of a row that was not drawn again. */
+function allocated(state: RegisteredState, treatment: string, [slot, ...others]: readonly number[]) {
+  const isNamed = slot !== undefined && others.length === 0;
+  return isNamed && hasRatio(state.design) ? { treatment, slot } : placed(state, treatment);
 }
 
 /** A row that is in was written by another process that imports the same file. */

@@ -19,7 +19,7 @@ import {
   type StudyOutcome,
 } from './commands.ts';
 import { type CorrectionFact, correctionOf, correctionProblem, movesCounts } from './corrections.ts';
-import { type ForcedFact, forcedOf, forcedProblem } from './forced.ts';
+import { type ForcedFact, forcedOf, forcedProblem, treatmentProblem } from './forced.ts';
 import { brokenLimit, isWithin, stakeOf } from './key-limits.ts';
 import {
   type Allocated,
@@ -75,9 +75,7 @@ function force(life: Life, command: Force): LifeDecision {
     stateProblem(life, fact) ??
     amendedMeanwhile(life, command) ??
     forcedProblem(life, fact) ??
-    (life.design.treatments.includes(treatment)
-      ? undefined
-      : impossible('treatment', 'the study has no such treatment'));
+    treatmentProblem(life, treatment, command.occurredAt);
   if (problem) return { outcome: problem };
   return { fact, outcome: { type: 'forced', participantId, moves: fact.data.counted } };
 }

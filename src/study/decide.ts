@@ -1,7 +1,7 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { levelNow } from '../../projections/design.ts';
-import { currentLevels } from '../../projections/enrolled.ts';
+import { currentLevels, NONE } from '../../projections/enrolled.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
@@ -10,7 +10,7 @@ import { ACTS } from './acts.ts';
 import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { decideImport } from './decide-import.ts';
 import { decideLife } from './decide-life.ts';
-import { levelRefusal } from './levels.ts';
+import { levelRefusal, namedLevels } from './levels.ts';
 import { answeredBefore, holderOf, isAmendedSince, requestSection } from './life.ts';
 import { fullLimit } from './limits.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
@@ -44,7 +44,7 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
         configuration,
         seedSource,
         seedWeak: isWeakSeed(seed),
-        algorithm: { name: 'wei-urn-method1-pcg64', version: 1 },
+        algorithm: { name: 'wei-urn-method1-pcg64', version: configuration.ratio ? 2 : 1 },
       },
       sections: { generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() } },
     },
@@ -56,9 +56,9 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
   const refused = randomizeRefusal(state, command);
   if (refused) return { outcome: refused };
   const { participantId, levels } = command;
-  const { design, counts, bgState } = state;
-  const { treatment, draw } = allocate(design, counts, levelIndexes(state, levels), bgState);
-  const named = design.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' }));
+  const { design, urnDesign, counts, bgState } = state;
+  const { treatment, draw } = allocate(urnDesign, counts, levelIndexes(state, levels), bgState);
+  const named = namedLevels(design, levels);
   return {
     fact: {
       type: 'ParticipantRandomized',
@@ -109,14 +109,21 @@ export function tryOut(state: StudyState, command: Randomize | LifeCommand): Stu
   return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
 }
 
-/** Names of the factors whose levels differ. What was asked for before a renaming has the names of then. */
+/**
+ * Names of the factors whose levels differ. What was asked for before a renaming has the names of then, and what is asked
+ * for after a factor was retired has no level of it.
+ * @param b as asked for
+ */
 function differing(
   { design: { factors } }: RegisteredState,
   a: readonly string[],
   b: readonly string[],
 ): string[] {
   return factors
-    .filter((factor, i) => a[i] !== b[i] && levelNow(factor, a[i] ?? '') !== levelNow(factor, b[i] ?? ''))
+    .filter((factor, i) => {
+      const [one = NONE, asked = NONE] = [a[i], b[i]];
+      return asked !== NONE && one !== asked && levelNow(factor, one) !== levelNow(factor, asked);
+    })
     .map(({ name }) => name);
 }
 

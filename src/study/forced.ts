@@ -1,26 +1,67 @@
 /** Allocations that were made outside the service: the fact that a command asks for, and why it is not possible. */
 import type { StudyFact } from '../../events/catalogue.ts';
+import { activeFactors, type Design, hasRatio } from '../../projections/design.ts';
+import { countedLevels } from '../../projections/enrolled.ts';
 import { type Force, impossible, type StudyOutcome } from './commands.ts';
-import { levelRefusal } from './levels.ts';
+import { levelRefusal, namedLevels } from './levels.ts';
 import { holderOf, type Life, requestSection } from './life.ts';
 
 export type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
 
 /** The fact that the command asks for, whether or not it is possible. */
-export function forcedOf({ design }: Life, command: Force): ForcedFact {
+export function forcedOf(life: Life, command: Force): ForcedFact {
+  const { design } = life;
   const { cause, levels, note, occurredAt, participantId, replaces, treatment } = command;
   return {
     type: 'AllocationForced',
     data: {
       cause,
       counted: design.policies.forcedCounts === 'counted',
-      levels: design.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' })),
+      levels: namedLevels(design, levels),
       occurredAt,
       participantId,
       ...(replaces !== undefined && { replaces }),
     },
-    sections: { allocation: { treatment }, note: { text: note }, ...requestSection(command) },
+    sections: { allocation: placed(life, treatment), note: { text: note }, ...requestSection(command) },
   };
+}
+
+/** The treatment, with its slot where the treatment does not say it. */
+export function placed(life: Life, treatment: string): ForcedFact['sections']['allocation'] {
+  if (!hasRatio(life.design)) return { treatment };
+  return { treatment, slot: leastFilledSlot(life, treatment) };
+}
+
+/** Of the slots of a treatment, the one with the fewest participants whom the urns count; of equals, the first. */
+function leastFilledSlot({ design, enrolled }: Life, treatment: string): number {
+  const numbers = design.slots.map(() => 0);
+  for (const participant of enrolled.all())
+    if (countedLevels(participant, design)) numbers[participant.slot] = (numbers[participant.slot] ?? 0) + 1;
+  const own = slotsOf(design, treatment);
+  return own.reduce(
+    (least, slot) => ((numbers[slot] ?? 0) < (numbers[least] ?? 0) ? slot : least),
+    own[0] ?? -1,
+  );
+}
+
+/** Indexes of the slots of a treatment. */
+export function slotsOf({ slots }: Pick<Design, 'slots'>, treatment: string): number[] {
+  return slots.flatMap((slot, index) => (slot === treatment ? [index] : []));
+}
+
+/** Why nobody was allocated to this treatment then; undefined if somebody can have been. */
+export function treatmentProblem(
+  { design, closings }: Life,
+  treatment: string,
+  occurredAt: string,
+): StudyOutcome | undefined {
+  if (!design.treatments.includes(treatment))
+    return impossible('treatment', 'the study has no such treatment');
+  const closing = closings.find(
+    ({ treatment: one, from, to }) =>
+      one === treatment && from <= occurredAt && (to === undefined || occurredAt < to),
+  );
+  return closing && impossible('treatment', `this arm was closed at ${occurredAt}`);
 }
 
 /** Why it is not possible, as far as that is in the clear; undefined if it is. */
@@ -62,7 +103,7 @@ function lateProblem(
 function closedProblem({ design }: Life, levels: readonly string[]): StudyOutcome | undefined {
   const closed = levelRefusal(design, levels, 'level-closed');
   if (closed?.type !== 'level-closed') return closed;
-  const index = design.factors.findIndex(({ name }) => name === closed.factor);
+  const index = activeFactors(design).findIndex(({ name }) => name === closed.factor);
   return impossible(
     `levels[${index}].level`,
     `${closed.level} of ${closed.factor} is closed (hint: reopen it, or amend the study)`,

@@ -31,13 +31,18 @@ type Proof = { readonly draw: Allocation['draw'] } | { readonly cause: UnprovenC
 /**
  * The first draw that gives the row's arm and state: from the newest state, with the counts that went with it, then with
  * later ones.
+ * @param slots those of the row's arm, or the one that the file names
  * @param after the state that the row has; undefined if it has none
  * @throws RangeError when a PCG64 cannot have that state
  */
 export function proofOf(
   design: UrnDesign,
   steps: Steps,
-  { levelIndexes, arm, after }: { levelIndexes: readonly number[]; arm: number; after: BgState | undefined },
+  {
+    levelIndexes,
+    slots,
+    after,
+  }: { levelIndexes: readonly number[]; slots: readonly number[]; after: BgState | undefined },
 ): Proof {
   if (!after) return { cause: 'no-state' };
   Pcg64.restore(after);
@@ -47,14 +52,23 @@ export function proofOf(
     if (!bgState) continue;
     if (cause === 'first') cause = 'differs';
     for (const { counts } of steps.slice(from)) {
-      const { draw, treatmentIndex } = allocate(design, counts, levelIndexes, bgState);
+      const { draw, slot } = drawnElsewhere(design, counts, levelIndexes, bgState);
       if (!isSame(draw.bgStateAfter, after)) continue;
-      if (treatmentIndex === arm) return { draw };
+      if (slots.includes(slot)) return { draw };
       cause = 'override';
     }
   }
   return { cause };
 }
+
+/** The other system knows no ratio: it takes slots for arms, in their order, as version 1 of the algorithm does. */
+function drawnElsewhere(design: UrnDesign, ...args: Rest): Allocation {
+  const allocation = allocate({ ...design, hasRatio: false }, ...args);
+  const { draw, slot } = allocation;
+  return design.hasRatio ? { ...allocation, draw: { ...draw, slot } } : allocation;
+}
+
+type Rest = [counts: Counts, levelIndexes: readonly number[], bgStateBefore: BgState];
 
 export function isSame(a: BgState, b: BgState): boolean {
   return (

@@ -1,18 +1,27 @@
+import type { Level } from '../../events/study.ts';
 import { type Design, type Factor, levelNow } from '../../projections/design.ts';
+import { NONE } from '../../projections/enrolled.ts';
 import type { StudyOutcome } from './commands.ts';
+
+/** The levels as a record has them: without retired factors. */
+export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readonly string[]): Level[] {
+  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? NONE }));
+  return factors.some(({ isRetired }) => isRetired) ? named.filter((_, i) => !factors[i]?.isRetired) : named;
+}
 
 /**
  * The first level that is unknown, or that is closed.
- * @param levels by their names of now
+ * @param levels by their names of now; of retired factors there is none
  */
 export function levelRefusal(
   { factors }: Pick<Design, 'factors'>,
   levels: readonly string[],
   type: 'level-unknown' | 'level-closed',
 ): StudyOutcome | undefined {
-  for (const [i, { name, levels: known, closed }] of factors.entries()) {
-    const level = levels[i] ?? '';
-    const isRefused = type === 'level-unknown' ? !known.includes(level) : closed.includes(level);
+  for (const [i, { name, levels: known, closed, isRetired }] of factors.entries()) {
+    const level = levels[i] ?? NONE;
+    if (isRetired && level === NONE) continue;
+    const isRefused = type === 'level-unknown' ? isRetired || !known.includes(level) : closed.includes(level);
     if (isRefused) return { type, factor: name, level };
   }
   return undefined;

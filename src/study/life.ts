@@ -3,6 +3,7 @@
  * Deciding such a command needs nothing that is sealed (decide-life.ts), so the same rules check a bundle without arms.
  */
 import { hash } from 'node:crypto';
+import type { DesignChange } from '../../events/amendment.ts';
 import type { LevelChange } from '../../events/corrections.ts';
 import { canonicalJson, type PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
@@ -38,13 +39,26 @@ export interface Answered {
 
 /** A participant, with the arm, which corrections of counts need. */
 export interface Allocated extends Enrolled {
-  /** Index of the treatment; -1 if it is withheld. */
-  readonly arm: number;
+  /** Index of the slot in the design of the enrolment; -1 if it is withheld. */
+  readonly slot: number;
+}
+
+/** A treatment took nobody between two instants. */
+export interface Closing {
+  readonly treatment: string;
+  /** `YYYY-MM-DDTHH:MM:SS.sssZ`. Of a treatment that was added later: the empty text, before every instant. */
+  readonly from: string;
+  /** Undefined while it is closed. */
+  readonly to: string | undefined;
 }
 
 export interface Life {
   readonly status: Status;
   readonly design: Design;
+  /** The latest instant of all events so far. Changed in place: a copy for each event would cost more. */
+  latestAt: string;
+  /** When treatments took nobody, in order. */
+  readonly closings: readonly Closing[];
   /** When the study was closed last. */
   readonly closedAt?: string;
   /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
@@ -141,6 +155,8 @@ export function newLife(configuration: StudyConfiguration): Life {
   return {
     status: configuration.start ?? 'open',
     design,
+    latestAt: '',
+    closings: [],
     recovery: 0,
     filled: filledBy(design),
     enrolled: new Enrolment(),
@@ -158,6 +174,7 @@ export function forkOfLife<L extends Life>(life: L): L {
 
 /** Folds an event of a registered study. Adds to the maps in place. */
 export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
+  if (event.at > life.latestAt) life.latestAt = event.at;
   if (event.type === 'ParticipantRandomized') return enrol(life, event);
   if (event.type === 'AllocationForced') return force(life, event);
   if (event.type === 'ParticipantImported') return importRow(enrol(life, event), event);
@@ -214,11 +231,23 @@ function enrol<L extends Life>(
   return { ...life, filled: filledAfter(filled, design, undefined, participant) };
 }
 
-function allocatedBy({ treatments }: Design, event: EnrolmentEvent): Allocated {
-  const arm = treatments.indexOf(event.sections.allocation?.treatment ?? '');
-  const { participantId, levels, revision, forced } = enrolledBy(event);
+function allocatedBy(design: Design, event: EnrolmentEvent): Allocated {
+  const slot = slotOf(event, design);
+  const { participantId, levels, revision, forced } = enrolledBy(event, design.factors);
   // Without a spread, as in enrolledBy.
-  return forced ? { participantId, levels, revision, arm, forced } : { participantId, levels, revision, arm };
+  return forced
+    ? { participantId, levels, revision, slot, forced }
+    : { participantId, levels, revision, slot };
+}
+
+/** Index of the participant's slot; -1 if it is withheld. It is recorded only where the treatment does not say it. */
+export function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
+  const recorded = type === 'AllocationForced' ? undefined : sections.draw?.slot;
+  if (recorded !== undefined) return recorded;
+  const { allocation } = sections;
+  if (type !== 'ParticipantRandomized' && sections.allocation?.slot !== undefined)
+    return sections.allocation.slot;
+  return allocation ? slots.indexOf(allocation.treatment) : -1;
 }
 
 /** A wrong entry gives way to the one that replaces it. */
@@ -245,7 +274,27 @@ function amend<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'St
   const { enrolled } = life;
   const design = designAfter(life.design, event) ?? life.design;
   enrolled.amend(design, renamingsOf(event.data, life.design));
-  return { ...life, design, filled: filledBy(design, enrolled.all()) };
+  const closings = event.data.changes.reduce(closingsAfter(life.latestAt), life.closings);
+  return { ...life, design, closings, filled: filledBy(design, enrolled.all()) };
+}
+
+function closingsAfter(at: string) {
+  return (closings: readonly Closing[], change: DesignChange): readonly Closing[] => {
+    switch (change.kind) {
+      case 'arm-closed':
+        return [...closings, { treatment: change.treatment, from: at, to: undefined }];
+      case 'arm-added':
+        return [...closings, { treatment: change.treatment, from: '', to: at }];
+      case 'arm-reopened': {
+        const { treatment } = change;
+        return closings.map((one) =>
+          one.treatment === treatment && one.to === undefined ? { ...one, to: at } : one,
+        );
+      }
+      default:
+        return closings;
+    }
+  };
 }
 
 /** Of an import that was given up nothing is left but its records. */

@@ -3,16 +3,26 @@ import type { SourceFormat } from '../../events/import.ts';
 import type { LogEvent } from '../../events/record.ts';
 import type { BgState } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
-import { countedLevels, isCorrection, type WholeCorrection } from '../../projections/enrolled.ts';
+import {
+  countedLevels,
+  isCorrection,
+  levelsByFactor,
+  NONE,
+  type WholeCorrection,
+} from '../../projections/enrolled.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { microsecondsOf } from '../base/instant.ts';
-import { Counts } from '../urn/counts.ts';
+import type { UrnDesign } from '../urn/allocate.ts';
+import { Counts, NO_LEVEL } from '../urn/counts.ts';
 import { type Steps, stepsAfter } from './import-proof.ts';
-import { type Allocated, forkOfLife, type Life, lifeAfter, newLife } from './life.ts';
+import { type Allocated, forkOfLife, type Life, lifeAfter, newLife, slotOf } from './life.ts';
+import { urnDesignOf } from './urn-design.ts';
 
 export interface RegisteredState extends Life {
   /** The index of each level, per factor. */
   readonly levelIndexes: readonly ReadonlyMap<string, number>[];
+  /** What an allocation sees of the design. */
+  readonly urnDesign: UrnDesign;
   readonly counts: Counts;
   /** Of the registration. */
   readonly seedState: BgState;
@@ -29,7 +39,11 @@ interface Imported {
   readonly format: SourceFormat;
   readonly isFresh: boolean;
   readonly isSeedKnown: boolean;
-  readonly treatmentMap: readonly { readonly from: string; readonly to: string }[];
+  readonly treatmentMap: readonly {
+    readonly from: string;
+    readonly to: string;
+    readonly slot?: number | undefined;
+  }[];
   /** The state of the first new draw. */
   readonly generator: BgState;
   readonly steps: Steps;
@@ -46,6 +60,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
     return {
       ...life,
       levelIndexes: indexesOf(life.design),
+      urnDesign: urnDesignOf(life.design),
       counts: new Counts(life.design),
       seedState: event.sections.generator.bgState,
       bgState: event.sections.generator.bgState,
@@ -56,12 +71,8 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
   const after = lifeAfter(state, event);
   switch (event.type) {
     case 'ParticipantRandomized': {
-      const { treatment } = event.sections.allocation;
-      const levels = levelIndexes(
-        state,
-        event.data.levels.map(({ level }) => level),
-      );
-      after.counts.add(levels, after.design.treatments.indexOf(treatment));
+      const levels = levelIndexes(state, levelsByFactor(event.data.levels, after.design.factors));
+      after.counts.add(levels, slotOf(event, after.design));
       after.bgState = event.sections.draw.bgStateAfter;
       return after;
     }
@@ -74,7 +85,11 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
     case 'HistoryImportEnded':
       return importEnded(state, after, event);
     case 'StudyAmended':
-      return recounted({ ...after, levelIndexes: indexesOf(after.design) });
+      return recounted({
+        ...after,
+        levelIndexes: indexesOf(after.design),
+        urnDesign: urnDesignOf(after.design),
+      });
     case 'StudyRecovered':
       return { ...after, bgState: event.sections.generator.bgState };
     default:
@@ -101,17 +116,12 @@ function importedBy(
 }
 
 /** Counts the row, and keeps what the next one may have been drawn from. */
-function withImported(
-  state: RegisteredState,
-  { data, sections }: Of<'ParticipantImported'>,
-): Imported | undefined {
+function withImported(state: RegisteredState, event: Of<'ParticipantImported'>): Imported | undefined {
+  const { data, sections } = event;
   const { design, counts, imported } = state;
   if (!imported) return undefined;
-  const levels = levelIndexes(
-    state,
-    data.levels.map(({ level }) => level),
-  );
-  counts.add(levels, design.treatments.indexOf(sections.allocation.treatment));
+  const levels = levelIndexes(state, levelsByFactor(data.levels, design.factors));
+  counts.add(levels, slotOf(event, design));
   const bgState = sections.draw?.bgStateAfter ?? sections.state?.bgState;
   const instant = microsecondsOf(data.original.datetime) ?? 0;
   const isLatest = !imported.latest || instant > imported.latest.instant;
@@ -163,13 +173,14 @@ function correct(state: RegisteredState, event: WholeCorrection): RegisteredStat
 }
 
 function count(state: RegisteredState, participant: Allocated, by: 1 | -1): void {
-  const levels = countedLevels(participant);
-  if (levels) state.counts.add(levelIndexes(state, levels), participant.arm, by);
+  const levels = countedLevels(participant, state.design);
+  if (levels) state.counts.add(levelIndexes(state, levels), participant.slot, by);
 }
 
 /** @throws RangeError when a level is not in the design */
 export function levelIndexes(state: RegisteredState, levels: readonly string[]): number[] {
   return levels.map((level, factor) => {
+    if (level === NONE) return NO_LEVEL;
     const index = state.levelIndexes[factor]?.get(level);
     if (index === undefined) throw new RangeError(`level of factor ${factor} is not in the design`);
     return index;

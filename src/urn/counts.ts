@@ -1,6 +1,7 @@
 /**
- * How many participants with each level of each factor are on each treatment. This is all that an allocation needs to
- * know about the past, so its cost does not grow with the study.
+ * How many participants with each level of each factor are in each slot: a place of a treatment in the urn. Unless the
+ * study has a ratio, each treatment has one. This is all that an allocation needs to know about the past, so its cost does
+ * not grow with the study.
  *
  * Forks are for the write path, which decides a batch against a fork and then drops it. Rows are never changed in place,
  * only replaced. The table of rows is copied before the first replacement after a fork, on whichever side that happens.
@@ -9,13 +10,16 @@
  */
 
 interface Shape {
-  readonly treatments: readonly string[];
+  readonly slots: readonly string[];
   readonly factors: readonly { readonly levels: readonly string[] }[];
 }
-/** n_k of one level of one factor, in the order of the treatments. */
+/** n_k of one level of one factor, in the order of the slots. */
 type Row = readonly number[];
 /** Rows by index of the factor and index of the level. */
 type Table = Row[][];
+
+/** The index of the level of a participant who has none of a factor. */
+export const NO_LEVEL = -1;
 
 export class Counts {
   readonly #shape: Shape;
@@ -25,7 +29,7 @@ export class Counts {
 
   /**
    * Starts with all counts zero.
-   * @param shape of the design: its factors, levels and treatments, in the order of the indexes
+   * @param shape of the design: its factors, levels and slots, in the order of the indexes
    * @param shared only for `fork`: the table to start from instead
    */
   constructor(shape: Shape, shared?: Table) {
@@ -35,7 +39,7 @@ export class Counts {
   }
 
   /**
-   * @returns n_k of the level, in the order of the treatments; this array never changes, later additions make a new one
+   * @returns n_k of the level, in the order of the slots; this array never changes, later additions make a new one
    * @throws RangeError when there is no such factor or level
    */
   of(factorIndex: number, levelIndex: number): readonly number[] {
@@ -48,17 +52,19 @@ export class Counts {
   /**
    * Counts one more participant, or one fewer.
    *
-   * @param levelIndexes the participant's level of each factor, in the order of the factors
+   * @param levelIndexes the participant's level of each factor, in the order of the factors; `NO_LEVEL` of a factor that
+   *   was retired before
    * @throws RangeError when an index is out of range or a factor is missing; then nothing is counted
    */
-  add(levelIndexes: readonly number[], treatmentIndex: number, by: 1 | -1 = 1): void {
-    const { factors, treatments } = this.#shape;
+  add(levelIndexes: readonly number[], slot: number, by: 1 | -1 = 1): void {
+    const { factors, slots } = this.#shape;
     if (levelIndexes.length !== factors.length) {
       throw new RangeError(`${levelIndexes.length} levels given for ${factors.length} factors`);
     }
-    if (treatments[treatmentIndex] === undefined)
-      throw new RangeError(`no treatment ${treatmentIndex} in this study`);
-    const rows = levelIndexes.map((level, factor) => changed(this.of(factor, level), treatmentIndex, by));
+    if (slots[slot] === undefined) throw new RangeError(`no slot ${slot} in this study`);
+    const rows = levelIndexes.map((level, factor) =>
+      level === NO_LEVEL ? undefined : changed(this.of(factor, level), slot, by),
+    );
 
     if (this.#shared) {
       this.#table = this.#table.map((levels) => levels.slice());
@@ -78,8 +84,8 @@ export class Counts {
   }
 }
 
-function emptyTable({ factors, treatments }: Shape): Table {
-  const zeros: Row = treatments.map(() => 0);
+function emptyTable({ factors, slots }: Shape): Table {
+  const zeros: Row = slots.map(() => 0);
   return factors.map(({ levels }) => levels.map(() => zeros));
 }
 

@@ -13,6 +13,7 @@ import { seed, studyWithParticipants, urn } from '../support/arbitrary-study.ts'
 import { inCi } from '../support/in-ci.ts';
 import { askNumpy, findPython, type Operation } from '../support/numpy.ts';
 import { sample } from '../support/property.ts';
+import { urnOf } from '../support/urn-study.ts';
 
 const SEQUENCES = 150;
 const HISTORIES = 60;
@@ -102,12 +103,12 @@ if (python === undefined) {
       });
       let lots = 0;
       histories.forEach(({ seed, study: { configuration, participants } }, i) => {
-        const counts = new Counts(configuration);
+        const counts = new Counts(urnOf(configuration));
         const start = Pcg64.fromSeed(seed).snapshot();
         let state = start;
         const allocations = participants.map((levels) => {
-          const allocation = allocate(configuration, counts, levels, state);
-          counts.add(levels, allocation.treatmentIndex);
+          const allocation = allocate(urnOf(configuration), counts, levels, state);
+          counts.add(levels, allocation.slot);
           const { draw, ...treatment } = allocation;
           state = draw.bgStateAfter;
           return { ...treatment, ...draw };

@@ -8,6 +8,7 @@ import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
 import type { WriterTools } from '../../src/write/writer.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
+import { urnOf } from './urn-study.ts';
 
 export const NURSE: Actor = { keyId: 'k0011', user: 'nurse', accessRevision: 4 };
 export const OPERATOR: Actor = { cli: true, user: 'operator' };
@@ -64,7 +65,12 @@ export function registered(): Said<'StudyRegistered'> {
 /** The first participant of the study, truly allocated, under an idempotency key. */
 export function randomized(participantId = '001-0001'): Said<'ParticipantRandomized'> {
   const before = Pcg64.fromSeed(SEED).snapshot();
-  const { treatment, draw } = allocate(CONFIGURATION, new Counts(CONFIGURATION), [1, 1], before);
+  const { treatment, draw } = allocate(
+    urnOf(CONFIGURATION),
+    new Counts(urnOf(CONFIGURATION)),
+    [1, 1],
+    before,
+  );
   return {
     type: 'ParticipantRandomized',
     data: {

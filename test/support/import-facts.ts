@@ -5,6 +5,7 @@ import type { BeginImport, ImportParticipant } from '../../src/study/commands.ts
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
 import { CONFIGURATION, LEVELS, SEED } from './facts.ts';
+import { urnOf } from './urn-study.ts';
 
 export const IMPORT = '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
 export const FRESH = 9n << 100n;
@@ -25,7 +26,7 @@ export function drawnRows(
   rows: readonly Drawn[],
   configuration: StudyConfiguration = CONFIGURATION,
 ): ImportParticipant[] {
-  const counts = new Counts(configuration);
+  const counts = new Counts(urnOf(configuration));
   const states: BgState[] = [Pcg64.fromSeed(SEED).snapshot()];
   const before: Counts[] = [counts.fork()];
   return rows.map(({ levels = LEVELS, back = 1, countsBack = back }, i) => {
@@ -33,8 +34,8 @@ export function drawnRows(
     const known = before[i + 1 - countsBack] ?? counts;
     const state = states[i + 1 - back] ?? states[0];
     if (!state) throw new Error('no state');
-    const { draw, treatment, treatmentIndex } = allocate(configuration, known, indexes, state);
-    counts.add(indexes, treatmentIndex);
+    const { draw, treatment, slot } = allocate(urnOf(configuration), known, indexes, state);
+    counts.add(indexes, slot);
     before.push(counts.fork());
     states.push(draw.bgStateAfter);
     return {

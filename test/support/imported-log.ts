@@ -9,6 +9,7 @@ import { Counts } from '../../src/urn/counts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { beginImport, FRESH, IMPORT } from './import-facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
+import { urnOf } from './urn-study.ts';
 
 export const ATTEMPT = '1b6a53a2-0c9d-4e57-8f1e-2a3b4c5d6e7f';
 const LEVELS = CONFIGURATION.factors.map(({ levels }) => levels) as [[string, string], [string, string]];
@@ -65,7 +66,7 @@ interface Made {
 
 /** What the reference would have written. */
 function madeRows(rows: readonly Made[]): ImportParticipant[] {
-  const counts = new Counts(IMPORTED_STUDY);
+  const counts = new Counts(urnOf(IMPORTED_STUDY));
   const states: (BgState | undefined)[] = [Pcg64.fromSeed(SEED).snapshot()];
   const before = [counts.fork()];
   return rows.map((made, i) => {
@@ -73,8 +74,8 @@ function madeRows(rows: readonly Made[]): ImportParticipant[] {
     const levelIndexes = [i % 2, i % 3 === 0 ? 1 : 0];
     const [state, known] = [states[i + 1 - back], before[i + 1 - countsBack]];
     if (!state || !known) throw new Error(`nothing is known ${back} rows before row ${i + 1}`);
-    const { draw, treatmentIndex } = allocate(IMPORTED_STUDY, known, levelIndexes, state);
-    const arm = made.otherArm ? (treatmentIndex + 1) % IMPORTED_STUDY.treatments.length : treatmentIndex;
+    const { draw, slot } = allocate(urnOf(IMPORTED_STUDY), known, levelIndexes, state);
+    const arm = made.otherArm ? (slot + 1) % IMPORTED_STUDY.treatments.length : slot;
     const after = made.ownState ? Pcg64.fromSeed(5n).snapshot() : draw.bgStateAfter;
     counts.add(levelIndexes, arm);
     before.push(counts.fork());

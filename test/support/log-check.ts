@@ -11,6 +11,7 @@ import { Pcg64 } from '../../src/random/pcg64.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
+import { urnOf } from './urn-study.ts';
 
 interface Row extends RecordBytes {
   readonly position: number;
@@ -99,7 +100,7 @@ class Replay {
   constructor(event: Extract<LogEvent, { type: 'StudyRegistered' }>) {
     const { configuration } = event.data;
     this.configuration = configuration;
-    this.#counts = new Counts(configuration);
+    this.#counts = new Counts(urnOf(configuration));
     this.#bgState = firstState(event);
   }
 
@@ -119,13 +120,13 @@ class Replay {
     );
     const {
       treatment,
-      treatmentIndex,
+      slot,
       draw: drawn,
-    } = allocate(this.configuration, this.#counts, indexes, this.#bgState);
+    } = allocate(urnOf(this.configuration), this.#counts, indexes, this.#bgState);
     // Stored sections also have a salt.
     const again = { allocation: { ...allocation, treatment }, draw: { ...draw, ...drawn } };
     assert.deepEqual({ allocation, draw }, again, `${where} cannot be drawn again`);
-    this.#counts.add(indexes, treatmentIndex);
+    this.#counts.add(indexes, slot);
     this.#bgState = draw.bgStateAfter;
   }
 }

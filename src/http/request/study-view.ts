@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../projections/design.ts';
-import { currentId, currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
+import { currentId, currentLevels, type Enrolled, NONE } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { type Column, columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
@@ -33,7 +33,7 @@ export const SLICE = 250;
 
 export interface NewParticipant {
   readonly id: string;
-  /** One level per factor, in the order of the design, by their names of now. */
+  /** One level per factor, in the order of the design, by their names of now; `NONE` of those that are retired. */
   readonly levels: readonly string[];
   /** Why the design has no such participant. Its amendments do not change the answer to a repeated request. */
   readonly problems: readonly string[];
@@ -143,6 +143,11 @@ export class StudyView {
   ): string[] {
     return this.#design.factors.map((factor) => {
       const asked = given(factor.name);
+      if (factor.isRetired) {
+        if (asked === undefined) return NONE;
+        problems.push(`${factor.name} is retired (hint: leave it out)`);
+        return levelNow(factor, asked);
+      }
       if (asked === undefined) missing.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
       return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
     });
@@ -238,7 +243,7 @@ export class StudyView {
   #named(levels: readonly string[]): Record<string, unknown> {
     const named: Record<string, unknown> = {};
     this.#memberNames.forEach((name, i) => {
-      named[name] = levels[i];
+      if (levels[i] !== NONE) named[name] = levels[i];
     });
     return named;
   }
@@ -265,7 +270,12 @@ export class StudyView {
     if (cached) return cached;
     const { factors, treatments } = this.#design;
     const { id, datetime, user, bg_state } = recordMembers;
-    const named = Object.fromEntries(factors.map(({ name, levels }) => [`f_${name}`, oneOf(levels)]));
+    const named = Object.fromEntries(
+      factors.map(({ name, levels, isRetired }) => [
+        `f_${name}`,
+        isRetired ? oneOf(levels).optional() : oneOf(levels),
+      ]),
+    );
     const schema = z.strictObject({
       id,
       ...named,

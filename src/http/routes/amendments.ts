@@ -1,6 +1,7 @@
 /** POST /amendments: changes the design of a study from here on. */
 import { z } from 'zod';
-import type { DesignChange } from '../../../events/amendment.ts';
+import { type DesignChange, History, MAX_WEIGHT } from '../../../events/amendment.ts';
+import { ImbalanceMeasure } from '../../../events/study.ts';
 import { amendedDesign } from '../../../projections/design.ts';
 import { ACTS } from '../../study/acts.ts';
 import { amendmentOf, newNameProblems } from '../../study/amendments.ts';
@@ -48,6 +49,27 @@ const Change = z.discriminatedUnion('kind', [
       .optional()
       .meta({ description: 'Requests may still use the old name; records have the new one' }),
   }),
+  z.strictObject({ kind: z.literal('arm-closed'), treatment: z.string() }),
+  z.strictObject({ kind: z.literal('arm-reopened'), treatment: z.string() }),
+  z.strictObject({
+    kind: z.literal('arm-added'),
+    treatment: z.string(),
+    ratio: z.int().min(2).max(20).optional().meta({ description: 'How many slots it has; absent: one' }),
+  }),
+  z.strictObject({
+    kind: z.literal('urn'),
+    w: z.int().min(1).max(MAX_WEIGHT).optional(),
+    alpha: z.int().nonnegative().max(MAX_WEIGHT).optional(),
+    beta: z.int().nonnegative().max(MAX_WEIGHT).optional(),
+    D: ImbalanceMeasure.optional(),
+  }),
+  z.strictObject({
+    kind: z.literal('ratio'),
+    value: z.array(z.int().min(1).max(20)).min(2).meta({
+      description: 'A number for each treatment, also for those that are closed; ones: no ratio',
+    }),
+  }),
+  z.strictObject({ kind: z.literal('factor-retired'), factor: z.string() }),
   z.strictObject({
     kind: z.literal('limits'),
     value: LimitsValue.meta({ description: 'All limits from here on; absent: none' }),
@@ -71,6 +93,10 @@ const Body = z.strictObject({
   }),
   changes: z.array(Change).meta({
     description: 'Applied in this order. It may be empty if there is a protocol.',
+  }),
+  history: History.optional().meta({
+    description:
+      'What the urns count from here on: everybody as before, or nobody who was enrolled before. Absent: `restart` if an arm is added or the ratio changes, otherwise `keep`.',
   }),
   reason: StudyReason,
   approvals: Approvals.optional().meta({
@@ -123,19 +149,20 @@ export function postAmendment(services: Services) {
     // A request that is repeated has been applied already.
     const isNext = command.amendment === inForce.amendment + 1;
     const after = isNext ? amendedDesign(inForce, amendmentOf(command)) : inForce;
-    return dryRunReply('stays', reply.revision, { design: designShown(after) });
+    const effect = after.epoch > inForce.epoch ? 'zero' : 'stays';
+    return dryRunReply(effect, reply.revision, { design: designShown(after) });
   });
 }
 
 /** @throws HttpProblem 400 naming every new name that nothing can have */
 function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): Amend {
-  const { amendment, reason, approvals = [], protocol } = body;
+  const { amendment, history, reason, approvals = [], protocol } = body;
   const changes = body.changes.map(changeOf);
   const problems = newNameProblems(changes);
   if (problems.length > 0) throw new HttpProblem(400, sentence(problems));
   return {
     ...{ type: 'amend', user: key.user, idempotencyKey: idempotencyKeyOf(http) },
-    ...{ amendment, changes, reason, approvals, protocol },
+    ...{ amendment, changes, history, reason, approvals, protocol },
   };
 }
 

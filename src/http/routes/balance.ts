@@ -32,6 +32,9 @@ const tally = {
 export const BalanceResult = z
   .strictObject({
     treatments: z.array(z.string()),
+    ratio: z.array(z.int()).optional().meta({
+      description: 'How many slots each treatment has in an urn; absent: one each',
+    }),
     ...tally,
     counted: z.strictObject(tally).meta({
       description:

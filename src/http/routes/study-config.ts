@@ -1,7 +1,7 @@
 /** GET /study_config: the configuration of a study. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
-import { type Design, design, openLevels } from '../../../projections/design.ts';
+import { activeFactors, type Design, design, openLevels } from '../../../projections/design.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { toJson } from '../request/json.ts';
@@ -79,9 +79,9 @@ export function getStudyConfig(services: Services) {
  * `starting_seed`.
  */
 function configurationJson(inForce: Design, seed: string, scopes: readonly Scope[]): string {
-  const { factors, treatments, D, alpha, beta, w, urnSelection } = inForce;
+  const { treatments, D, alpha, beta, w, urnSelection } = inForce;
   const result = {
-    factors: new Map(factors.map((factor) => [factor.name, openLevels(factor)])),
+    factors: new Map(activeFactors(inForce).map((factor) => [factor.name, openLevels(factor)])),
     treatments,
     D,
     alpha,

@@ -1,7 +1,7 @@
 /** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
 
 import { z } from 'zod';
-import type { Design, Factor } from '../../../projections/design.ts';
+import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
 import { currentLevels, fillsPlace } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { STATUSES } from '../../study/acts.ts';
@@ -26,10 +26,18 @@ const Limit = z.strictObject({
 /** The design in force, with its defaults written out. */
 export const DesignResult = z.strictObject({
   treatments: z.array(z.string()),
+  closed_treatments: z.array(z.string()).meta({ description: 'They take no new participants' }),
+  ratio: z.array(z.int()).optional().meta({
+    description: 'How many slots each of `treatments` has in an urn; absent: one each',
+  }),
+  epoch: z.int().meta({ description: 'How often the urns began anew; 0: never' }),
   amendment: z.int().meta({ description: 'Number of the last amendment; 0 without' }),
   factors: z.array(
     z.strictObject({
       name: z.string(),
+      retired: z.boolean().meta({
+        description: 'New participants have no level of it, and its urns are never drawn from',
+      }),
       levels: z.array(
         z.strictObject({
           name: z.string(),
@@ -78,10 +86,13 @@ const EXAMPLE: StudyDesignResult = {
   ],
   design: {
     treatments: ['MART', 'RMC-Q', 'RMC-A'],
+    closed_treatments: [],
+    epoch: 0,
     amendment: 0,
     factors: [
       {
         name: 'sex',
+        retired: false,
         levels: [
           { name: 'Male', earlier_names: [], closed: false },
           { name: 'Female', earlier_names: [], closed: false },
@@ -157,9 +168,10 @@ function limitsOf(
   ];
 }
 
-function factorShown({ name, levels, closed, earlierNames }: Factor): FactorShown {
+function factorShown({ name, levels, closed, earlierNames, isRetired }: Factor): FactorShown {
   return {
     name,
+    retired: isRetired,
     levels: levels.map((level) => ({
       name: level,
       earlier_names: earlierNames.filter(({ now }) => now === level).map((earlier) => earlier.name),
@@ -169,10 +181,13 @@ function factorShown({ name, levels, closed, earlierNames }: Factor): FactorShow
 }
 
 export function designShown(inForce: Design): DesignResult {
-  const { amendment, treatments, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
+  const { treatments, closedTreatments, epoch } = inForce;
+  const { amendment, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
   const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = inForce.policies;
   return {
-    ...{ amendment, treatments: [...treatments], D, w, alpha, beta, blinding },
+    ...{ treatments: [...treatments], closed_treatments: [...closedTreatments], epoch },
+    ...(hasRatio(inForce) && { ratio: ratioOf(inForce) }),
+    ...{ amendment, D, w, alpha, beta, blinding },
     factors: inForce.factors.map(factorShown),
     ...(idPattern !== undefined && { id_pattern: idPattern }),
     ...(target !== undefined && { target }),

@@ -1,5 +1,5 @@
 /**
- * The participants of a replay, in few bytes each: their levels, arms and revisions as numbers, their ids as digests. The
+ * The participants of a replay, in few bytes each: their levels, slots and revisions as numbers, their ids as digests. The
  * few who are corrected, or were entered by hand, are kept whole.
  */
 import type { Design, Renaming } from '../../../projections/design.ts';
@@ -20,7 +20,7 @@ export class CompactParticipants extends Enrolment {
   #size = 0;
   #revisions = new Uint32Array(FIRST_ROOM);
   #levels: Uint16Array;
-  #arms = new Int16Array(FIRST_ROOM);
+  #slots = new Int16Array(FIRST_ROOM);
   /** By number. */
   readonly #whole = new Map<number, Allocated>();
 
@@ -64,7 +64,7 @@ export class CompactParticipants extends Enrolment {
   #at(number: number, participantId: string): Allocated {
     const from = number * this.#factors.length;
     const levels = this.#factors.map(({ levels }, i) => levels[this.#levels[from + i] ?? 0] ?? '');
-    return { participantId, levels, revision: this.#revisions[number] ?? 0, arm: this.#arms[number] ?? -1 };
+    return { participantId, levels, revision: this.#revisions[number] ?? 0, slot: this.#slots[number] ?? -1 };
   }
 
   override set(participantId: string, participant: Allocated): void {
@@ -73,12 +73,12 @@ export class CompactParticipants extends Enrolment {
       this.#whole.set(known, participant);
       return;
     }
-    const { levels, revision, arm } = participant;
+    const { levels, revision, slot } = participant;
     if (participant.forced) this.#whole.set(this.#size, participant);
     if (this.#size === this.#revisions.length) this.#grow();
     this.#ids.add(participantId);
     this.#revisions[this.#size] = revision;
-    this.#arms[this.#size] = arm;
+    this.#slots[this.#size] = slot;
     const from = this.#size * this.#factors.length;
     levels.forEach((level, i) => {
       this.#levels[from + i] = this.#indexes[i]?.get(level) ?? 0;
@@ -89,7 +89,7 @@ export class CompactParticipants extends Enrolment {
   #grow(): void {
     this.#revisions = twiceAsLong(this.#revisions);
     this.#levels = twiceAsLong(this.#levels);
-    this.#arms = twiceAsLong(this.#arms);
+    this.#slots = twiceAsLong(this.#slots);
   }
 }
 

@@ -31,10 +31,8 @@ export function lifeCommandOf(event: LifeEvent): LifeCommand {
       return { type: 'close', ...event.data, ...asked };
     case 'StudyReopened':
       return { type: 'reopen', ...event.data, ...asked };
-    case 'StudyAmended': {
-      const { history: _, ...data } = event.data;
-      return { type: 'amend', ...data, ...asked };
-    }
+    case 'StudyAmended':
+      return { type: 'amend', ...event.data, ...asked };
     case 'AllocationRevealed': {
       const { randomizedAt: _, ...data } = event.data;
       return { type: 'reveal', ...data, grounds: groundsIn(event), ...asked };

@@ -5,6 +5,7 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { defaultLevelCounts } from '../../../projections/design.ts';
 import { isDay } from '../../base/day.ts';
 import { limitsProblem } from '../../study/amendments.ts';
+import { isEqualAllocation, ratioProblem } from '../../study/ratio.ts';
 import type { Mismatch } from '../report.ts';
 import { mismatch } from './differences.ts';
 
@@ -23,7 +24,27 @@ export function registrationMismatch({
     return mismatch('stream', `study-${expected}`, stream, "not that of the study's name");
   if (seedSource === 'drawn' && sections.generator && !has128Bits(sections.generator))
     return mismatch('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
-  return configurationMismatch(configuration);
+  return configurationMismatch(configuration) ?? ratioMismatch(data);
+}
+
+/** Equal allocation is left out, and has version 1 of the algorithm. */
+function ratioMismatch({
+  configuration: { treatments, ratio },
+  algorithm,
+}: Extract<PartialEvent, { type: 'StudyRegistered' }>['data']): Mismatch | undefined {
+  const where = 'data.configuration.ratio';
+  const why = ratio && ratioProblem(treatments, ratio);
+  if (why !== undefined) return mismatch(where, 'a ratio of this study', ratio, why);
+  if (ratio && isEqualAllocation(ratio)) return mismatch(where, undefined, ratio, 'the default is left out');
+  const version = ratio ? 2 : 1;
+  return algorithm.version === version
+    ? undefined
+    : mismatch(
+        'data.algorithm.version',
+        version,
+        algorithm.version,
+        'only a study with a ratio has version 2',
+      );
 }
 
 /** A number below 2^128, in decimal. */

@@ -4,11 +4,12 @@
  * the study's.
  */
 import type { PartialEvent } from '../../../events/record.ts';
-import type { EnrolmentEvent } from '../../../projections/enrolled.ts';
+import { type Design, hasRatio, openTreatments } from '../../../projections/design.ts';
+import { type EnrolmentEvent, levelsByFactor } from '../../../projections/enrolled.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
 import { decideLife } from '../../study/decide-life.ts';
-import { forcedProblem } from '../../study/forced.ts';
+import { forcedProblem, slotsOf, treatmentProblem } from '../../study/forced.ts';
 import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
 import { levelRefusal } from '../../study/levels.ts';
 import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
@@ -79,7 +80,7 @@ function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonl
     case 'AllocationForced': {
       const problem = forcedProblem(life, event);
       const wrong = treatmentMismatch(event, life) ?? countedMismatch(event, life);
-      return wrong && !problem ? [wrong] : problemsOf(event.type, life, problem);
+      return wrong && !problem ? [wrong] : problemsOf(event.type, life, problem ?? closedThen(event, life));
     }
     case 'HistoryImported':
       return problemsOf(event.type, life, beginProblem(life, event.data));
@@ -124,20 +125,43 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
   const { participantId } = data;
   if (holderOf(life, participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
   if (!ACTS[type].in.includes(life.status)) return { type: 'refused', because: life.status };
-  const levels = data.levels.map(({ level }) => level);
+  const levels = levelsByFactor(data.levels, life.design.factors);
   const closed = levelRefusal(life.design, levels, 'level-closed');
   if (closed) return closed;
   const limit = fullLimit(life.filled, life.design, levels);
   return limit && { type: 'full', limit };
 }
 
-function treatmentMismatch(
-  { sections }: EnrolmentEvent,
-  { design: { treatments } }: Life,
+function treatmentMismatch(event: EnrolmentEvent, { design }: Life): Mismatch | undefined {
+  const { treatment } = event.sections.allocation ?? {};
+  if (treatment === undefined) return undefined;
+  const { treatments, closedTreatments } = design;
+  if (!treatments.includes(treatment))
+    return mismatch('allocation.treatment', treatments, treatment, 'no treatment of this study');
+  if (event.type !== 'ParticipantRandomized') return slotMismatch(event, design, treatment);
+  return closedTreatments.includes(treatment)
+    ? mismatch('allocation.treatment', openTreatments(design), treatment, 'the arm is closed')
+    : undefined;
+}
+
+/** Of an allocation without a draw. Which slot of the arm it is depends on the draws of others. */
+function slotMismatch(
+  { type, data, sections }: Of<'AllocationForced' | 'ParticipantImported'>,
+  design: Design,
+  treatment: string,
 ): Mismatch | undefined {
+  const { slot } = sections.allocation ?? {};
+  const isRecorded = hasRatio(design) && !(type === 'ParticipantImported' && data.redrawn);
+  if (isRecorded ? slot !== undefined && design.slots[slot] === treatment : slot === undefined)
+    return undefined;
+  const own = isRecorded ? slotsOf(design, treatment) : undefined;
+  return mismatch('allocation.slot', own, slot, 'not a slot of the treatment');
+}
+
+/** If the treatment is included. */
+function closedThen({ data, sections }: Of<'AllocationForced'>, life: Life): StudyOutcome | undefined {
   const { treatment } = sections.allocation ?? {};
-  if (treatment === undefined || treatments.includes(treatment)) return undefined;
-  return mismatch('allocation.treatment', treatments, treatment, 'no treatment of this study');
+  return treatment === undefined ? undefined : treatmentProblem(life, treatment, data.occurredAt);
 }
 
 function countedMismatch({ data }: Of<'AllocationForced'>, { design }: Life): Mismatch | undefined {

@@ -7,6 +7,7 @@
  */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { LogEvent } from '../../../events/record.ts';
+import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { Status } from '../../study/acts.ts';
 import type { StudyCommand } from '../../study/commands.ts';
 import { decide } from '../../study/decide.ts';
@@ -29,6 +30,7 @@ const REPORTING_ORDER = [
   'draw.counts',
   'draw.balls',
   'draw.uniform53',
+  'draw.slot',
   'allocation.',
 ];
 
@@ -78,7 +80,7 @@ export class StudyReplay implements Replay {
   #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
     const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
-    const { fact, outcome } = decide(this.#state, commandOf(event));
+    const { fact, outcome } = decide(this.#state, commandOf(event, this.#state));
     if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
@@ -87,7 +89,8 @@ export class StudyReplay implements Replay {
   }
 }
 
-function commandOf(event: StudyEvent): StudyCommand {
+function commandOf(event: StudyEvent, state: StudyState): StudyCommand {
+  const factors = state.status === 'unregistered' ? [] : state.design.factors;
   switch (event.type) {
     case 'StudyRegistered': {
       const { studyId, configuration, seedSource } = event.data;
@@ -98,14 +101,14 @@ function commandOf(event: StudyEvent): StudyCommand {
       return {
         type: 'randomize',
         participantId: event.data.participantId,
-        levels: event.data.levels.map(({ level }) => level),
+        levels: levelsByFactor(event.data.levels, factors),
         user: event.actor.user,
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
     case 'AllocationForced': {
       const { data, sections } = event;
       const { cause, occurredAt, participantId, replaces } = data;
-      const levels = data.levels.map(({ level }) => level);
+      const levels = levelsByFactor(data.levels, factors);
       const idempotencyKey = sections.request?.idempotencyKey;
       return {
         ...{ type: 'force', cause, levels, occurredAt, participantId, replaces, idempotencyKey },
@@ -123,11 +126,12 @@ function commandOf(event: StudyEvent): StudyCommand {
       const { data, sections } = event;
       const { import: id, row, participantId, original } = data;
       const bgState = sections.draw?.bgStateAfter ?? sections.state?.bgState;
-      const levels = data.levels.map(({ level }) => level);
+      const levels = levelsByFactor(data.levels, factors);
       const { treatment } = sections.allocation;
+      const slot = sections.draw?.slot ?? sections.allocation.slot;
       return {
         ...{ type: 'import-participant', import: id, row, participantId, original },
-        ...{ levels, treatment, bgState },
+        ...{ levels, treatment, slot, bgState },
       };
     }
     case 'HistoryImportEnded': {

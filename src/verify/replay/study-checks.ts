@@ -4,8 +4,13 @@
  */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
-import { type Design, designAfter } from '../../../projections/design.ts';
-import { type Enrolled, type EnrolmentEvent, isEnrolment } from '../../../projections/enrolled.ts';
+import { activeFactors, type Design, designAfter } from '../../../projections/design.ts';
+import {
+  type Enrolled,
+  type EnrolmentEvent,
+  isEnrolment,
+  levelsByFactor,
+} from '../../../projections/enrolled.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
@@ -57,7 +62,12 @@ export function enrolments(event: PartialEvent): number {
 /** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
   if (outcome.type === 'impossible')
-    return mismatch(`data.${outcome.field}`, 'what is possible in this study', undefined, outcome.why);
+    return mismatch(
+      outcome.field === 'treatment' ? 'allocation.treatment' : `data.${outcome.field}`,
+      'what is possible in this study',
+      undefined,
+      outcome.why,
+    );
   if (outcome.type === 'not-amendable') {
     const [problem] = outcome.problems;
     return mismatch(
@@ -215,7 +225,7 @@ export class StudyChecks {
 
   #participantMismatch({ participantId, levels }: EnrolmentEvent['data']): Mismatch | undefined {
     if (!this.#design) return undefined;
-    const { factors } = this.#design;
+    const factors = activeFactors(this.#design);
     if (levels.length !== factors.length)
       return mismatch(
         'data.levels',
@@ -283,7 +293,7 @@ function stakeIn(
   enrolled: (id: string) => Enrolled | undefined,
 ): Stake {
   if (event.type === 'ParticipantRandomized' || event.type === 'AllocationForced')
-    return { need: 'all', of: [event.data.levels.map(({ level }) => level)] };
+    return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
   const participant = 'participantId' in event.data ? enrolled(event.data.participantId) : undefined;
   return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };
 }

@@ -5,6 +5,7 @@ import { Counts } from '../../../src/urn/counts.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { urnOf } from '../../support/urn-study.ts';
 
 const CLIENTS = 64;
 const ROUNDS = 6;
@@ -85,15 +86,15 @@ it('each allocation was made with the state that the previous one left', async (
 
   const { starting_seed } = exactResults(await auditor.config('Rush')) as { starting_seed: bigint };
   let state = Pcg64.fromSeed(BigInt(starting_seed)).snapshot();
-  const counts = new Counts(STUDY);
+  const counts = new Counts(urnOf(STUDY));
   for (const { trt, bg_state, f_sex, f_site } of records) {
     const indexes = [SEXES.indexOf(f_sex), SITES.indexOf(f_site)];
-    const { treatment, treatmentIndex, draw } = allocate(STUDY, counts, indexes, state);
+    const { treatment, slot, draw } = allocate(urnOf(STUDY), counts, indexes, state);
     const { bgStateAfter } = draw;
     expect(trt).toBe(treatment);
     expect(bg_state.state.state).toBe(BigInt(bgStateAfter.state.state));
     expect(bg_state).toMatchObject({ has_uint32: bgStateAfter.has_uint32, uinteger: bgStateAfter.uinteger });
-    counts.add(indexes, treatmentIndex);
+    counts.add(indexes, slot);
     state = bgStateAfter;
   }
 });

@@ -11,7 +11,7 @@ const study = (
 ) => ({
   ...{ name, blinding },
   factors: Object.entries(levels).map(([factor, names]): Factor => {
-    return { name: factor, levels: names, closed: [], earlierNames };
+    return { name: factor, levels: names, closed: [], isRetired: false, earlierNames };
   }),
 });
 

@@ -380,7 +380,7 @@ describe('a stored record whose leaf matches is still refused:', () => {
       (record) => record.replace('"ParticipantRandomized"', '"ParticipantTeleported"'),
       'unknown-type',
     ],
-    ['a version that nobody knows', (record) => record.replace('"version":1', '"version":2'), 'unknown-type'],
+    ['a version that nobody knows', (record) => record.replace('"version":1', '"version":3'), 'unknown-type'],
     ['another revision', (record) => record.replace('"revision":1', '"revision":2'), 'misplaced'],
     ['another stream', (record) => record.replace(STREAM, 'access'), 'misplaced'],
     ['a seal missing', (record) => record.replace(/,"request":"[^"]*"/, ''), 'seal-mismatch'],

@@ -6,6 +6,7 @@ import { Pcg64 } from '../../../src/random/pcg64.ts';
 import { allocate } from '../../../src/urn/allocate.ts';
 import { Counts } from '../../../src/urn/counts.ts';
 import { frozenSample, frozenSamples } from '../../support/samples.ts';
+import { urnOf } from '../../support/urn-study.ts';
 
 const samples = frozenSamples();
 
@@ -84,7 +85,12 @@ describe('the frozen samples', () => {
     const indexes = configuration.factors.map(({ name, levels }) =>
       levels.indexOf(data.levels.find(({ factor }) => factor === name)?.level ?? ''),
     );
-    const { treatment, draw } = allocate(configuration, new Counts(configuration), indexes, bgState);
+    const { treatment, draw } = allocate(
+      urnOf(configuration),
+      new Counts(urnOf(configuration)),
+      indexes,
+      bgState,
+    );
     expect(sections.allocation).toMatchObject({ treatment });
     expect(sections.draw).toMatchObject(draw);
   });

@@ -37,7 +37,7 @@ const moves = (isCounted: boolean) =>
   countMoves(
     corrections,
     (participantId) => ({ participantId, levels: LEVELS, revision: 4, forced: { isCounted } }),
-    factors,
+    { factors, epochBegan: 0 },
   ).map(({ revision, levels }) => [revision, levels.map(({ level }) => level)]);
 
 describe('the corrections of an allocation that was entered by hand', () => {

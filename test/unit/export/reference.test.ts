@@ -13,6 +13,7 @@ import {
   referenceCsv,
   trueTimes,
 } from '../../../src/export/reference-csv.ts';
+import { urnDesignOf } from '../../../src/study/urn-design.ts';
 import { allocate } from '../../../src/urn/allocate.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy } from '../../support/reference.ts';
@@ -52,7 +53,7 @@ function asParticipants(): Participant[] {
 }
 const PARTICIPANTS = asParticipants();
 const LAST = PARTICIPANTS.at(-1)?.bgStateAfter as BgState;
-const counted = (participants: readonly Participant[]) => byCounting(participants).counted;
+const counted = (participants: readonly Participant[]) => byCounting(participants, STUDY).counted;
 const at = (times: readonly string[]) =>
   PARTICIPANTS.slice(0, times.length).map((one, i): Participant => ({ ...one, at: times[i] ?? '' }));
 const datetimes = (csv: string) =>
@@ -97,7 +98,7 @@ describe('the file for the reference', () => {
       ...three,
       corrected: { id: '300', levels: ['03-West', 'Male', '0'], countedLevels: ['02-Süd', 'Male', '1'] },
     };
-    const { counted: kept, others } = byCounting([voided(one, true), voided(two, false), moved]);
+    const { counted: kept, others } = byCounting([voided(one, true), voided(two, false), moved], STUDY);
     const rows = parseCsv(referenceCsv(STUDY, kept)).slice(1);
     expect(rows.map((row) => row.slice(0, 4))).toEqual([
       [`${two.participantId}-x`, ...two.levels],
@@ -161,9 +162,9 @@ describe('the check of the file', () => {
     let state = bgState;
     for (const { levels, trt, bg_state } of referenceNext()) {
       const indexes = STUDY.factors.map((factor) => factor.levels.indexOf(levels[factor.name] ?? ''));
-      const { treatment, treatmentIndex, draw } = allocate(STUDY, counts, indexes, state);
+      const { treatment, slot, draw } = allocate(urnDesignOf(STUDY), counts, indexes, state);
       expect([treatment, draw.bgStateAfter]).toEqual([trt, bg_state]);
-      counts.add(indexes, treatmentIndex);
+      counts.add(indexes, slot);
       state = draw.bgStateAfter;
     }
   });

@@ -264,7 +264,7 @@ describe('an amendment', () => {
   it('never leaves a factor without an open level', () => {
     const trial = begun();
     expect(trial.ask(amend([level('level-closed', COOK), level('level-closed', DUPAGE)]))).toMatchObject({
-      problems: [{ field: 'changes[1].level', why: 'it is the only open level of the factor' }],
+      problems: [{ field: 'changes[1].level', why: 'no level of the factor would be open' }],
     });
   });
 

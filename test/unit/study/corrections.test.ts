@@ -39,7 +39,7 @@ function begun(more: Partial<StudyConfiguration> = {}): TrialRun {
   return trial;
 }
 
-const arm = (trial: TrialRun, id: string) => holderOf(trial.registered, id)?.arm ?? -1;
+const arm = (trial: TrialRun, id: string) => holderOf(trial.registered, id)?.slot ?? -1;
 
 describe('a corrected level', () => {
   it('stays as randomized in the urns of an open study, and follows in those of a blinded one', () => {
@@ -388,7 +388,7 @@ describe('after any corrections', () => {
             levels.map((level) =>
               treatments.map(
                 (name) =>
-                  list.inOrder.filter((one) => levelsOf(one)?.[f] === level && one.treatment === name).length,
+                  list.inOrder.filter((one) => levelsOf(one, registered.design)?.[f] === level && one.treatment === name).length,
               ),
             ),
           );

@@ -126,7 +126,7 @@ describe('a wrong entry', () => {
     ]);
     expect(trial.list.find('b')).toMatchObject({ treatment: SECOND, revision: 5 });
     expect(trial.list.find('c')?.participantId).toBe('c');
-    expect(holderOf(trial.registered, 'b')).toMatchObject({ arm: 1, revision: 5 });
+    expect(holderOf(trial.registered, 'b')).toMatchObject({ slot: 1, revision: 5 });
     expect(trial.list.balance?.view().voided).toEqual([0, 0, 0]);
   });
 

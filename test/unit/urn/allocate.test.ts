@@ -9,6 +9,7 @@ import { Counts } from '../../../src/urn/counts.ts';
 import { seed, studyWithParticipants } from '../../support/arbitrary-study.ts';
 import { compareRationals, exactImbalance } from '../../support/exact.ts';
 import { check } from '../../support/property.ts';
+import { urnOf } from '../../support/urn-study.ts';
 import { referenceHistories } from '../../support/vectors.ts';
 
 /** Everything that happens in a study: each participant's allocation, with what was counted before it. */
@@ -17,12 +18,12 @@ function* allocateAll(
   firstState: BgState,
   participants: Iterable<readonly number[]>,
 ): Generator<{ levelIndexes: readonly number[]; counts: Counts; allocation: Allocation }> {
-  const counts = new Counts(configuration);
+  const counts = new Counts(urnOf(configuration));
   let state = firstState;
   for (const levelIndexes of participants) {
-    const allocation = allocate(configuration, counts, levelIndexes, state);
+    const allocation = allocate(urnOf(configuration), counts, levelIndexes, state);
     yield { levelIndexes, counts, allocation };
-    counts.add(levelIndexes, allocation.treatmentIndex);
+    counts.add(levelIndexes, allocation.slot);
     state = allocation.draw.bgStateAfter;
   }
 }
@@ -58,10 +59,10 @@ describe('the histories of the reference implementation', () => {
 
   it('are reproduced from each recorded state, not only from the seed', () => {
     for (const { configuration, seed, participants } of histories) {
-      const counts = new Counts(configuration);
+      const counts = new Counts(urnOf(configuration));
       let before = Pcg64.fromSeed(seed).snapshot();
       for (const { levelIndexes, treatment, bgStateAfter } of participants) {
-        expect(allocate(configuration, counts, levelIndexes, before)).toMatchObject({
+        expect(allocate(urnOf(configuration), counts, levelIndexes, before)).toMatchObject({
           treatment,
           draw: { bgStateAfter },
         });
@@ -113,7 +114,7 @@ describe('allocate', () => {
           expect(draw.candidates).toContain(draw.selectedFactor);
           expect(draw.counts).toEqual(row);
           expect(draw.balls).toEqual(balls(configuration, row));
-          expect(allocation.treatment).toBe(configuration.treatments[allocation.treatmentIndex]);
+          expect(allocation.treatment).toBe(configuration.treatments[allocation.slot]);
           before = draw.bgStateAfter;
         }
       }),
@@ -126,8 +127,8 @@ describe('allocate', () => {
         for (const { levelIndexes, counts, allocation } of allocateAll(configuration, state, participants)) {
           const before = structuredClone(allocation.draw.bgStateBefore);
           const rows = levelIndexes.map((level, factor) => counts.of(factor, level));
-          expect(allocate(configuration, counts, levelIndexes, before)).toEqual(allocation);
-          expect(allocate(configuration, counts.fork(), levelIndexes, before)).toEqual(allocation);
+          expect(allocate(urnOf(configuration), counts, levelIndexes, before)).toEqual(allocation);
+          expect(allocate(urnOf(configuration), counts.fork(), levelIndexes, before)).toEqual(allocation);
           expect(before).toEqual(allocation.draw.bgStateBefore);
           expect(levelIndexes.map((level, factor) => counts.of(factor, level))).toEqual(rows);
         }
@@ -187,8 +188,8 @@ describe('allocate', () => {
       factors: names.map((name) => ({ name, levels: ['only'] })),
     };
     const allocation = allocate(
-      configuration,
-      new Counts(configuration),
+      urnOf(configuration),
+      new Counts(urnOf(configuration)),
       [0, 0, 0, 0],
       Pcg64.fromSeed(1n).snapshot(),
     );
@@ -209,13 +210,13 @@ describe('allocate', () => {
       factors: [{ name: 'site', levels: ['1', '2'] }],
     };
     const participants = Array.from({ length: 3000 }, (_, i) => [i % 2]);
-    const counts = new Counts(configuration);
+    const counts = new Counts(urnOf(configuration));
     for (const { levelIndexes, allocation } of allocateAll(
       configuration,
       Pcg64.fromSeed(1n).snapshot(),
       participants,
     )) {
-      counts.add(levelIndexes, allocation.treatmentIndex);
+      counts.add(levelIndexes, allocation.slot);
     }
     for (const n of [...counts.of(0, 0), ...counts.of(0, 1)]) expect(Math.abs(n - 500)).toBeLessThan(60);
   });
@@ -226,23 +227,25 @@ describe('allocate', () => {
     const { configuration } = history;
     const levels = configuration.factors.map(() => 0);
     const state = Pcg64.fromSeed(1n).snapshot();
-    const counts = new Counts(configuration);
+    const counts = new Counts(urnOf(configuration));
 
     it('levels that are missing, too many or out of range', () => {
-      expect(() => allocate(configuration, counts, levels.slice(1), state)).toThrow(RangeError);
-      expect(() => allocate(configuration, counts, [...levels, 0], state)).toThrow(RangeError);
-      expect(() => allocate(configuration, counts, levels.with(0, -1), state)).toThrow(RangeError);
-      expect(() => allocate(configuration, counts, levels.with(0, 99), state)).toThrow(RangeError);
+      expect(() => allocate(urnOf(configuration), counts, levels.slice(1), state)).toThrow(RangeError);
+      expect(() => allocate(urnOf(configuration), counts, [...levels, 0], state)).toThrow(RangeError);
+      expect(() => allocate(urnOf(configuration), counts, levels.with(0, -1), state)).toThrow(RangeError);
+      expect(() => allocate(urnOf(configuration), counts, levels.with(0, 99), state)).toThrow(RangeError);
     });
 
     it('counts of another configuration', () => {
       const other = { ...configuration, treatments: [...configuration.treatments, 'one more'] };
-      expect(() => allocate(configuration, new Counts(other), levels, state)).toThrow(RangeError);
+      expect(() => allocate(urnOf(configuration), new Counts(urnOf(other)), levels, state)).toThrow(
+        RangeError,
+      );
     });
 
     it('a state that no generator has', () => {
       const broken = { ...state, state: { ...state.state, inc: '0' } };
-      expect(() => allocate(configuration, counts, levels, broken)).toThrow(RangeError);
+      expect(() => allocate(urnOf(configuration), counts, levels, broken)).toThrow(RangeError);
     });
   });
 });

@@ -4,9 +4,10 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { Counts } from '../../../src/urn/counts.ts';
 import { participant, study } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
+import { urnOf } from '../../support/urn-study.ts';
 
 const shape = {
-  treatments: ['A', 'B', 'C'],
+  slots: ['A', 'B', 'C'],
   factors: [
     { name: 'sex', levels: ['Male', 'Female'] },
     { name: 'site', levels: ['1', '2', '3'] },
@@ -85,7 +86,7 @@ describe('Counts', () => {
       fc.property(scenario, ({ configuration, steps }) => {
         type Addition = readonly [readonly number[], number];
         const copies: { counts: Counts; additions: Addition[] }[] = [
-          { counts: new Counts(configuration), additions: [] },
+          { counts: new Counts(urnOf(configuration)), additions: [] },
         ];
         for (const { fork, on, levels, treatment } of steps) {
           const copy = copies[on % copies.length];
@@ -97,7 +98,7 @@ describe('Counts', () => {
           }
         }
         for (const { counts, additions } of copies) {
-          const alone = new Counts(configuration);
+          const alone = new Counts(urnOf(configuration));
           for (const [levels, treatment] of additions) alone.add(levels, treatment);
           expect(table(counts, configuration)).toEqual(table(alone, configuration));
         }
@@ -116,7 +117,7 @@ describe('Counts', () => {
     );
     check(
       fc.property(scenario, ({ configuration, participants }) => {
-        const counts = new Counts(configuration);
+        const counts = new Counts(urnOf(configuration));
         for (const [levels, treatment] of participants) counts.add(levels, treatment);
         for (const rows of table(counts, configuration)) {
           expect(rows.flat().reduce((sum, n) => sum + n, 0)).toBe(participants.length);
@@ -139,10 +140,10 @@ describe('Counts', () => {
 
   it('refuses indexes that are out of range or missing, without counting anything', () => {
     const counts = new Counts(shape);
-    for (const levels of [[0], [0, 0, 0], [2, 0], [0, 3], [0, -1], [0, 0.5], []]) {
+    for (const levels of [[0], [0, 0, 0], [2, 0], [0, 3], [0, -2], [0, 0.5], []]) {
       expect(() => counts.add(levels, 0)).toThrow(RangeError);
     }
-    for (const treatment of [-1, 3, 0.5]) expect(() => counts.add([0, 0], treatment)).toThrow(RangeError);
+    for (const slot of [-1, 3, 0.5]) expect(() => counts.add([0, 0], slot)).toThrow(RangeError);
     expect(() => counts.of(2, 0)).toThrow(RangeError);
     expect(() => counts.of(0, 2)).toThrow(RangeError);
     expect(table(counts, shape)).toEqual(table(new Counts(shape), shape));

@@ -1,0 +1,30 @@
+/** The ratio of a study: how many slots each treatment has in the urns. */
+
+/** Ratios of real trials need far fewer. */
+const MAX_SLOTS = 40;
+
+/**
+ * Why a study cannot have this ratio; undefined if it can. Ones, which mean none, are possible here.
+ * @param ratio a number for each treatment, each from 1 to 20
+ */
+export function ratioProblem(treatments: readonly string[], ratio: readonly number[]): string | undefined {
+  if (ratio.length !== treatments.length)
+    return `it has ${ratio.length} numbers for ${treatments.length} treatments`;
+  const divisor = ratio.reduce(greatestCommonDivisor);
+  if (divisor > 1) return `all its numbers can be divided by ${divisor} (hint: divide them)`;
+  return tooManySlots(ratio.reduce((sum, slots) => sum + slots, 0));
+}
+
+/** @param slots how many there would be in all */
+export function tooManySlots(slots: number): string | undefined {
+  return slots > MAX_SLOTS ? `there would be ${slots} slots (there can be ${MAX_SLOTS})` : undefined;
+}
+
+/** Such a ratio is left out. */
+export function isEqualAllocation(ratio: readonly number[]): boolean {
+  return ratio.every((slots) => slots === 1);
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}
