@@ -7,6 +7,7 @@ import type { StudyCommand, StudyOutcome } from '../../src/study/commands.ts';
 import { studyDecider } from '../../src/study/decide.ts';
 import { type RegisteredState, type StudyState, studyState } from '../../src/study/state.ts';
 import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from './facts.ts';
+import { fixedTools } from './fixed-tools.ts';
 
 type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type DataOf = { readonly [T in StudyFact['type']]: Said<T>['data'] };
@@ -23,11 +24,17 @@ export class TrialRun {
   ask(command: StudyCommand): StudyOutcome {
     const { fact, outcome } = studyDecider.decide(this.state, command);
     if (!fact) return outcome;
-    const recorded = event(fact, this.facts.length);
+    const recorded = this.#event(fact, this.facts.length);
     this.facts.push(fact);
     this.state = studyDecider.evolve(this.state, recorded);
     this.list = participants.apply(this.list, recorded);
     return outcome;
+  }
+
+  /** A second after the one before it. */
+  #event(fact: StudyFact, revision: number) {
+    const at = new Date(Date.UTC(2026, 2, 1, 9) + revision * 1000).toISOString();
+    return event(fact, revision, { tools: fixedTools(revision, at) });
   }
 
   all(commands: readonly StudyCommand[]): string[] {

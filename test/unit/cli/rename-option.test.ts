@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { readRenamings } from '../../../src/cli/rename-option.ts';
 
-const factor = (name: string, ...levels: string[]) => ({ name, levels, closed: [], isRetired: false, earlierNames: [] });
+const factor = (name: string, ...levels: string[]) => ({
+  name,
+  levels,
+  closed: [],
+  isRetired: false,
+  earlierNames: [],
+});
 const DESIGN = { factors: [factor('sex', 'Male', 'Female'), factor('a:b', 'x', 'x=y', 'z')] };
 const read = (texts: string[], levels: string[], hasAlias = false) =>
   readRenamings(

@@ -388,7 +388,9 @@ describe('after any corrections', () => {
             levels.map((level) =>
               treatments.map(
                 (name) =>
-                  list.inOrder.filter((one) => levelsOf(one, registered.design)?.[f] === level && one.treatment === name).length,
+                  list.inOrder.filter(
+                    (one) => levelsOf(one, registered.design)?.[f] === level && one.treatment === name,
+                  ).length,
               ),
             ),
           );

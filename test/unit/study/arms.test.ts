@@ -1,0 +1,461 @@
+/** Arms that are closed or added, a ratio, other numbers of balls, retired factors, and urns that begin anew. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
+import { hasRatio, ratioOf, registeredDesign } from '../../../projections/design.ts';
+import { countedLevels } from '../../../projections/enrolled.ts';
+import type {
+  Amend,
+  CorrectLevels,
+  Force,
+  StudyCommand,
+  VoidAllocation,
+} from '../../../src/study/commands.ts';
+import { holderOf } from '../../../src/study/life.ts';
+import { urnDesignOf } from '../../../src/study/urn-design.ts';
+import { allocate, workOut } from '../../../src/urn/allocate.ts';
+import { Counts } from '../../../src/urn/counts.ts';
+import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
+import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
+const SITES = [COOK, DUPAGE];
+const APPROVED = { approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }] };
+const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
+
+const closed = (treatment: string): DesignChange => ({ kind: 'arm-closed', treatment });
+const reopened = (treatment: string): DesignChange => ({ kind: 'arm-reopened', treatment });
+const added = (treatment: string, more = {}): DesignChange => ({ kind: 'arm-added', treatment, ...more });
+const ratio = (...value: number[]): DesignChange => ({ kind: 'ratio', value });
+const retired = (factor: string): DesignChange => ({ kind: 'factor-retired', factor });
+
+function amend(changes: readonly DesignChange[], amendment = 1, more: Partial<Amend> = {}): Amend {
+  return { type: 'amend', user: 'nurse', amendment, changes, reason: 'protocol 3', ...APPROVED, ...more };
+}
+
+function force(participantId: string, more: Partial<Force> = {}): Force {
+  return {
+    ...{ type: 'force', user: 'nurse', participantId, levels: LEVELS, treatment: RMCQ, cause: 'outage' },
+    ...{ occurredAt: '2999-01-01T00:00:00.000Z', note: 'envelope 12', ...more },
+  };
+}
+
+/** With twelve participants. */
+function begun(more = {}): TrialRun {
+  const trial = new TrialRun(more);
+  for (let n = 0; n < 12; n++) trial.enrol(`p${n}`, [n % 3 === 0 ? 'Male' : 'Female', SITES[n % 2] ?? '']);
+  return trial;
+}
+
+const drawOf = (trial: TrialRun) => {
+  const fact = trial.facts.at(-1);
+  if (fact?.type !== 'ParticipantRandomized') throw new Error('nobody was randomized');
+  return { ...fact.sections.draw, treatment: fact.sections.allocation.treatment };
+};
+
+/** The problem of an amendment that is refused for one reason. */
+const problemOf = (trial: TrialRun, command: Amend) => {
+  const outcome = trial.ask(command);
+  return outcome.type === 'not-amendable' && outcome.problems.length === 1 ? outcome.problems[0] : outcome;
+};
+
+describe('a closed arm', () => {
+  it('leaves the urns with its counts, and comes back with them', () => {
+    const trial = begun();
+    const before = trial.counts();
+    expect(trial.ask(amend([closed(RMCA)]))).toEqual({ type: 'amended' });
+    expect(trial.last('StudyAmended').history).toBe('keep');
+    expect(trial.counts()).toEqual(before);
+    for (let n = 0; n < 20; n++) {
+      trial.enrol(`q${n}`);
+      const { treatment, balls, counts, ...draw } = drawOf(trial);
+      expect([MART, RMCQ]).toContain(treatment);
+      expect([balls.length, counts.length]).toEqual([2, 2]);
+      // w + beta (N - n), with N of the open arms alone.
+      expect(balls).toEqual(counts.map((_, k) => 1 + (counts[1 - k] ?? 0)));
+      expect(draw).not.toHaveProperty('slot');
+    }
+    trial.ask(amend([reopened(RMCA)], 2));
+    trial.enrol('r');
+    expect(drawOf(trial).counts).toHaveLength(3);
+  });
+
+  it('gives the balls of the description of the method: 19 and 21 of the counts 20, 18 and 25', () => {
+    const design = registeredDesign(CONFIGURATION);
+    const counts = new Counts(design);
+    for (const [slot, n] of [20, 18, 25].entries()) for (let i = 0; i < n; i++) counts.add([0, 0], slot);
+    const { bgState } = new TrialRun();
+    const seen = urnDesignOf({ ...design, closedTreatments: [RMCA] });
+    expect(workOut(seen, counts, [0, 0], bgState).urns[0]?.balls).toEqual([19, 21]);
+  });
+
+  it('can be what was given outside before it was closed', () => {
+    const trial = begun();
+    const amended = trial.facts.length;
+    trial.ask(amend([closed(RMCA)]));
+    const { latestAt } = trial.registered;
+    const before = new Date(Date.parse(latestAt) - 1).toISOString();
+    expect(trial.ask(force('x', { treatment: RMCA, occurredAt: latestAt }))).toMatchObject({
+      ...{ type: 'impossible', field: 'treatment' },
+    });
+    expect(trial.ask(force('x', { treatment: RMCA, occurredAt: before }))).toMatchObject({ type: 'forced' });
+    expect(amended).toBe(13);
+    trial.ask(amend([reopened(RMCA)], 2));
+    const during = { treatment: RMCA, occurredAt: latestAt };
+    expect(trial.ask(force('y', during))).toMatchObject({ type: 'impossible' });
+    expect(trial.ask(force('y', { treatment: RMCA }))).toMatchObject({ type: 'forced' });
+  });
+
+  it('is never one of the last two', () => {
+    const trial = begun();
+    expect(problemOf(trial, amend([closed(MART), closed(RMCA)]))).toMatchObject({
+      field: 'changes[1].treatment',
+      why: 'fewer than two arms would be open',
+    });
+    expect(trial.ask(amend([closed(MART), closed(RMCA), added('D')]))).toEqual({ type: 'amended' });
+  });
+});
+
+describe('an arm that is added', () => {
+  it('begins with everybody at nothing, unless the history is kept', () => {
+    const restarted = begun();
+    expect(restarted.ask(amend([added('D')]))).toEqual({ type: 'amended' });
+    expect(restarted.last('StudyAmended').history).toBe('restart');
+    expect(
+      restarted
+        .counts()
+        .flat(2)
+        .every((n) => n === 0),
+    ).toBe(true);
+    restarted.enrol('q');
+    expect(drawOf(restarted)).toMatchObject({ counts: [0, 0, 0, 0], balls: [1, 1, 1, 1] });
+
+    const kept = begun();
+    const before = kept.counts();
+    kept.ask(amend([added('D')], 1, { history: 'keep' }));
+    expect(kept.counts()).toEqual(before.map((levels) => levels.map((counts) => [...counts, 0])));
+  });
+
+  it('has 0.4975 of the next draw beside two arms at 50 each, if they keep their counts', () => {
+    const design = registeredDesign({ ...CONFIGURATION, treatments: ['A', 'B'] });
+    const withThird = { ...design, treatments: ['A', 'B', 'C'], slots: ['A', 'B', 'C'] };
+    const counts = new Counts(withThird);
+    for (let n = 0; n < 50; n++) for (const slot of [0, 1]) counts.add([0, 0], slot);
+    const { bgState } = new TrialRun();
+    const { probabilities } = workOut(urnDesignOf(withThird), counts, [0, 0], bgState);
+    expect(probabilities[2]).toBeCloseTo(0.4975, 4);
+  });
+
+  it('cannot have been given before it was added', () => {
+    const trial = begun();
+    trial.ask(amend([added('D')]));
+    const { latestAt } = trial.registered;
+    const before = new Date(Date.parse(latestAt) - 1).toISOString();
+    expect(trial.ask(force('x', { treatment: 'D', occurredAt: before }))).toMatchObject({
+      field: 'treatment',
+    });
+    expect(trial.ask(force('x', { treatment: 'D', occurredAt: latestAt }))).toMatchObject({ type: 'forced' });
+  });
+
+  it('has a name of its own for ever', () => {
+    const trial = begun();
+    trial.ask(amend([closed(RMCA)]));
+    for (const name of [MART, RMCA])
+      expect(problemOf(trial, amend([added(name)], 2))).toMatchObject({ field: 'changes[0].treatment' });
+  });
+});
+
+describe('urns that begin anew', () => {
+  it('never count who was there before, whatever is corrected', () => {
+    const trial = begun({ policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } });
+    trial.ask(amend([added('D')]));
+    trial.enrol('q');
+    const before = trial.counts();
+    const about = { user: 'nurse', participantId: 'p0', note: 'slip' };
+    const correct: CorrectLevels = {
+      ...{ ...about, type: 'correct-levels', cause: 'entry' },
+      changes: [{ factor: '10', from: 'Male', to: 'Female' }],
+    };
+    const voiding: VoidAllocation = { ...about, type: 'void', cause: 'duplicate', analysis: 'exclude' };
+    for (const command of [correct, voiding, { ...about, type: 'reinstate' } as const])
+      expect(trial.ask(command)).toMatchObject({ moves: false });
+    expect(trial.counts()).toEqual(before);
+    expect(trial.ask({ ...voiding, participantId: 'q' })).toMatchObject({ moves: true });
+    expect(
+      trial
+        .counts()
+        .flat(2)
+        .every((n) => n === 0),
+    ).toBe(true);
+  });
+
+  it('begin anew only where a change touches them, and always with a new ratio', () => {
+    const target: DesignChange = { kind: 'target', value: 300 };
+    const trial = begun();
+    for (const history of ['keep', 'restart'] as const)
+      expect(problemOf(trial, amend([target], 1, { history }))).toMatchObject({ field: 'history' });
+    expect(problemOf(trial, amend([ratio(2, 1, 1)], 1, { history: 'keep' }))).toMatchObject({
+      field: 'history',
+    });
+    expect(trial.ask(amend([closed(RMCA)], 1, { history: 'restart' }))).toEqual({ type: 'amended' });
+    expect(trial.registered.design).toMatchObject({ epoch: 1, epochBegan: 13 });
+  });
+});
+
+describe('other numbers of balls', () => {
+  it('hold from here on, on the counts that there are', () => {
+    const trial = begun();
+    const before = trial.counts();
+    expect(trial.ask(amend([{ kind: 'urn', w: 2, alpha: 1, beta: 3, D: 'range' }]))).toEqual({
+      type: 'amended',
+    });
+    expect(trial.counts()).toEqual(before);
+    trial.enrol('q');
+    const { balls, counts } = drawOf(trial);
+    const all = counts.reduce((sum, n) => sum + n, 0);
+    expect(balls).toEqual(counts.map((n) => 2 + n + 3 * (all - n)));
+  });
+
+  it('are said only where they change', () => {
+    const trial = begun();
+    expect(problemOf(trial, amend([{ kind: 'urn' }]))).toMatchObject({ field: 'changes[0].kind' });
+    expect(problemOf(trial, amend([{ kind: 'urn', w: 1, beta: 2 }]))).toMatchObject({
+      field: 'changes[0].w',
+      why: 'it is so already',
+    });
+  });
+});
+
+describe('a ratio', () => {
+  it('gives each arm its slots, records the slot, and counts by slot', () => {
+    const trial = new TrialRun({ ratio: [2, 1, 1] });
+    expect(trial.facts[0]).toMatchObject({ data: { algorithm: { version: 2 } } });
+    expect(trial.registered.design.slots).toEqual([MART, MART, RMCQ, RMCA]);
+    for (let n = 0; n < 40; n++) {
+      trial.enrol(`p${n}`, ['Male', COOK]);
+      const { slot = -1, treatment, counts } = drawOf(trial);
+      expect(trial.registered.design.slots[slot]).toBe(treatment);
+      expect(counts).toHaveLength(4);
+    }
+    const [male] = trial.counts();
+    expect(male?.[0]?.reduce((sum, n) => sum + n, 0)).toBe(40);
+    expect(trial.list.balance?.view().ratio).toEqual([2, 1, 1]);
+  });
+
+  it('draws as the urn over its slots does, where all imbalances are equal in either order', () => {
+    const trial = new TrialRun({ ratio: [2, 1, 1], D: 'range' });
+    const design = { ...trial.registered.design, treatments: [MART, 'MART 2', RMCQ, RMCA] };
+    const plain = { ...design, slots: design.treatments };
+    const counts = new Counts(plain);
+    let { bgState } = trial;
+    for (let n = 0; n < 30; n++) {
+      trial.enrol(`p${n}`, ['Male', SITES[n % 2] ?? '']);
+      const { slot, draw } = allocate(urnDesignOf(plain), counts, [0, n % 2], bgState);
+      counts.add([0, n % 2], slot);
+      bgState = draw.bgStateAfter;
+      expect(drawOf(trial).slot).toBe(slot);
+    }
+    expect(trial.bgState).toEqual(bgState);
+  });
+
+  it('does not depend on the order of the slots: equal balls are equally imbalanced', () => {
+    const balls = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 4, maxLength: 4 });
+    const { bgState } = new TrialRun();
+    check(
+      fc.property(balls, fc.constantFrom('variance' as const, 'chisquare' as const), (numbers, D) => {
+        const design = registeredDesign({ ...CONFIGURATION, D, ratio: [2, 1, 1] });
+        const counts = new Counts(design);
+        for (const [slot, n] of numbers.entries())
+          for (let i = 0; i < n; i++) {
+            counts.add([0, 1], slot);
+            counts.add([1, 0], 3 - slot);
+          }
+        const [one, other] = workOut(urnDesignOf(design), counts, [0, 0], bgState).urns;
+        expect(one?.imbalance).toBe(other?.imbalance);
+      }),
+    );
+  });
+
+  it('gives an allocation from outside the slot of its arm that has the fewest', () => {
+    const trial = new TrialRun({ ratio: [2, 1, 1] });
+    const slots: (number | undefined)[] = [];
+    for (const id of ['a', 'b', 'c', 'd']) {
+      trial.ask(force(id, { treatment: MART }));
+      const fact = trial.facts.at(-1);
+      if (fact?.type === 'AllocationForced') slots.push(fact.sections.allocation.slot);
+    }
+    expect(slots).toEqual([0, 1, 0, 1]);
+    trial.ask(force('e', { treatment: RMCA }));
+    expect(trial.facts.at(-1)?.sections).toMatchObject({ allocation: { treatment: RMCA, slot: 3 } });
+  });
+
+  it('can be amended, and ended with ones', () => {
+    const trial = begun();
+    trial.ask(amend([ratio(1, 2, 3)]));
+    expect(trial.last('StudyAmended').history).toBe('restart');
+    expect(trial.registered.design.slots).toEqual([MART, RMCQ, RMCQ, RMCA, RMCA, RMCA]);
+    trial.enrol('q');
+    expect(drawOf(trial)).toMatchObject({ counts: [0, 0, 0, 0, 0, 0] });
+    trial.ask(amend([ratio(1, 1, 1)], 2));
+    expect(hasRatio(trial.registered.design)).toBe(false);
+    trial.enrol('r');
+    expect(drawOf(trial)).not.toHaveProperty('slot');
+  });
+
+  it('begins with an arm that is added with several slots', () => {
+    const trial = begun();
+    trial.ask(amend([added('D', { ratio: 2 })], 1, { history: 'keep' }));
+    expect(ratioOf(trial.registered.design)).toEqual([1, 1, 1, 2]);
+    trial.enrol('q');
+    expect(drawOf(trial).slot).toBeTypeOf('number');
+  });
+
+  it('has a number for each arm, none that divides all, and at most 40 slots', () => {
+    const trial = begun();
+    const refused = [
+      [ratio(2, 1), 'changes[0].value'],
+      [ratio(2, 2, 4), 'changes[0].value'],
+      [ratio(20, 20, 1), 'changes[0].value'],
+      [ratio(1, 1, 1), 'changes[0].kind'],
+    ] as const;
+    for (const [change, field] of refused) expect(problemOf(trial, amend([change]))).toMatchObject({ field });
+    expect(problemOf(trial, amend([ratio(20, 17, 1), added('D', { ratio: 3 })]))).toMatchObject({
+      field: 'changes[1].ratio',
+    });
+  });
+});
+
+describe('a retired factor', () => {
+  it('is never drawn from again, and no longer recorded', () => {
+    const trial = begun();
+    expect(trial.ask(amend([retired('9')]))).toEqual({ type: 'amended' });
+    for (let n = 0; n < 8; n++) {
+      expect(trial.enrol(`q${n}`, ['Male', ''])).toMatchObject({ type: 'randomized' });
+      expect(drawOf(trial).candidates).toEqual(['10']);
+      expect(trial.last('ParticipantRandomized').levels).toEqual([{ factor: '10', level: 'Male' }]);
+    }
+    expect(trial.list.find('q0')?.levels).toEqual(['Male', '']);
+    expect(trial.list.find('p0')?.levels).toEqual(['Male', COOK]);
+    expect(trial.enrol('r', ['Male', COOK])).toEqual({ type: 'level-unknown', factor: '9', level: COOK });
+  });
+
+  it('is compared with what was asked before it was retired', () => {
+    const trial = new TrialRun();
+    trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
+    trial.ask(amend([retired('9')]));
+    expect(trial.enrol('a', LEVELS, { idempotencyKey: 'k' })).toMatchObject({ type: 'repeated' });
+    expect(trial.enrol('a', ['Female', COOK], { idempotencyKey: 'k' })).toMatchObject({
+      type: 'idempotency-key-reused',
+    });
+    expect(trial.enrol('a', ['Female', ''])).toMatchObject({ type: 'duplicate', differingFactors: [] });
+  });
+
+  it('is not the last, and changes no more', () => {
+    const trial = begun();
+    expect(problemOf(trial, amend([retired('9'), retired('10')]))).toMatchObject({
+      field: 'changes[1].factor',
+      why: 'it is the last factor',
+    });
+    trial.ask(amend([retired('9')]));
+    const change: DesignChange = { kind: 'level-closed', factor: '9', level: COOK };
+    for (const again of [retired('9'), change])
+      expect(problemOf(trial, amend([again], 2))).toMatchObject({ why: 'the factor is retired' });
+  });
+});
+
+describe('any life of a study whose arms change', () => {
+  const ids = fc.stringMatching(/^[a-h]$/);
+  const levels = fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(COOK, DUPAGE, ''));
+  const arms = fc.constantFrom(MART, RMCQ, RMCA, 'D', 'E');
+  const change: fc.Arbitrary<DesignChange> = fc.oneof(
+    arms.map(closed),
+    arms.map(reopened),
+    fc
+      .tuple(arms, fc.option(fc.integer({ min: 2, max: 3 })))
+      .map(([arm, slots]) => added(arm, slots === null ? {} : { ratio: slots })),
+    fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 3, maxLength: 5 }).map((value) => ratio(...value)),
+    fc.constantFrom('9', '10').map(retired),
+    fc
+      .record({ w: fc.integer({ min: 1, max: 3 }), beta: fc.nat(2) })
+      .map((one): DesignChange => ({ kind: 'urn', ...one })),
+  );
+  const note = { user: 'nurse', note: 'slip' };
+  type Step = (amendment: number) => StudyCommand;
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ id: ids, levels }).map((one) => (): StudyCommand => randomize(one.id, one)),
+    fc.record({ id: ids, levels, treatment: arms }).map(
+      ({ id, ...one }) =>
+        () =>
+          force(id, one),
+    ),
+    fc
+      .tuple(
+        fc.array(change, { minLength: 1, maxLength: 2 }),
+        fc.constantFrom('keep' as const, 'restart' as const, undefined),
+      )
+      .map(
+        ([changes, history]) =>
+          (number: number): StudyCommand =>
+            amend(changes, number, { history }),
+      ),
+    ids.map(
+      (participantId) => (): StudyCommand => ({
+        ...{ ...note, type: 'void', cause: 'duplicate', analysis: 'exclude', participantId },
+      }),
+    ),
+    ids.map((participantId) => (): StudyCommand => ({ ...note, type: 'reinstate', participantId })),
+    fc.tuple(ids, levels).map(
+      ([participantId, [sex]]) =>
+        (): StudyCommand => ({
+          ...{ ...note, type: 'correct-levels', cause: 'entry', participantId },
+          changes: [{ factor: '10', from: sex === 'Male' ? 'Female' : 'Male', to: sex }],
+        }),
+    ),
+  );
+
+  it('gives urns that hold exactly those of the epoch, and a replay in few bytes decides the same', () => {
+    check(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
+        const more = {
+          policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } as const,
+          ...(hasSlots && { ratio: [1, 2, 1] }),
+        };
+        const [trial, compact] = [new TrialRun(more), new TrialRun(more)];
+        const enrolled = new CompactParticipants(registeredDesign(CONFIGURATION));
+        compact.state = { ...compact.registered, enrolled };
+        for (const next of steps) {
+          const command = next(trial.registered.design.amendment + 1);
+          expect(compact.ask(command)).toEqual(trial.ask(command));
+        }
+        expect(compact.facts).toEqual(trial.facts);
+        const { registered } = trial;
+        const { design } = registered;
+        const expected = new Counts(design);
+        for (const { participantId } of trial.list.inOrder) {
+          const holder = holderOf(registered, participantId);
+          const counted = holder && countedLevels(holder, design);
+          const indexes = counted?.map((level, i) => design.factors[i]?.levels.indexOf(level) ?? -1);
+          if (indexes) expected.add(indexes, holder?.slot ?? -1);
+        }
+        const table = design.factors.map((factor, i) =>
+          factor.levels.map((_, level) => [...expected.of(i, level)]),
+        );
+        expect(trial.counts()).toEqual(table);
+        const byArm = trial.list.balance
+          ?.view()
+          .counted.factors.map((factor) => factor.levels.map(({ counts }) => [...counts]));
+        const summed = table.map((factor) =>
+          factor.map((counts) =>
+            design.treatments.map((arm) =>
+              counts.reduce((sum, n, slot) => sum + (design.slots[slot] === arm ? n : 0), 0),
+            ),
+          ),
+        );
+        expect(byArm).toEqual(summed);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
