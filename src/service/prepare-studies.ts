@@ -46,6 +46,7 @@ function warnOfSharedIds({ studies, runner }: OpenLog, logger: Logger): void {
   const [tests, live] = (['test', 'live'] as const).map((mode) =>
     studies.list().filter(({ registered }) => registered.configuration.mode === mode),
   );
+  if (live?.length === 0) return;
   const ids = new Map(
     tests?.flatMap(({ stream, registered }) =>
       idsIn(runner, stream).map((id) => [id, registered.configuration.name]),
