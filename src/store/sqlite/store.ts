@@ -253,8 +253,8 @@ export class SqliteStore implements EventStore {
   #read(query: () => RawRow[]): StoredRecord[] {
     try {
       return query().map(([position, stream, revision, bytes, leafLength, recordLength]) => {
-        const parts = recordBytes({ bytes, leafLength, recordLength });
-        return { stream, revision, position: String(position), ...parts };
+        const { record, sealed, leaf } = recordBytes({ bytes, leafLength, recordLength });
+        return { stream, revision, position: String(position), record, sealed, leaf };
       });
     } catch (error) {
       const { code = '', message } = error as { code?: string; message: string };
