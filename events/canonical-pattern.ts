@@ -115,7 +115,12 @@ function stringOf({ minLength = 0, pattern, format, enum: values }: JsonSchema):
   }
   if (minLength > 0 || !SIMPLE_PATTERN.test(pattern) || pattern.includes('(?='))
     return unsupported('a pattern');
-  return `"(?:${pattern.slice(1, -1).replace(/\((?!\?)/g, '(?:')})"`;
+  return `"(?:${writtenOut(pattern.slice(1, -1)).replace(/\((?!\?)/g, '(?:')})"`;
+}
+
+/** The same pattern with repeated classes of characters written out: V8 takes twice as long if it has to count them. */
+function writtenOut(pattern: Pattern): Pattern {
+  return pattern.replace(/(\[[^\]]+\]|\\d)\{(\d+)\}/g, (_, one: Pattern, times) => one.repeat(Number(times)));
 }
 
 /** Integers from 0 or 1 to the maximum. */

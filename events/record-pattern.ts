@@ -18,15 +18,20 @@ import { type EventDefinition, type EventStreams, mayStandIn, type StreamKind } 
 /** In characters. Longer texts get the full check, because a regular expression may need memory in proportion. */
 const MAX_LENGTH = 1 << 18;
 
-const SEAL: Pattern = '"([0-9a-f]{64})"';
+/** Of any length: a seal is then compared with a digest as a whole. */
+const SEAL: Pattern = '"([0-9a-f]*)"';
 
 interface RecordPattern {
+  readonly type: string;
   readonly streams: EventStreams;
   /** Whether anybody may write it, in every version so far. Otherwise only the full check can say that the version is right. */
   readonly isSimple: boolean;
   /** What the version before it could express. Undefined of the first version. */
   readonly before: ContentPattern | undefined;
-  /** Its groups: the data if there is a version before it, the revision, a seal for each section, the stream. */
+  /**
+   * Its groups: the data if there is a version before it, the revision, a seal for each section, the name of the stream
+   * without its quotes.
+   */
   readonly record: RegExp;
   /** Its groups: the sections. */
   readonly sealed: RegExp;
@@ -48,6 +53,9 @@ export class RecordPatterns {
   readonly #definitions: ReadonlyMap<string, EventDefinition>;
   /** Each is made when the first record of its kind is checked. Undefined: this kind has no fast check. */
   readonly #patterns = new Map<EventDefinition, RecordPattern | undefined>();
+  /** How the last record ended. Most records are of the same kind as the one before. */
+  #lastEnding = '';
+  #lastPattern: RecordPattern | undefined;
 
   constructor(envelope: Envelope, catalogue: Catalogue) {
     this.#envelope = envelope;
@@ -56,10 +64,11 @@ export class RecordPatterns {
   }
 
   /**
-   * True if record and sealed part are canonical, conform to the catalogue, belong to this stream and revision, and the
-   * seals match. False if not, or if only the full check can decide.
+   * Whether record and sealed part are canonical, conform to the catalogue, belong to this stream and revision, and the
+   * seals match.
    *
    * @param kind the kind of the stream
+   * @returns the type of the event; undefined if not, or if only the full check can decide
    */
   match(
     record: string,
@@ -67,20 +76,21 @@ export class RecordPatterns {
     stream: string,
     kind: StreamKind | undefined,
     revision: number,
-  ): boolean {
-    if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return false;
+  ): string | undefined {
+    if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return undefined;
     const pattern = this.#patternFor(record);
-    if (!pattern?.isSimple || !mayStandIn(pattern.streams, kind)) return false;
+    if (!pattern?.isSimple || !mayStandIn(pattern.streams, kind)) return undefined;
     const groups = pattern.record.exec(record);
     const before = pattern.before ? 2 : 1;
-    if (!groups || groups[before] !== String(revision) || groups.at(-1) !== `"${stream}"`) return false;
+    if (!groups || Number(groups[before]) !== revision || groups.at(-1) !== stream) return undefined;
     const sections = pattern.sealed.exec(sealed);
-    if (!sections) return false;
+    if (!sections) return undefined;
     for (let i = 1; i < sections.length; i++) {
       const [seal, section] = [groups[before + i], sections[i]];
-      if (section === undefined ? seal !== undefined : hash('sha256', section) !== seal) return false;
+      if (section === undefined ? seal !== undefined : hash('sha256', section) !== seal) return undefined;
     }
-    return !pattern.before || !expresses(pattern.before, groups[1] ?? '', sections);
+    if (pattern.before && expresses(pattern.before, groups[1] ?? '', sections)) return undefined;
+    return pattern.type;
   }
 
   /** Whether both texts have a form that the catalogue describes. Their stream, revision and seals are not checked. */
@@ -92,10 +102,14 @@ export class RecordPatterns {
   }
 
   #patternFor(record: string): RecordPattern | undefined {
-    const definition = this.#definitions.get(record.slice(record.lastIndexOf(',"type":')));
+    if (this.#lastEnding !== '' && record.endsWith(this.#lastEnding)) return this.#lastPattern;
+    const ending = record.slice(record.lastIndexOf(',"type":'));
+    const definition = this.#definitions.get(ending);
     if (!definition) return undefined;
     if (!this.#patterns.has(definition)) this.#patterns.set(definition, this.#make(definition));
-    return this.#patterns.get(definition);
+    this.#lastEnding = endingOf(definition);
+    this.#lastPattern = this.#patterns.get(definition);
+    return this.#lastPattern;
   }
 
   #make(definition: EventDefinition): RecordPattern | undefined {
@@ -116,7 +130,7 @@ export class RecordPatterns {
         log: canonicalPattern(log),
         revision: `(${canonicalPattern(revision)})`,
         seals: objectPattern(seals),
-        stream: `(${canonicalPattern(streamName)})`,
+        stream: `"(${canonicalPattern(streamName).slice(1, -1)})"`,
         type: literal(type),
         version: literal(version),
       };
@@ -125,6 +139,7 @@ export class RecordPatterns {
         pattern: `(${canonicalPattern(section.schema)})`,
       }));
       return {
+        type,
         streams: stream,
         isSimple: [...earlier, definition].every(({ by }) => by === 'all'),
         before: last && contentPattern(last, definition),

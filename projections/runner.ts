@@ -27,7 +27,8 @@ interface Stream {
   /** `at` of that event. */
   lastAt: string | undefined;
   movement: Movement;
-  readonly states: Map<AnyProjection, unknown>;
+  /** Of each projection of this kind of stream. */
+  readonly states: ReadonlyMap<AnyProjection, { state: unknown }>;
   /** Why this stream is not folded any further. An event that cannot be understood is never skipped. */
   halted: Error | undefined;
 }
@@ -173,8 +174,8 @@ export class Runner {
 
   /** The state of a projection for a stream, or its initial state if the stream does not exist. */
   state<S>(projection: Projection<S>, stream: string): S {
-    const states = this.#streams.get(stream)?.states;
-    return states?.has(projection) ? (states.get(projection) as S) : projection.initial();
+    const held = this.#streams.get(stream)?.states.get(projection);
+    return held ? (held.state as S) : projection.initial();
   }
 
   /** Revision of the last folded event; -1 for a stream that does not exist. */
@@ -227,8 +228,7 @@ export class Runner {
       const { event, movement } = nextEvent(this.#logId, stream, { stream: name, revision }, decode);
       // Moves are folded here, once for all projections.
       if (!isMoveEvent(event))
-        for (const projection of stream.states.keys())
-          stream.states.set(projection, projection.apply(stream.states.get(projection), event));
+        for (const [projection, held] of stream.states) held.state = projection.apply(held.state, event);
       stream.movement = movement;
       stream.revision = revision;
       stream.lastAt = event.at;
@@ -254,14 +254,14 @@ export class Runner {
 
   #newStream(name: string): Stream {
     const kind = streamKind(name);
-    const states = new Map<AnyProjection, unknown>();
-    for (const projection of this.#projections)
-      if (projection.stream === kind) states.set(projection, projection.initial());
+    const states = this.#projections
+      .filter((projection) => projection.stream === kind)
+      .map((projection) => [projection, { state: projection.initial() as unknown }] as const);
     const stream: Stream = {
       revision: -1,
       lastAt: undefined,
       movement: NEVER_MOVED,
-      states,
+      states: new Map(states),
       halted: undefined,
     };
     this.#streams.set(name, stream);

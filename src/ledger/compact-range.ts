@@ -16,18 +16,18 @@ export class CompactRange {
   }
 
   /**
-   * @param leaf SHA-256(0x00 ‖ record), 32 bytes; copied
+   * @param leaf SHA-256(0x00 ‖ record), 32 bytes; not kept
    * @throws RangeError when it has another length
    */
   append(leaf: Hash): void {
     if (!isHash(leaf)) throw new RangeError(`a leaf hash has 32 bytes, not ${leaf.length}`);
-    let node: Hash = Buffer.from(leaf);
+    let node = leaf;
     // As in adding 1 to a binary number, where each trailing 1 carries.
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
       const left = this.#peaks.pop();
       if (left !== undefined) node = nodeHash(left, node);
     }
-    this.#peaks.push(node);
+    this.#peaks.push(node === leaf ? Buffer.from(leaf) : node);
     this.#size++;
   }
 

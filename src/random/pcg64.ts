@@ -19,17 +19,21 @@ export interface BgState {
 const MULTIPLIER = 0x2360ed051fc65da44385df649fccf645n;
 const DECIMAL = /^(?:0|[1-9]\d{0,38})$/;
 const UINT32_MAX = 0xffffffff;
+const UINT128_MAX = (1n << 128n) - 1n;
 
 /** A mutable generator. Do not share it between owners; make a copy with `Pcg64.restore(generator.snapshot())`. */
 export class Pcg64 {
   #state: bigint;
   readonly #inc: bigint;
+  /** `#inc` in decimal: it never changes, and writing it takes longer than a draw. */
+  readonly #incText: string;
   #hasUint32: 0 | 1 = 0;
   #uinteger = 0;
 
-  private constructor(state: bigint, inc: bigint) {
+  private constructor(state: bigint, inc: bigint, incText: string) {
     this.#state = state;
     this.#inc = inc;
+    this.#incText = incText;
   }
 
   /**
@@ -40,7 +44,7 @@ export class Pcg64 {
   static fromSeed(seed: bigint): Pcg64 {
     const [s0 = 0n, s1 = 0n, s2 = 0n, s3 = 0n] = generateStateUint64(seed, 4);
     const inc = BigInt.asUintN(128, (((s2 << 64n) | s3) << 1n) | 1n);
-    const generator = new Pcg64(0n, inc);
+    const generator = new Pcg64(0n, inc, String(inc));
     generator.#step();
     generator.#state = BigInt.asUintN(128, generator.#state + ((s0 << 64n) | s1));
     generator.#step();
@@ -64,7 +68,7 @@ export class Pcg64 {
     if (!Number.isInteger(state.uinteger) || state.uinteger < 0 || state.uinteger > UINT32_MAX) {
       throw new RangeError(`uinteger of a PCG64 state must be an integer below 2^32, not ${state.uinteger}`);
     }
-    const generator = new Pcg64(parseUint128('state', state.state.state), inc);
+    const generator = new Pcg64(parseUint128('state', state.state.state), inc, state.state.inc);
     generator.#hasUint32 = state.has_uint32;
     generator.#uinteger = state.uinteger;
     return generator;
@@ -74,7 +78,7 @@ export class Pcg64 {
     return {
       bit_generator: 'PCG64',
       has_uint32: this.#hasUint32,
-      state: { inc: this.#inc.toString(), state: this.#state.toString() },
+      state: { inc: this.#incText, state: this.#state.toString() },
       uinteger: this.#uinteger,
     };
   }
@@ -115,6 +119,6 @@ function parseUint128(name: string, decimal: string): bigint {
     throw new RangeError(`${name} of a PCG64 state must be a decimal string without leading zeros`);
   }
   const value = BigInt(decimal);
-  if (value >> 128n !== 0n) throw new RangeError(`${name} of a PCG64 state must be below 2^128`);
+  if (value > UINT128_MAX) throw new RangeError(`${name} of a PCG64 state must be below 2^128`);
   return value;
 }

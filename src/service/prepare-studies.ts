@@ -46,6 +46,8 @@ function warnOfSharedIds({ studies, runner }: OpenLog, logger: Logger): void {
   const [tests, live] = (['test', 'live'] as const).map((mode) =>
     studies.list().filter(({ registered }) => registered.configuration.mode === mode),
   );
+  // Most logs have participants only in the ones or the others, and the ids of all tests take a while to list.
+  if (live?.every(({ stream }) => runner.state(participants, stream).inOrder.length === 0)) return;
   const ids = new Map(
     tests?.flatMap(({ stream, registered }) =>
       idsIn(runner, stream).map((id) => [id, registered.configuration.name]),

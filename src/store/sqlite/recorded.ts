@@ -77,7 +77,8 @@ export type RecordedRow = Omit<Row, 'stream'>;
 
 /** The record of a row. It shares the row's bytes. */
 export function recordOf(stream: string, row: RecordedRow): SourceRecord {
-  return { stream, revision: row.revision, ...recordBytes(row) };
+  const { record, sealed, leaf } = recordBytes(row);
+  return { stream, revision: row.revision, record, sealed, leaf };
 }
 
 /** The members of a RecordedRow, in order. */

@@ -96,6 +96,15 @@ export interface Row extends Parts {
   readonly revision: number;
 }
 export const COLUMNS = `position, stream, revision, ${PARTS}`;
+/** The members of a Row in the order of COLUMNS. Creating an object for a row takes a quarter of the time of reading it. */
+export type RawRow = [
+  position: number,
+  stream: string,
+  revision: number,
+  bytes: Buffer | null,
+  leafLength: number,
+  recordLength: number,
+];
 
 /** Opens an existing database file. Only this function makes the settings that durability depends on. */
 export function openDatabase(file: string, use: 'append' | 'read'): Database {

@@ -28,7 +28,7 @@ import {
   createDatabase,
   holdAsFound,
   openDatabase,
-  type Row,
+  type RawRow,
   recordBytes,
 } from './schema.ts';
 
@@ -59,8 +59,8 @@ export class SqliteStore implements EventStore {
   #ready = false;
   #closing: Promise<void> | undefined;
   readonly #followers = new Set<Follower>();
-  readonly #streamPage: Statement<[string, number, number], Row>;
-  readonly #allPage: Statement<[number, number], Row>;
+  readonly #streamPage: Statement<[string, number, number], RawRow>;
+  readonly #allPage: Statement<[number, number], RawRow>;
   readonly #lastPosition: Statement<[], { last: number }>;
   #idle: (() => void) | undefined;
 
@@ -87,12 +87,14 @@ export class SqliteStore implements EventStore {
     this.#asFound = holdAsFound(path);
     this.#opened = statSync(path);
     this.#reader = openDatabase(path, 'read');
-    this.#streamPage = this.#reader.prepare(
+    const streamPage = this.#reader.prepare<[string, number, number], RawRow>(
       `SELECT ${COLUMNS} FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
     );
-    this.#allPage = this.#reader.prepare(
+    const allPage = this.#reader.prepare<[number, number], RawRow>(
       `SELECT ${COLUMNS} FROM records WHERE position > ? ORDER BY position LIMIT ?`,
     );
+    this.#streamPage = streamPage.raw() as typeof streamPage;
+    this.#allPage = allPage.raw() as typeof allPage;
     this.#lastPosition = this.#reader.prepare('SELECT coalesce(max(position), 0) AS last FROM records');
   }
 
@@ -248,11 +250,11 @@ export class SqliteStore implements EventStore {
       }, RESTART_MS).unref();
   }
 
-  #read(query: () => Row[]): StoredRecord[] {
+  #read(query: () => RawRow[]): StoredRecord[] {
     try {
-      return query().map((row) => {
-        const { stream, revision, position } = row;
-        return { stream, revision, position: String(position), ...recordBytes(row) };
+      return query().map(([position, stream, revision, bytes, leafLength, recordLength]) => {
+        const { record, sealed, leaf } = recordBytes({ bytes, leafLength, recordLength });
+        return { stream, revision, position: String(position), record, sealed, leaf };
       });
     } catch (error) {
       const { code = '', message } = error as { code?: string; message: string };
@@ -264,7 +266,7 @@ export class SqliteStore implements EventStore {
   }
 
   async *#pages(
-    query: (from: number) => Row[],
+    query: (from: number) => RawRow[],
     from: number,
     next: (row: StoredRecord & { position: string }) => number | string,
   ): AsyncIterable<readonly StoredRecord[]> {
