@@ -6,9 +6,10 @@ const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
 /**
  * No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states;
  * `correct` corrects and voids what is recorded of participants; `force` enters allocations made outside, with their arms;
- * `unblind` breaks the code of one participant; `manage` opens and closes a study.
+ * `unblind` breaks the code of one participant; `supply` reads which treatment packs hold, and replaces and withdraws them;
+ * `manage` opens and closes a study.
  */
-export const Scope = z.enum([...SCOPES, 'correct', 'force', 'unblind', 'manage']);
+export const Scope = z.enum([...SCOPES, 'correct', 'force', 'unblind', 'supply', 'manage']);
 export type Scope = z.infer<typeof Scope>;
 
 /** Limits a key to the given levels of one factor. If there are several limits, all must hold. */

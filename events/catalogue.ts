@@ -10,6 +10,7 @@
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
 import { StudyAmended } from './amendment.ts';
 import { AllocationRevealed, UnblindingReported } from './code-break.ts';
+import { CodeReplaced, CodesRegistered, CodesWithdrawn } from './codes.ts';
 import {
   AllocationReinstated,
   AllocationVoided,
@@ -60,6 +61,9 @@ export type StudyFact =
   | FactOf<typeof AllocationReinstated>
   | FactOf<typeof ParticipantIdCorrected>
   | FactOf<typeof AllocationForced>
+  | FactOf<typeof CodesRegistered>
+  | FactOf<typeof CodeReplaced>
+  | FactOf<typeof CodesWithdrawn>
   | FactOf<typeof AllocationRevealed>
   | FactOf<typeof UnblindingReported>
   | FactOf<typeof HistoryImported>
@@ -159,6 +163,9 @@ const DEFINITIONS: readonly EventDefinition[] = [
   AllocationReinstated,
   ParticipantIdCorrected,
   AllocationForced,
+  CodesRegistered,
+  CodeReplaced,
+  CodesWithdrawn,
   AllocationRevealed,
   UnblindingReported,
   HistoryImported,

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { participant, Revision } from './about-participant.ts';
 import { defineEvent } from './define.ts';
+import { PackCode } from './study.ts';
 import { request } from './study-state.ts';
 import { FreeText } from './text.ts';
 
@@ -15,12 +16,17 @@ const grounds = { grounds: { reason: FreeText, requestedBy: z.string().min(1).op
 export const RevealCategory = z.enum(['emergency', 'safety-report', 'monitoring', 'planned', 'end', 'other']);
 export type RevealCategory = z.infer<typeof RevealCategory>;
 
-/** The service was asked for one participant's arm, and showed it once this was in the log. */
+/**
+ * The service was asked for the arm of one participant, or of one pack, and showed it once this was in the log. Of a pack
+ * that was given out, the participant is named too.
+ */
 export const AllocationRevealed = defineEvent('AllocationRevealed', 1, {
   stream: 'study',
   data: z.strictObject({
     category: RevealCategory,
-    ...participant,
+    code: PackCode.optional(),
+    participantId: participant.participantId.optional(),
+    randomizedAt: participant.randomizedAt.optional(),
     /** Made when the arm was asked for. The same reveal is not recorded twice. */
     reveal: z.uuid(),
     /** When the arm was shown, if the log could not be written then. */

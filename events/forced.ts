@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { note, Revision } from './about-participant.ts';
 import { defineEvent } from './define.ts';
-import { Level, Slot } from './study.ts';
+import { Level, PackCode, Slot } from './study.ts';
 import { request } from './study-state.ts';
 
 const Name = z.string().min(1);
@@ -16,6 +16,8 @@ export const AllocationForced = defineEvent('AllocationForced', 1, {
   stream: 'study',
   data: z.strictObject({
     cause: ForcedCause,
+    /** Of the pack that the participant was given. */
+    code: PackCode.optional(),
     /** Whether the urns count the participant: the policy that applied. */
     counted: z.boolean(),
     /** One of each factor, in the order of the study. */

@@ -45,6 +45,7 @@ export const RefusalReason = z.enum([
   'level-closed', // a level of the participant takes no more
   'full', // the study has as many participants as its limits allow
   'importing', // a history is being imported into the study
+  'no-code', // a treatment has no pack left
   'stale', // what was to be corrected is not, or no longer, as the request says
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;
@@ -79,6 +80,7 @@ const DISCLOSURES = [
 ] as const;
 export const Disclosure = z.enum([
   ...DISCLOSURES,
+  'codes', // which treatment packs hold
   'envelopes', // a printed code-break, one for each participant
   'export', // a list of the participants as a file
 ]);

@@ -21,6 +21,17 @@ export interface Enrolled {
   readonly forced?: { readonly isCounted: boolean };
   /** Absent while everything is as randomized. */
   readonly corrected?: Corrected;
+  /** In a study with packs. */
+  readonly pack?: GivenPack;
+}
+
+/** The pack that a participant has. */
+export interface GivenPack {
+  readonly code: string;
+  /** What it holds; undefined if it is withheld. */
+  readonly treatment: string | undefined;
+  /** How many packs the participant had before. */
+  readonly replacements: number;
 }
 
 export interface Corrected {
@@ -73,14 +84,30 @@ export function isEnrolment<E extends { readonly type: string }>(
 }
 
 /** The participant as the event says. */
-export function enrolledBy({ type, data, revision }: EnrolmentEvent, factors: Design['factors']): Enrolled {
+export function enrolledBy(event: EnrolmentEvent, factors: Design['factors']): Enrolled {
+  const { type, data, revision } = event;
   const enrolled = {
     participantId: data.participantId,
     levels: levelsByFactor(data.levels, factors),
     revision,
   };
   // Every randomization comes here several times, and a conditional spread costs more than all the rest.
-  return type === 'AllocationForced' ? { ...enrolled, forced: { isCounted: data.counted } } : enrolled;
+  const code = packOf(event);
+  const treatment = event.sections.allocation?.treatment;
+  const given = code === undefined ? enrolled : { ...enrolled, pack: { code, treatment, replacements: 0 } };
+  return type === 'AllocationForced' ? { ...given, forced: { isCounted: data.counted } } : given;
+}
+
+/** The code of the pack that a participant got at the enrolment. */
+function packOf({ type, data }: EnrolmentEvent): string | undefined {
+  return type === 'ParticipantImported' ? undefined : data.code;
+}
+
+/** The participant with another pack. */
+export function withPack<P extends Enrolled>(participant: P, by: string): P {
+  const { pack } = participant;
+  if (!pack) return participant;
+  return { ...participant, pack: { ...pack, code: by, replacements: pack.replacements + 1 } };
 }
 
 /** One level per factor, in the order of the study, of a record, which leaves out retired factors. */

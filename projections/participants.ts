@@ -11,6 +11,7 @@ import {
   enrolledBy,
   isCorrection,
   underNewNames,
+  withPack,
   type WholeCorrection,
   type WholeEnrolment,
 } from './enrolled.ts';
@@ -85,14 +86,14 @@ export class Participants {
 
   randomize(event: Of<'ParticipantRandomized'>): void {
     const { at, actor, sections } = event;
-    const { participantId, levels, revision } = enrolledBy(event, this.#factors());
+    const { participantId, levels, revision, pack } = enrolledBy(event, this.#factors());
     const { treatment } = sections.allocation;
     const { bgStateAfter } = sections.draw;
     const { user, onBehalfOf } = writerOf(actor);
     this.#bgState = bgStateAfter;
     const sequence = ++this.#sequence;
     // Without a spread, as in enrolledBy.
-    this.#add({
+    const participant = {
       participantId,
       levels,
       revision,
@@ -102,7 +103,8 @@ export class Participants {
       user,
       onBehalfOf,
       bgStateAfter,
-    });
+    };
+    this.#add(pack ? { ...participant, pack } : participant);
   }
 
   force(event: Of<'AllocationForced'>): void {
@@ -161,6 +163,12 @@ export class Participants {
     return ids;
   }
 
+  replacePack({ data }: Of<'CodeReplaced'>): void {
+    const place = this.#places.get(data.participantId) ?? -1;
+    const participant = this.inOrder[place];
+    if (participant) this.inOrder[place] = withPack(participant, data.by);
+  }
+
   correct(event: WholeCorrection): void {
     const place = this.#places.get(event.data.participantId) ?? -1;
     const before = this.inOrder[place];
@@ -201,6 +209,9 @@ export const participants: Projection<Participants> = {
         break;
       case 'HistoryImportEnded':
         if ('aborted' in event.data) state.clear();
+        break;
+      case 'CodeReplaced':
+        state.replacePack(event);
         break;
       case 'StudyAmended':
         state.amend(event);

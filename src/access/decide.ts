@@ -29,6 +29,8 @@ export function refusal({ scopes, where, allowPrediction }: Grant): string | und
     return 'a key with "audit" reveals arms by its nature, so it cannot be "blinded" (hint: use "read,audit", or "blinded" alone)';
   if (has('force') && has('blinded'))
     return 'a key with "force" enters arms, so it cannot be "blinded" (hint: issue another key for reading)';
+  if (has('supply') && has('blinded'))
+    return 'a key with "supply" sees which treatment packs hold, so it cannot be "blinded" (hint: issue another key for reading)';
   if (has('audit') && where)
     return 'a key with "audit" sees the whole study, so it cannot be limited with --where (hint: leave out one of the two)';
   if (has('manage') && where)

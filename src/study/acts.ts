@@ -35,6 +35,10 @@ export const ACTS: Readonly<Record<StudyFact['type'], Act>> = {
   ParticipantIdCorrected: { cli: true, scopes: ['correct'], in: SETTLED },
   // An outage is a reason to pause. Into a closed study goes only what was allocated before.
   AllocationForced: { cli: true, scopes: ['force'], in: SETTLED },
+  // A pack is ordered before the study opens, and treatment outlives enrolment.
+  CodesRegistered: { cli: true, scopes: [], in: SETTLED },
+  CodeReplaced: { cli: true, scopes: ['randomize', 'supply'], in: SETTLED },
+  CodesWithdrawn: { cli: true, scopes: ['supply'], in: SETTLED },
   // An emergency does not wait for a study to be opened.
   AllocationRevealed: { cli: true, scopes: ['unblind'], in: STATUSES },
   UnblindingReported: { cli: true, scopes: ['unblind', 'correct'], in: STATUSES },

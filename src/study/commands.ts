@@ -3,11 +3,12 @@
 import type { LevelLimit } from '../../events/access.ts';
 import type { DesignChange, History } from '../../events/amendment.ts';
 import type { RevealCategory, UnblindingWay } from '../../events/code-break.ts';
+import type { ReplacementCause } from '../../events/codes.ts';
 import type { IdCause, LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import type { ForcedCause } from '../../events/forced.ts';
 import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import type { SignedSize } from '../../events/log.ts';
-import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BgState, Level, StudyConfiguration } from '../../events/study.ts';
 import type { ClosingCause } from '../../events/study-state.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
 import type { Status } from './acts.ts';
@@ -92,9 +93,13 @@ export interface Grounds {
   readonly requestedBy?: string | undefined;
 }
 
-/** Asks for one participant's arm. */
-export interface Reveal extends AboutParticipant {
+/** Asks for the arm of one participant, or of one pack and of whoever it was given to. */
+export interface Reveal extends Omit<AboutParticipant, 'participantId'> {
   readonly type: 'reveal';
+  readonly participantId?: string | undefined;
+  readonly code?: string | undefined;
+  /** Set where the lists of packs are known: whether the pack is on one, and within the limits of the key. */
+  readonly isPackKnown?: boolean | undefined;
   readonly category: RevealCategory;
   readonly grounds: Grounds;
   /** A UUID made for this request. */
@@ -155,7 +160,42 @@ export interface Force extends Repeatable, Judged {
   readonly occurredAt: string;
   /** Revision of the wrong entry that this one replaces. */
   readonly replaces?: number | undefined;
+  /** Of the pack that the participant was given. */
+  readonly code?: string | undefined;
+  /** Set where the lists of packs are known: whether the participant can have been given this pack. */
+  readonly isPackRight?: boolean | undefined;
   readonly note: string;
+}
+
+/** Packs are ready to be given out. */
+export interface RegisterCodes {
+  readonly type: 'register-codes';
+  /** Which list of the study it is. */
+  readonly list: number;
+  readonly where?: Level | undefined;
+  /** 128 random bits, in hex. */
+  readonly key: string;
+  readonly entries: readonly { readonly code: string; readonly treatment: string }[];
+}
+
+/** A participant's pack cannot be used. */
+export interface ReplaceCode extends AboutParticipant {
+  readonly type: 'replace-code';
+  readonly code: string;
+  readonly cause: ReplacementCause;
+  /** Whether whoever asks may know which treatment packs hold. */
+  readonly isSupply: boolean;
+  /** The pack instead, where the lists are known; undefined if there is none. */
+  readonly by?: string | undefined;
+}
+
+/** Packs must not be given out. */
+export interface WithdrawCodes extends Repeatable {
+  readonly type: 'withdraw-codes';
+  readonly codes: readonly string[];
+  readonly reason: string;
+  /** The limits of the key. */
+  readonly where?: readonly LevelLimit[] | undefined;
 }
 
 /** A history of another system begins to come in. */
@@ -222,10 +262,11 @@ export interface FullLimit {
 export type StateCommand = Pause | Resume | Close | Reopen;
 export type StudyLifeCommand = StateCommand | Amend;
 export type Correction = CorrectLevels | VoidAllocation | Reinstate | CorrectId;
-export type ParticipantCommand = Reveal | ReportUnblinding | Correction;
-export type LifeCommand = StudyLifeCommand | ParticipantCommand | Force;
+export type ParticipantCommand = ReportUnblinding | Correction | ReplaceCode;
+export type LifeCommand = StudyLifeCommand | ParticipantCommand | Reveal | Force;
+export type PackCommand = RegisterCodes | WithdrawCodes;
 export type ImportCommand = BeginImport | ImportParticipant | EndImport;
-export type StudyCommand = Register | Randomize | Recover | ImportCommand | LifeCommand;
+export type StudyCommand = Register | Randomize | Recover | ImportCommand | PackCommand | LifeCommand;
 
 export type StudyOutcome =
   | { readonly type: 'registered' | 'already-registered' | 'not-registered' }
@@ -245,7 +286,12 @@ export type StudyOutcome =
   | { readonly type: 'import-begun' | 'import-ended' | 'import-aborted' | 'not-importing' }
   /** The study has participants. */
   | { readonly type: 'not-empty' }
-  | { readonly type: 'revealed' | 'unblinding-reported'; readonly participantId: string }
+  | { readonly type: 'revealed'; readonly participantId?: string | undefined; readonly code?: string | undefined }
+  | { readonly type: 'unblinding-reported'; readonly participantId: string }
+  | { readonly type: 'codes-registered' | 'codes-withdrawn' }
+  | { readonly type: 'code-replaced'; readonly participantId: string; readonly moves: false }
+  /** A treatment has no pack left for the participant. It is never said which. */
+  | { readonly type: 'no-code' }
   /** `moves`: the urns count otherwise from here on. */
   | {
       readonly type: 'levels-corrected' | 'voided' | 'reinstated' | 'id-corrected';

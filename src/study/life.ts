@@ -20,6 +20,7 @@ import {
   type Enrolled,
   type EnrolmentEvent,
   enrolledBy,
+  withPack,
 } from '../../projections/enrolled.ts';
 import type { Status } from './acts.ts';
 import type { Judged, Repeatable } from './commands.ts';
@@ -72,11 +73,16 @@ export interface Life {
   readonly filled: Filled;
   /** Set while a history is imported. */
   readonly importing?: Importing | undefined;
+  /** How many lists of packs there are. */
+  readonly lists: number;
+  /** By code, of every pack that was ever given out: the id, as randomized, of the participant. */
+  readonly given: ForkableMap<string, string>;
   /** Code-breaks in order. */
   readonly reveals: readonly {
     readonly reveal: string;
     readonly revision: number;
-    readonly participantId: string;
+    /** Undefined of a pack that nobody had. */
+    readonly participantId: string | undefined;
   }[];
 }
 
@@ -111,12 +117,12 @@ export function requestSection({ idempotencyKey }: Repeatable) {
 }
 
 /** Members of facts that are worked out for each request, and so are no part of what was asked for. */
-const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'counted', 'voidedAt', 'from', 'salt']);
+const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'counted', 'voidedAt', 'from', 'slot', 'by', 'salt']);
 
 /** What makes two requests the same, as a digest. It stays the same when a level is renamed. */
 export function contentOf(event: Asked, design: Pick<Design, 'factors'>): string {
-  const { grounds, note, allocation } = event.sections as Sections;
-  const sealed = { ...grounds, ...note, ...allocation };
+  const { grounds, note, allocation, withdrawn } = event.sections as Sections;
+  const sealed = { ...grounds, ...note, ...allocation, ...withdrawn };
   return hash('sha256', canonicalJson([event.type, askedIn(byPlace(event, design)), askedIn(sealed)]));
 }
 
@@ -147,6 +153,8 @@ interface Sections {
   readonly note?: object;
   /** Of an allocation that was entered by hand. */
   readonly allocation?: object;
+  /** Of packs. */
+  readonly withdrawn?: object;
 }
 
 /** The life of a study that was just registered. */
@@ -162,14 +170,20 @@ export function newLife(configuration: StudyConfiguration): Life {
     enrolled: new Enrolment(),
     renamed: new ForkableMap(),
     requests: new ForkableMap(),
+    lists: 0,
+    given: new ForkableMap(),
     reveals: [],
   };
 }
 
 /** A fork may be dropped. The original must not change while the fork is in use. */
 export function forkOfLife<L extends Life>(life: L): L {
-  const { enrolled, renamed, requests } = life;
-  return { ...life, enrolled: enrolled.fork(), renamed: renamed.fork(), requests: requests.fork() };
+  const { enrolled, renamed, requests, given } = life;
+  return {
+    ...life,
+    ...{ enrolled: enrolled.fork(), renamed: renamed.fork() },
+    ...{ requests: requests.fork(), given: given.fork() },
+  };
 }
 
 /** Folds an event of a registered study. Adds to the maps in place. */
@@ -202,6 +216,12 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
     case 'AllocationReinstated':
     case 'ParticipantIdCorrected':
       return correct(life, event);
+    case 'CodesRegistered':
+      return { ...life, lists: event.data.list };
+    case 'CodesWithdrawn':
+      return life;
+    case 'CodeReplaced':
+      return replacePack(life, event.data);
     case 'HistoryImported':
       return begun(life, event.data);
     case 'HistoryImportEnded':
@@ -224,6 +244,7 @@ function enrol<L extends Life>(
   if (enrolled.get(participantId)) throw new Error('a participant was randomized twice');
   const participant = allocatedBy(design, event);
   enrolled.set(participantId, participant);
+  if (participant.pack) life.given.set(participant.pack.code, participantId);
   const key = requestOf(event);
   if (key !== undefined) requests.set(key, { revision: event.revision, enrolled: participant });
   // Nothing is copied for each participant unless the study has limits.
@@ -233,11 +254,10 @@ function enrol<L extends Life>(
 
 function allocatedBy(design: Design, event: EnrolmentEvent): Allocated {
   const slot = slotOf(event, design);
-  const { participantId, levels, revision, forced } = enrolledBy(event, design.factors);
+  const { participantId, levels, revision, forced, pack } = enrolledBy(event, design.factors);
+  if (forced || pack) return { participantId, levels, revision, slot, ...(forced && { forced }), ...(pack && { pack }) };
   // Without a spread, as in enrolledBy.
-  return forced
-    ? { participantId, levels, revision, slot, forced }
-    : { participantId, levels, revision, slot };
+  return { participantId, levels, revision, slot };
 }
 
 /** Index of the participant's slot; -1 if it is withheld. It is recorded only where the treatment does not say it. */
@@ -257,9 +277,20 @@ function force<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'Al
   const replaced = enrolled.get(participantId);
   const participant = allocatedBy(design, event);
   enrolled.set(participantId, participant);
+  if (participant.pack) life.given.set(participant.pack.code, participantId);
   const key = requestOf(event);
   if (key !== undefined) requests.set(key, { revision: event.revision, content: contentOf(event, design) });
   return { ...life, filled: filledAfter(filled, design, replaced, participant) };
+}
+
+function replacePack<L extends Life>(
+  life: L,
+  { participantId, by }: Extract<PartialEvent, { type: 'CodeReplaced' }>['data'],
+): L {
+  const participant = life.enrolled.get(participantId);
+  if (participant) life.enrolled.set(participantId, withPack(participant, by));
+  life.given.set(by, participantId);
+  return life;
 }
 
 function importRow<L extends Life>(

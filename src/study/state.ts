@@ -14,8 +14,10 @@ import type { Projection } from '../../projections/projection.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import type { UrnDesign } from '../urn/allocate.ts';
 import { Counts, NO_LEVEL } from '../urn/counts.ts';
+import { ForkableMap } from './forkable-map.ts';
 import { type Steps, stepsAfter } from './import-proof.ts';
 import { type Allocated, forkOfLife, type Life, lifeAfter, newLife, slotOf } from './life.ts';
+import type { Packs } from './packs.ts';
 import { urnDesignOf } from './urn-design.ts';
 
 export interface RegisteredState extends Life {
@@ -24,6 +26,8 @@ export interface RegisteredState extends Life {
   /** What an allocation sees of the design. */
   readonly urnDesign: UrnDesign;
   readonly counts: Counts;
+  readonly packs: Packs['packs'];
+  readonly withdrawn: Packs['withdrawn'];
   /** Of the registration. */
   readonly seedState: BgState;
   /** State of the generator after the last allocation. Changed in place: a copy for each allocation would cost more. */
@@ -62,6 +66,8 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       levelIndexes: indexesOf(life.design),
       urnDesign: urnDesignOf(life.design),
       counts: new Counts(life.design),
+      packs: new ForkableMap(),
+      withdrawn: new ForkableMap(),
       seedState: event.sections.generator.bgState,
       bgState: event.sections.generator.bgState,
     };
@@ -90,6 +96,15 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
         levelIndexes: indexesOf(after.design),
         urnDesign: urnDesignOf(after.design),
       });
+    case 'CodesRegistered': {
+      const { key, entries } = event.sections.codes;
+      const { where } = event.data;
+      for (const { code, treatment } of entries) after.packs.set(code, { code, treatment, where, key });
+      return after;
+    }
+    case 'CodesWithdrawn':
+      for (const code of event.sections.withdrawn.codes) after.withdrawn.set(code, true);
+      return after;
     case 'StudyRecovered':
       return { ...after, bgState: event.sections.generator.bgState };
     default:
@@ -190,7 +205,8 @@ export function levelIndexes(state: RegisteredState, levels: readonly string[]):
 /** A state to decide a batch against. It may be dropped. The original must not change while the fork is in use. */
 export function fork(state: StudyState): StudyState {
   if (state.status === 'unregistered') return state;
-  return { ...forkOfLife(state), counts: state.counts.fork() };
+  const { counts, packs, withdrawn } = state;
+  return { ...forkOfLife(state), counts: counts.fork(), packs: packs.fork(), withdrawn: withdrawn.fork() };
 }
 
 /** The decider's state. The runner folds it like every read model. */
