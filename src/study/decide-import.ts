@@ -60,11 +60,6 @@ function generatorProblem(
   { design }: RegisteredState,
   { generator, bgState, seed, treatmentMap = [] }: BeginImport,
 ): StudyOutcome | undefined {
-  if (generator === 'continued' && hasRatio(design))
-    return impossible(
-      'generator',
-      'the other system knows no ratio, so the generator cannot go on from there',
-    );
   if (
     treatmentMap.some(
       ({ to, slot }) => slot !== undefined && (!hasRatio(design) || design.slots[slot] !== to),
