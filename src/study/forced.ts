@@ -1,7 +1,7 @@
 /** Allocations that were made outside the service: the fact that a command asks for, and why it is not possible. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { activeFactors, type Design, hasRatio } from '../../projections/design.ts';
-import { countedLevels } from '../../projections/enrolled.ts';
+import { countedLevels, levelsByFactor } from '../../projections/enrolled.ts';
 import { type Force, impossible, type StudyOutcome } from './commands.ts';
 import { levelRefusal, namedLevels } from './levels.ts';
 import { holderOf, type Life, requestSection } from './life.ts';
@@ -66,7 +66,7 @@ export function treatmentProblem(
 
 /** Why it is not possible, as far as that is in the clear; undefined if it is. */
 export function forcedProblem(life: Life, { data }: Pick<ForcedFact, 'data'>): StudyOutcome | undefined {
-  const levels = data.levels.map(({ level }) => level);
+  const levels = levelsByFactor(data.levels, life.design.factors);
   return (
     idProblem(life, data) ??
     levelRefusal(life.design, levels, 'level-unknown') ??

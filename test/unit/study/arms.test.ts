@@ -363,6 +363,24 @@ describe('a retired factor', () => {
     for (const again of [retired('9'), change])
       expect(problemOf(trial, amend([again], 2))).toMatchObject({ why: 'the factor is retired' });
   });
+
+  it('is not corrected any more', () => {
+    const trial = begun();
+    trial.ask(amend([retired('9')]));
+    const correct: CorrectLevels = {
+      ...{ type: 'correct-levels', user: 'nurse', note: 'slip', cause: 'entry', participantId: 'p0' },
+      changes: [{ factor: '9', from: COOK, to: DUPAGE }],
+    };
+    const problem = { type: 'impossible', field: 'changes[0].factor', why: 'the factor is retired' };
+    expect(trial.ask(correct)).toEqual(problem);
+  });
+
+  it('leaves those behind it in their places, also when somebody is entered by hand', () => {
+    const trial = begun();
+    trial.ask(amend([retired('10')]));
+    expect(trial.ask(force('x', { levels: ['', DUPAGE] }))).toMatchObject({ type: 'forced' });
+    expect(trial.last('AllocationForced').levels).toEqual([{ factor: '9', level: DUPAGE }]);
+  });
 });
 
 describe('any life of a study whose arms change', () => {
