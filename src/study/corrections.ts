@@ -107,7 +107,6 @@ function changesProblem(
     if (factors[index]?.isRetired) return impossible(`changes[${i}].factor`, 'the factor is retired');
     if (changes[i - 1]?.factor === factor)
       return impossible(`changes[${i}].factor`, 'it is changed twice at once');
-    if (factors[index]?.isRetired) return impossible(`changes[${i}].factor`, 'the factor is retired');
     if (!factors[index]?.levels.includes(to))
       return impossible(`changes[${i}].to`, 'the factor has no such level');
     if (from === to) return impossible(`changes[${i}].to`, 'it is the same level as from');
