@@ -2330,7 +2330,7 @@ def slots_of_row(history: History, arm: str, slot: Optional[int]) -> List[int]:
     slots = [each["slot"] for each in named if "slot" in each]
     if not slots:
         return history.design.slots_of(arm)
-    expect_that("allocation.treatment: in a slot that the file names", slot in slots)
+    expect_that("allocation.slot: one that the file names", slot in slots)
     return [slot]
 
 
