@@ -2,9 +2,10 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { StudyConfiguration } from '../../../events/study.ts';
 import { ask, clientOf, exactResults, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
+import { CONFIGURATION, SEED } from '../../support/facts.ts';
 import { drawnRows } from '../../support/import-facts.ts';
 import {
   APPROVED,
@@ -274,6 +275,31 @@ describe('a history that kept a ratio by several names of one arm', () => {
       ...['--data', own],
     ]);
     expect([refused, why]).toEqual([2, expect.stringContaining('the study has a ratio')]);
+  });
+
+  it('is drawn again as it was drawn, with the imbalance in the order of the slots', async () => {
+    const trick: StudyConfiguration = {
+      ...CONFIGURATION,
+      ...{ name: HARVEST, mode: 'test', D: 'variance', treatments: ['A1', 'A2', 'B'] },
+    };
+    const [first, second] = trick.factors.map(({ levels }) => levels);
+    const rows = drawnRows(
+      Array.from({ length: 300 }, (_, i) => ({
+        levels: [first?.[i % 2] ?? '', second?.[Math.floor(i / 3) % 2] ?? ''],
+      })),
+      trick,
+    );
+    const from = join(newFolder(), 'trick.csv');
+    writeFileSync(from, referenceCsv(rows, trick));
+    const study = {
+      ...{ mode: 'test', starting_seed: SEED, D: 'variance', treatments: ['A', 'B'], ratio: [2, 1] },
+      factors: Object.fromEntries(trick.factors.map(({ name, levels }) => [name, levels])),
+    };
+    const yaml = JSON.stringify({ [HARVEST]: study }, (_, v) => (typeof v === 'bigint' ? Number(v) : v));
+    const own = await registerIn(newFolder(), yaml.replace(String(Number(SEED)), String(SEED)));
+    const { stderr } = await importInto(own, from, '--seed-known', '--treatment-map', 'A1=A,A2=A');
+    expect(stderr).toContain('300 rows: 300 redrawn, 0 unproven');
+    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
   });
 
   it('is not drawn again if the names take the slots in another order, which the database tells', async () => {
