@@ -1,7 +1,7 @@
 /** The amendment that a studies file asks for: its changes, what of it is not possible, and what may not be meant. */
 import type { DesignChange, History } from '../../events/amendment.ts';
 import type { Protocol } from '../../events/text.ts';
-import { amendedDesign, type Design } from '../../projections/design.ts';
+import { activeFactors, amendedDesign, type Design } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { changesTo } from '../configuration/changes.ts';
 import {
@@ -39,7 +39,12 @@ export interface Plan {
 
 export function planOf({ registered, design }: Study, wish: Wish): Plan {
   const { file, reason, decision, rename, alias, history } = wish;
-  const { renamings, problems } = readRenamings(rename, alias, design, file.configuration.factors);
+  const { renamings, problems } = readRenamings(
+    rename,
+    alias,
+    { factors: activeFactors(design) },
+    file.configuration.factors,
+  );
   const changes = changesTo(file, registered, design, renamings);
   const protocol = file.configuration.protocol ?? decision.protocol;
   const command: Amend = {

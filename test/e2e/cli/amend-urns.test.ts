@@ -76,6 +76,14 @@ const arms = (list: string, ...lines: string[]) =>
 const check = async (text: string) =>
   (await command(['studies', 'check', '--data', data, '--studies', file(text)])).stdout.split('\n')[0];
 
+describe('urn studies check', () => {
+  it('shows the ratio that would be registered', async () => {
+    const path = file(`New:${arms('[A, B, C]', 'ratio: {C: 3, A: 1, B: 1}').split('Sleep:')[1]}`);
+    const { stdout } = await command(['studies', 'check', '--data', data, '--studies', path]);
+    expect(stdout).toMatch(/^ {2}arms +"A", "B", "C"\n {2}ratio +1:1:3 \("A" 1, "B" 1, "C" 3\)$/m);
+  });
+});
+
 describe('urn studies amend, of arms, ratio, urns and factors', () => {
   it('shows the odds of every open level before and after an arm is closed, and records that it did', async () => {
     await enter({ A: 20, B: 18, C: 25 });

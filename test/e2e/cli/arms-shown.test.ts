@@ -2,10 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { exportCommand } from '../../../src/cli/export.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR, randomize } from '../../support/facts.ts';
 import { registerIn } from '../../support/importing.ts';
+import { inProcess } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -96,6 +98,26 @@ all                     1 (0.5)  1 (1.0)  0 (0.0)     2 (0.7)
     expect(text).not.toMatch(/closed|retired|anew/);
     expect(await show('--revision', '9')).toMatch(/^closed arm +C$/m);
     expect(await show('--revision', '9')).not.toContain('anew');
+  });
+});
+
+describe('urn export --format reference-csv', () => {
+  it('is refused with everything that the reference does not know', async () => {
+    const export_ = async (...args: string[]) => {
+      const common = ['--study', 'Sleep', '--format', 'reference-csv', '--data', data];
+      const { code, stdout, stderr } = await inProcess(exportCommand(), [...common, ...args]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      return stderr;
+    };
+    const now = await export_();
+    expect(now).toContain('the study has a ratio, which the reference does not know');
+    expect(now).toContain('the factor "sex" is retired, and the reference draws by every factor');
+    expect(now).toContain('an amendment made the urns begin anew, and the reference counts everybody');
+    // Nobody who is counted since then has it.
+    expect(now).not.toContain('is closed');
+    expect(await export_('--revision', '9')).toContain(
+      'the arm "C" is closed and has participants, and the reference draws every arm',
+    );
   });
 });
 
