@@ -352,6 +352,19 @@ describe('a retired factor', () => {
     expect(trial.enrol('a', ['Female', ''])).toMatchObject({ type: 'duplicate', differingFactors: [] });
   });
 
+  it('is left out of an allocation that is entered by hand, also if it is the first', () => {
+    const trial = begun();
+    trial.ask(amend([retired('10')]));
+    const entered = force('f', { levels: ['', COOK ?? ''] });
+    expect(trial.ask(entered)).toMatchObject({ type: 'forced' });
+    expect(trial.last('AllocationForced').levels).toEqual([{ factor: '9', level: COOK }]);
+    trial.ask(amend([{ kind: 'level-closed', factor: '9', level: COOK ?? '' }], 2));
+    expect(trial.ask({ ...entered, participantId: 'g' })).toMatchObject({
+      type: 'impossible',
+      field: 'levels[0].level',
+    });
+  });
+
   it('is not the last, and changes no more', () => {
     const trial = begun();
     expect(problemOf(trial, amend([retired('9'), retired('10')]))).toMatchObject({
