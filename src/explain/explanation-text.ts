@@ -36,6 +36,7 @@ function section(heading: string, lines: readonly string[]): string[] {
 }
 
 function urns({ w, alpha, beta, treatments, urns: all, corrections }: Explanation): string[] {
+  const hasRatio = new Set(treatments).size < treatments.length;
   const rows = all.flatMap(({ factor, level, counts, balls }) => [
     [`${factor} = ${level}`, 'participants', ...counts.map(String), String(sum(counts))],
     ['', 'balls', ...balls.map(String), String(sum(balls))],
@@ -44,6 +45,9 @@ function urns({ w, alpha, beta, treatments, urns: all, corrections }: Explanatio
     'Of treatment k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier',
     'participants of that level on treatment k, and N of those on any treatment.',
     `In this study w = ${w}, alpha = ${alpha}, beta = ${beta}.`,
+    ...(hasRatio
+      ? ['Unequal allocation: an arm has several slots, and k is one slot, with its own participants.']
+      : []),
     '',
     ...columns([['', '', ...treatments, 'all'], ...rows], ['left', 'left']),
     ...moves(corrections),
@@ -106,13 +110,15 @@ function draw({
   treatment,
 }: Explanation) {
   const balls = all.find(({ selected }) => selected)?.balls ?? [];
+  // With a ratio, an arm has several slots.
+  const drawn = cumulative.findIndex((end) => end > uniform);
   const rows = treatments.map((name, k) => [
     name,
     String(balls[k]),
     String(probabilities[k]),
     String(k === 0 ? 0 : cumulative[k - 1]),
     String(cumulative[k]),
-    name === treatment ? '<- u falls here' : '',
+    k === drawn ? '<- u falls here' : '',
   ]);
   return [
     `A uniform random number from 0 to below 1:  u = ${uniform53} x 2^-53 = ${uniform}`,
