@@ -94,12 +94,13 @@ function inTheUrns(
 ): string {
   if (!urnsDiffer(view)) return '';
   const { totals, factors } = view.counted;
+  const { ratio } = view;
   const rows = factors.flatMap(({ factor, levels }) =>
     levels.map(({ level, counts }) => row(`${e(factor)}: ${e(level)}`, counts)),
   );
   return `<h3>As the urns count</h3>
 <p class="lead">${restarts.length > 0 ? `The urns began anew with amendment ${restarts.at(-1)}: they count nobody who was randomized before. ` : ''}The study's policies decide whether a correction moves the counts of the urns, which later allocations follow, and whether the urns count allocations that were entered by hand.</p>
-${htmlTable(head, [row('All that are counted', totals), ...rows], 'counts')}`;
+${htmlTable(head, [row('All that are counted', totals), ...(ratio ? perSlot(totals, ratio) : []), ...rows], 'counts')}`;
 }
 
 function withSum(label: string, numbers: readonly number[]): (string | number)[] {
