@@ -77,8 +77,12 @@ export function isWithin(
 }
 
 /** A retired factor that keeps a key from enrolling anybody: new participants have no level of it. */
-export function retiredLimit(where: readonly LevelLimit[] | undefined, { factors }: Factors): string | undefined {
-  return where?.find(({ factor }) => factors.some(({ name, isRetired }) => isRetired && name === factor))?.factor;
+export function retiredLimit(
+  where: readonly LevelLimit[] | undefined,
+  { factors }: Factors,
+): string | undefined {
+  return where?.find(({ factor }) => factors.some(({ name, isRetired }) => isRetired && name === factor))
+    ?.factor;
 }
 
 function brokenBy(
