@@ -14,12 +14,10 @@ export const ParticipantRecord = z
     ...remarkMembers,
   })
   .catchall(
-    z
-      .string()
-      .meta({
-        description:
-          'f_<factor>: the level of that factor, by its name of now. Absent for participants who came after it was retired',
-      }),
+    z.string().meta({
+      description:
+        'f_<factor>: the level of that factor, by its name of now. Absent for participants who came after it was retired',
+    }),
   );
 
 /** The `results` of both operations. */
