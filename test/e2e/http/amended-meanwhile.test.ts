@@ -8,7 +8,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const CLIENTS = 12;
 const ROUNDS = 12;
-const AMENDMENTS = 11;
+const AMENDMENTS = 10;
 const SITES = ['north', 'south', 'South', 'west', 'added by 0', 'added by 1'];
 const STUDIES = `
 Rush:
@@ -48,7 +48,6 @@ function changeOf(manager: number, round: number): object {
     { kind: 'arm-added', treatment: `added by ${manager}`, ratio: 2 },
     { kind: 'arm-reopened', treatment: 'C' },
     { kind: 'arm-closed', treatment: 'B' },
-    { kind: 'ratio', value: [2, 1, 1] },
     { kind: 'id-pattern', value: `[a-z0-9-]{1,${20 + round}}` },
   ];
   return changes[(round + manager * 6) % changes.length] ?? {};
@@ -116,7 +115,7 @@ it('each request is decided by the design before it, and the log is sound', asyn
 
   const records = storedLog(data).map(({ record }) => record);
   const kinds = records.flatMap((record) => record.data.changes ?? []).map(({ kind }) => kind);
-  expect(kinds).toEqual(expect.arrayContaining(['level-added', 'arm-closed', 'arm-added', 'ratio']));
+  expect(kinds).toEqual(expect.arrayContaining(['level-added', 'arm-closed', 'arm-added']));
   const types = records
     .map((record) => record.type)
     .filter((type) => type === 'StudyAmended' || type === 'ParticipantRandomized');

@@ -84,7 +84,15 @@ beforeAll(async () => {
     manager: ['data-manager', '--scope', 'blinded,manage,correct'],
     forcer: ['enterer', '--scope', 'read,force'],
     blinded: ['monitor', '--scope', 'blinded'],
-    cook: ['cook', '--scope', 'blinded,randomize', '--study', 'Sleep', '--where', `local_site=${COOK}`],
+    cook: [
+      'cook',
+      '--scope',
+      'blinded,randomize,correct',
+      '--study',
+      'Sleep',
+      '--where',
+      `local_site=${COOK}`,
+    ],
     auditor: ['auditor', '--scope', 'read,audit'],
   });
   service = await serve({ data, studies: STUDIES });
@@ -369,6 +377,13 @@ describe('a retired factor', () => {
         message: expect.stringMatching(/limited by local_site, which is retired, so it can enrol nobody/),
       });
     expect(await edc().randomize('Sleep', 'late', { sex: 'none' })).toMatchObject({ status: 400 });
+    const correct = (one: string) =>
+      postJson(service.url, '/level_corrections', keys.cook, {
+        ...{ study: 'Sleep', id: one, cause: 'entry', note: 'typo' },
+        changes: [{ factor: 'sex', from: 'Male', to: 'Female' }],
+      });
+    expect(await correct(shown[0] ?? '')).toMatchObject({ status: 200, results: [{ f_sex: 'Female' }] });
+    expect((await correct('early')).status).toBe(404);
   });
 
   it('changes no more, and never returns', async () => {
