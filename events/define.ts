@@ -18,6 +18,8 @@ const Salt = z.string().regex(/^[0-9a-f]{32}$/);
 export interface Section {
   readonly name: string;
   readonly schema: z.ZodType;
+  /** As the event was defined with it. Versions that share a shape say the same in this section. */
+  readonly shape: Shape[string];
   readonly isOptional: boolean;
 }
 
@@ -77,7 +79,7 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
 ): EventDefinition<T, D, S, O> {
   const sectionsOf = (shapes: Shape, isOptional: boolean): Section[] =>
     Object.entries(shapes).map(([name, shape]) => {
-      return { name, schema: z.strictObject({ ...shape, salt: Salt }), isOptional };
+      return { name, schema: z.strictObject({ ...shape, salt: Salt }), shape, isOptional };
     });
   const sections = [...sectionsOf(parts.sections, false), ...sectionsOf(parts.optionalSections, true)];
   const sealed = z.strictObject(

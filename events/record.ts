@@ -285,7 +285,14 @@ function examine(
   if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
   const lower = events
     .versions(type)
-    .find((one) => mayAuthor(one, record.actor) && conforms(one, record, sealed, isIncluded));
+    .find(
+      (one) =>
+        mayAuthor(one, record.actor) &&
+        conforms(one, record, sealed, isIncluded) &&
+        Object.keys(record.seals).every(
+          (name) => isIncluded?.(name) !== false || shapeOf(one, name) === shapeOf(definition, name),
+        ),
+    );
   if (lower && lower.version < version)
     fail('malformed', `the record has no valid version: version ${lower.version} can express it`);
   if (!mayAuthor(definition, record.actor))
@@ -294,7 +301,12 @@ function examine(
   return eventOf(record, sealed, events);
 }
 
-/** Whether a record could have been written in this version. */
+/** Where versions differ in a section that is withheld, nothing shows which one it needs. */
+function shapeOf({ sections }: EventDefinition, name: string): unknown {
+  return sections.find((section) => section.name === name)?.shape;
+}
+
+/** Whether a record could have been written in this version, as far as its sections are included. */
 function conforms(
   { parseData, parseSealed, parsePartial, sections }: EventDefinition,
   { data, seals }: z.infer<typeof RecordSchema>,

@@ -138,12 +138,13 @@ export const Draw = { ...DRAW, slot: Slot.optional() };
 /** What is printed on a pack of medication. */
 export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
 
+const ALLOCATION = { treatment: Name };
 const RANDOMIZED = { participantId: Name, levels: z.array(Level).min(1) };
 
 export const ParticipantRandomized1 = defineEvent('ParticipantRandomized', 1, {
   stream: 'study',
   data: z.strictObject(RANDOMIZED),
-  sections: { allocation: { treatment: Name }, draw: DRAW },
+  sections: { allocation: ALLOCATION, draw: DRAW },
   /** Present when the request carried an `Idempotency-Key`. */
   optionalSections: request,
 });
@@ -152,7 +153,7 @@ export const ParticipantRandomized = defineEvent('ParticipantRandomized', 2, {
   /** The code is that of the pack that the participant is given, in a study with packs. */
   data: z.strictObject({ ...RANDOMIZED, code: PackCode.optional() }),
   optionalSections: request,
-  sections: { allocation: { treatment: Name }, draw: Draw },
+  sections: { allocation: ALLOCATION, draw: Draw },
 });
 
 /**

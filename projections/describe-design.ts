@@ -18,6 +18,11 @@ export function urnText({ w, alpha, beta, D }: Extract<DesignChange, { kind: 'ur
     .join(', ');
 }
 
+/** `2:1 ("A" 2, "B" 1)` */
+export function ratioText(treatments: readonly string[], ratio: readonly number[]): string {
+  return `${ratio.join(':')} (${treatments.map((name, i) => `${JSON.stringify(name)} ${ratio[i]}`).join(', ')})`;
+}
+
 export function protocolText({ version, date }: Protocol): string {
   return date === undefined ? version : `${version} of ${date}`;
 }

@@ -26,6 +26,7 @@ import array
 import base64
 import collections
 import datetime
+import functools
 import hashlib
 import json
 import math
@@ -36,7 +37,18 @@ import unicodedata
 import uuid
 import zipfile
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
 try:
     import numpy
@@ -232,7 +244,13 @@ def check_version(record: Json, sections: Json) -> None:
     expect_that("type and version: an event that this program knows", event is not None)
     check_form(event, record, sections)
     for lower in range(1, version):
-        is_needed = not has_form(EVENTS[f"{kind}@{lower}"], record, sections)
+        lower_event = EVENTS[f"{kind}@{lower}"]
+        # Of a section that is withheld, nothing shows which version it needs.
+        withheld = set(record["seals"]) - set(sections)
+        may_need = any(
+            event.sections.get(name) != lower_event.sections.get(name) for name in withheld
+        )
+        is_needed = may_need or not has_form(lower_event, record, sections)
         expect_that(f"version: needed, since version {lower} cannot say this", is_needed)
 
 
@@ -357,6 +375,10 @@ TEXT = Kind("a text", lambda value: isinstance(value, str))
 NAME = Kind("a text that is not empty", lambda value: isinstance(value, str) and value != "")
 COUNT = Kind("an integer, 0 or more", lambda value: is_integer(value) and value >= 0)
 POSITIVE = Kind("an integer, 1 or more", lambda value: is_integer(value) and value >= 1)
+RATIO = Kind("an integer, 1 to 20", lambda value: is_integer(value) and 1 <= value <= 20)
+MANY = Kind("an integer, 2 to 20", lambda value: is_integer(value) and 2 <= value <= 20)
+WEIGHT = Kind("0 to a million", lambda value: is_integer(value) and 0 <= value <= 1000000)
+FIRST_WEIGHT = Kind("1 to a million", lambda value: is_integer(value) and 1 <= value <= 1000000)
 UINT32 = Kind("an integer of 32 bits", lambda value: is_integer(value) and 0 <= value < 2**32)
 DIGITS = Kind("decimal digits", matches("[0-9]+"))
 DIGITS_128_BIT = Kind("at most 39 decimal digits", matches("[0-9]{1,39}"))
@@ -403,10 +425,11 @@ STATE = {
     "state": {"inc": DIGITS_128_BIT, "state": DIGITS_128_BIT},
     "uinteger": UINT32,
 }
+MEASURE = one_of("range", "variance", "chisquare")
 CONFIGURATION = {
     "name": NAME,
     "mode": one_of("test", "live"),
-    "D": one_of("range", "variance", "chisquare"),
+    "D": MEASURE,
     "urnSelection": one_of("method1"),
     "w": POSITIVE,
     "alpha": COUNT,
@@ -430,12 +453,24 @@ CONFIGURATION_2 = {
         "forcedCounts?": one_of("not-counted"),
     },
     "protocol?": PROTOCOL,
+    "ratio?": ListOf(2, RATIO),
 }
 POLICY = {"kind": one_of("policy")}
 CHANGE = Either(
     [
         {"kind": one_of("level-added", "level-closed", "level-reopened"), **LEVEL},
         {"kind": one_of("level-renamed"), **LEVEL, "to": NAME, "alias?": one_of(True)},
+        {"kind": one_of("arm-closed", "arm-reopened"), "treatment": NAME},
+        {"kind": one_of("arm-added"), "treatment": NAME, "ratio?": MANY},
+        {
+            "kind": one_of("urn"),
+            "w?": FIRST_WEIGHT,
+            "alpha?": WEIGHT,
+            "beta?": WEIGHT,
+            "D?": MEASURE,
+        },
+        {"kind": one_of("ratio"), "value": ListOf(2, RATIO)},
+        {"kind": one_of("factor-retired"), "factor": NAME},
         {"kind": one_of("limits"), "value?": LIMITS},
         {"kind": one_of("id-pattern"), "value?": TEXT},
         {"kind": one_of("target"), "value?": COUNT},
@@ -453,7 +488,11 @@ REGISTRATION = {
     "seedWeak": one_of(True, False),
     "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1)},
 }
-REGISTRATION_2 = {**REGISTRATION, "configuration": CONFIGURATION_2}
+REGISTRATION_2 = {
+    **REGISTRATION,
+    "configuration": CONFIGURATION_2,
+    "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1, 2)},
+}
 SCOPES = ("blinded", "read", "randomize", "audit")
 GRANT = {
     "keyId": NAME,
@@ -479,6 +518,9 @@ DRAW = {
     "balls": ListOf(2, COUNT),
     "uniform53": COUNT,
 }
+DRAW_2 = {**DRAW, "slot?": COUNT}
+RANDOMIZED = {"participantId": NAME, "levels": ListOf(1, LEVEL)}
+ALLOCATION = {"treatment": NAME, "slot?": COUNT}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
 
 # By type and version.
@@ -507,12 +549,10 @@ EVENTS = {
     "StudyRegistered@1": Event(REGISTRATION, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "StudyRegistered@2": Event(REGISTRATION_2, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "ParticipantRandomized@1": Event(
-        {"participantId": NAME, "levels": ListOf(1, LEVEL)},
-        {
-            "allocation": {"treatment": NAME},
-            "draw": DRAW,
-            **REQUEST,
-        },
+        RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW, **REQUEST}
+    ),
+    "ParticipantRandomized@2": Event(
+        RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW_2, **REQUEST}
     ),
     "StudyPaused@1": Event({"reason": NAME}, {}, by_people=True),
     "StudyPaused@2": Event({"reason": NAME}, REQUEST),
@@ -539,7 +579,7 @@ EVENTS = {
             "amendment": POSITIVE,
             "approvals": ListOf(0, APPROVAL),
             "changes": ListOf(0, CHANGE),
-            "history?": one_of("keep"),
+            "history?": one_of("keep", "restart"),
             "protocol?": PROTOCOL,
             "reason": NAME,
         },
@@ -554,7 +594,7 @@ EVENTS = {
             "participantId": NAME,
             "replaces?": COUNT,
         },
-        {"allocation": {"treatment": NAME}, **NOTE, **REQUEST},
+        {"allocation": ALLOCATION, **NOTE, **REQUEST},
     ),
     "LevelsCorrected@1": Event(
         {
@@ -616,7 +656,10 @@ EVENTS = {
             "source": {"format": one_of("reference", "csv"), "rows": POSITIVE},
         },
         {
-            "source": {"sha256": SEAL, "treatmentMap?": ListOf(1, {"from": NAME, "to": NAME})},
+            "source": {
+                "sha256": SEAL,
+                "treatmentMap?": ListOf(1, {"from": NAME, "to": NAME, "slot?": COUNT}),
+            },
             "generator": {"bgState": STATE, "seed?": DIGITS},
         },
         by_people=True,
@@ -631,7 +674,7 @@ EVENTS = {
             "redrawn": one_of(True, False),
             "row": POSITIVE,
         },
-        {"allocation": {"treatment": NAME}, "draw?": DRAW, "state?": {"bgState": STATE}},
+        {"allocation": ALLOCATION, "draw?": DRAW_2, "state?": {"bgState": STATE}},
     ),
     "HistoryImportEnded@1": Event(
         Either(
@@ -869,6 +912,7 @@ class Repetitions:
 
 
 Levels = Tuple[str, ...]  # of a participant, in the order of the factors, by their names of now
+NONE = ""  # of a factor that was retired before
 
 
 class Voided(NamedTuple):
@@ -894,7 +938,7 @@ class Enrolled(NamedTuple):
     levels: Levels
     revision: int
     at: Optional[int]  # milliseconds since 1970; None: the service did not allocate
-    arm: int  # place of the treatment in the configuration; -1 if it is withheld
+    slot: int  # place in the urns; -1 if it is withheld
     is_forced: bool = False  # entered by hand
     is_counted: bool = True  # by the urns, unless a correction removes the participant
     corrected: Optional[Corrected] = None  # None: everything is as randomized
@@ -903,7 +947,7 @@ class Enrolled(NamedTuple):
         return self.corrected or Corrected(self.id, self.levels, self.levels, None)
 
     def counted_levels(self) -> Optional[Levels]:
-        """The levels at which the urns hold the participant. None: they do not."""
+        """The levels at which the urns hold a participant of their epoch. None: they do not."""
         voided = self.now().voided
         is_removed = voided is not None and voided.is_removed
         return self.now().counted_levels if self.is_counted and not is_removed else None
@@ -914,18 +958,42 @@ class Enrolled(NamedTuple):
         return voided is None or voided.cause not in ("duplicate", "never-enrolled")
 
 
-# By factor and level, in the order of the design: participants by treatment.
+# By factor and level, in the order of the design: participants by slot.
 Counts = Dict[str, Dict[str, List[int]]]
 
 
 @dataclass
 class Design:
-    """What amendments can change, as it is in force. The levels are those of the counts."""
+    """What amendments can change, as it is in force."""
 
+    # By arm, in order: since which instant it is open, or not. The first is the empty text.
+    openings: Dict[str, List[Tuple[str, bool]]]
+    slots: List[str]  # the arm of each place in the urns; without a ratio, each arm has one
+    levels: Dict[str, List[str]]  # by factor, in order, by their names of now
     names: Dict[str, Dict[str, str]]  # by factor, each name that a level has or had: its name now
     settings: Json  # by the names that amendments use; None: there is none
     closed: Set[Tuple[str, str]] = field(default_factory=set)  # factors and levels
+    retired: Set[str] = field(default_factory=set)  # factors
     amendment: int = 0  # number of the last one
+    epoch_began: int = 0  # revision from which on the urns count participants
+
+    def has_ratio(self) -> bool:
+        return len(self.slots) > len(self.openings)
+
+    def was_open(self, arm: str, instant: str) -> bool:
+        return [is_open for since, is_open in self.openings[arm] if since <= instant][-1]
+
+    def is_open(self, arm: str) -> bool:
+        return self.openings[arm][-1][1]
+
+    def open_slots(self) -> List[int]:
+        return [slot for slot, arm in enumerate(self.slots) if self.is_open(arm)]
+
+    def slots_of(self, arm: str) -> List[int]:
+        return [slot for slot, of in enumerate(self.slots) if of == arm]
+
+    def active_factors(self) -> List[str]:
+        return [factor for factor in self.levels if factor not in self.retired]
 
 
 class Step(NamedTuple):
@@ -940,6 +1008,7 @@ class Import:
     """An import that is under way."""
 
     begun: Json  # the data of its HistoryImported
+    treatment_map: List[Json]  # empty if it is withheld
     state_before: str  # of the study
     rows: Set[int] = field(default_factory=set)  # numbers of those that are in
     last: Tuple[float, int] = (-math.inf, 0)  # instant and number of the last row
@@ -976,6 +1045,7 @@ class History:
     configuration: Optional[Json] = None  # as registered
     design: Optional[Design] = None
     registered_at: int = 0  # milliseconds since 1970
+    latest_at: str = ""  # of all its records
     closed_at: int = 0  # the last time
     state: str = "unregistered"
     enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by the id as randomized
@@ -1191,7 +1261,7 @@ def check_key(history: History, record: Json, scopes: List[str], stake: Stake, a
 
 def is_within(history: History, limits: List[Json], levels: Levels) -> bool:
     """Whether each factor that a key limits has one of those levels, by any name that it had."""
-    level_of = dict(zip(history.counts, levels))
+    level_of = dict(zip(history.design.levels, levels))
     for limit in limits:
         names = history.design.names.get(limit["factor"], {})
         listed = [names.get(level, level) for level in limit["levels"]]
@@ -1260,6 +1330,7 @@ STATE_AFTER = {
 def take_study_record(history: History, record: Json, sections: Json) -> None:
     kind, before = record["type"], None
     expect_that("type: an event of a study", kind in ACTS)
+    history.latest_at = max(history.latest_at, record["at"])
     if history.state == "unregistered":
         expect("type", "StudyRegistered", kind)
     else:
@@ -1378,7 +1449,8 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     study_id = uuid.uuid5(uuid.UUID(record["log"]), configuration["name"])
     expect("stream, which follows from the study's name", f"study-{study_id}", record["stream"])
     expect("data.studyId", str(study_id), data["studyId"])
-    check_distinct("data.configuration.treatments", configuration["treatments"])
+    arms = configuration["treatments"]
+    check_distinct("data.configuration.treatments", arms)
     factors = configuration["factors"]
     check_distinct("data.configuration.factors", [factor["name"] for factor in factors])
     for factor in factors:
@@ -1386,10 +1458,16 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     levels = {factor["name"]: factor["levels"] for factor in factors}
     check_policies(configuration)
     check_limits("data.configuration.limits", configuration.get("limits"), levels)
+    if "ratio" in configuration:
+        check_ratio("data.configuration.ratio", configuration["ratio"], arms)
+        is_equal = set(configuration["ratio"]) == {1}
+        expect_that("data.configuration.ratio: left out if all arms are equal", not is_equal)
+    version = 2 if "ratio" in configuration else 1
+    expect("data.algorithm.version", version, data["algorithm"]["version"])
     history.registered_at = milliseconds(record["at"])
     history.configuration = configuration
     history.design = registered_design(configuration, levels)
-    history.counts = no_counts(levels, len(configuration["treatments"]))
+    history.counts = no_counts(history.design)
     begin_generator(history, sections, is_drawn=data["seedSource"] == "drawn")
     if history.content == "full":
         history.registered_state = sections["generator"]["bgState"]
@@ -1397,13 +1475,16 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
         expect("data.seedWeak", is_weak, data["seedWeak"])
 
 
-def no_counts(levels: Dict[str, Any], arms: int) -> Counts:
-    return {factor: {each: [0] * arms for each in of} for factor, of in levels.items()}
+def no_counts(design: Design) -> Counts:
+    size = len(design.slots)
+    return {factor: {each: [0] * size for each in of} for factor, of in design.levels.items()}
 
 
 def registered_design(configuration: Json, levels: Dict[str, List[str]]) -> Design:
     """Defaults are written out."""
+    arms = configuration["treatments"]
     settings = {
+        **{name: configuration[name] for name in URN},
         "limits": configuration.get("limits"),
         "id-pattern": configuration.get("idPattern"),
         "target": configuration.get("targetEnrollment"),
@@ -1415,7 +1496,26 @@ def registered_design(configuration: Json, levels: Dict[str, List[str]]) -> Desi
         **configuration.get("policies", {}),
     }
     names = {factor: {each: each for each in of} for factor, of in levels.items()}
-    return Design(names, settings)
+    openings = {arm: [("", True)] for arm in arms}
+    slots = slots_by_ratio(arms, configuration.get("ratio", [1] * len(arms)))
+    return Design(openings, slots, dict(levels), names, settings)
+
+
+URN = ("w", "alpha", "beta", "D")
+
+
+def slots_by_ratio(arms: Iterable[str], ratio: List[int]) -> List[str]:
+    return [arm for arm, number in zip(arms, ratio) for _ in range(number)]
+
+
+def check_ratio(what: str, ratio: List[int], arms: Collection[str]) -> None:
+    expect(f"{what}: a number for each arm", len(arms), len(ratio))
+    expect(f"{what}: the divisor of all", 1, functools.reduce(math.gcd, ratio))
+    check_slots(what, sum(ratio))
+
+
+def check_slots(what: str, slots: int) -> None:
+    expect_that(f"{what}: at most 40 slots", slots <= 40)
 
 
 def default_level_counts(configuration: Json) -> str:
@@ -1447,7 +1547,7 @@ def check_room(history: History, levels: Dict[str, str]) -> None:
     is_full = history.filled[None] >= limits.get("total", math.inf)
     expect_that("data.participantId: within the limit of the study", not is_full)
     for each in limits.get("levels", []):
-        if levels[each["factor"]] == each["level"]:
+        if levels.get(each["factor"]) == each["level"]:
             has_room = history.filled[each["factor"], each["level"]] < each["max"]
             expect_that(f"data.levels: within the limit of {each['level']}", has_room)
 
@@ -1455,7 +1555,7 @@ def check_room(history: History, levels: Dict[str, str]) -> None:
 def fill_place(history: History, participant: Enrolled, by: int) -> None:
     """Limits count by the levels of now."""
     if participant.fills_place():
-        for place in [None, *zip(history.counts, participant.now().levels)]:
+        for place in [None, *zip(history.design.levels, participant.now().levels)]:
             history.filled[place] += by
 
 
@@ -1467,10 +1567,15 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
     check_open(history, levels)
     check_room(history, levels)
-    arm = arm_of(history, sections)
+    # Only with a ratio a draw says its slot.
+    expect("version", 2 if history.design.has_ratio() else 1, record["version"])
+    slot = -1
     if history.content == "full":
-        check_draw(history, levels, arm, sections)
-    enrol(history, record, levels, arm, milliseconds(record["at"]))
+        slot = check_draw(history, levels, sections)
+    elif history.content == "open":
+        is_open = history.design.is_open(arm_of(history, sections))
+        expect_that("allocation.treatment: an arm that is open", is_open)
+    enrol(history, record, levels, slot, milliseconds(record["at"]))
 
 
 def take_forced(history: History, record: Json, sections: Json) -> None:
@@ -1486,10 +1591,16 @@ def take_forced(history: History, record: Json, sections: Json) -> None:
     expect_that("data.occurredAt: not before the registration", is_later)
     is_in_time = history.state != "closed" or occurred_at < history.closed_at
     expect_that("data.occurredAt: before the closing, since the study is closed", is_in_time)
+    slot = -1
+    if "allocation" in sections:
+        arm = arm_of(history, sections)
+        was_open = history.design.was_open(arm, data["occurredAt"])
+        expect_that("allocation.treatment: an arm that was open then", was_open)
+        slot = check_slot(history, arm, sections["allocation"].get("slot"))
     if "replaces" in data:
         fill_place(history, history.enrolled[data["participantId"]], -1)
         history.voided["entry"] -= 1
-    enrol(history, record, levels, arm_of(history, sections), None)
+    enrol(history, record, levels, slot, None)
     history.forced[data["cause"]] += 1
     how = "an allocation made outside the service was entered by hand"
     history.warn(record, "forced", f"{how}: {data['cause']}")
@@ -1508,9 +1619,9 @@ def check_new_participant(history: History, record: Json) -> Dict[str, str]:
     data, participant_id = record["data"], record["data"]["participantId"]
     levels = {each["factor"]: each["level"] for each in data["levels"]}
     factors = [each["factor"] for each in data["levels"]]
-    expect("data.levels, factors", list(history.counts), factors)
+    expect("data.levels, factors", history.design.active_factors(), factors)
     for factor, level in levels.items():
-        expect_that("data.levels: of the design", level in history.counts[factor])
+        expect_that("data.levels: of the design", level in history.design.levels[factor])
     check_participant_id("data.participantId", participant_id)
     holder = holder_of(history, participant_id)
     if "replaces" in data:
@@ -1530,27 +1641,42 @@ def check_replaced(data: Json, holder: Optional[Enrolled]) -> None:
     expect_that("data.replaces: voided as a wrong entry", is_wrong)
 
 
-def arm_of(history: History, sections: Json) -> int:
-    """Place of the participant's treatment in the configuration; -1 if it is withheld."""
-    if "allocation" not in sections:
-        return -1
-    treatments = history.configuration["treatments"]
-    treatment = sections["allocation"]["treatment"]
-    expect_that("allocation.treatment: configured", treatment in treatments)
-    return treatments.index(treatment)
+def arm_of(history: History, sections: Json) -> str:
+    arm = sections["allocation"]["treatment"]
+    expect_that("allocation.treatment: of the design", arm in history.design.openings)
+    return arm
+
+
+def check_slot(
+    history: History, arm: str, slot: Optional[int], choices: Optional[List[int]] = None
+) -> int:
+    """The slot of an allocation that was not drawn. It is recorded only where the arm does not say
+    it: of several choices, that with the fewest participants whom the urns count."""
+    choices = choices or history.design.slots_of(arm)
+    if not history.design.has_ratio():
+        expect("allocation.slot", None, slot)
+        return choices[0]
+    expect_that("allocation.slot: of the treatment", slot in choices)
+    if history.content == "full":
+        # Everybody has a level of an active factor.
+        rows = history.counts[history.design.active_factors()[0]].values()
+        totals = [sum(column) for column in zip(*rows)]
+        expect("allocation.slot", min(choices, key=lambda each: totals[each]), slot)
+    return slot
 
 
 def enrol(
-    history: History, record: Json, levels: Dict[str, str], arm: int, at: Optional[int]
+    history: History, record: Json, levels: Dict[str, str], slot: int, at: Optional[int]
 ) -> None:
     participant_id = record["data"]["participantId"]
-    combination = kept_once(history, tuple(levels.values()))
+    of_all_factors = tuple(levels.get(factor, NONE) for factor in history.design.levels)
+    combination = kept_once(history, of_all_factors)
     enrolled = Enrolled(
         participant_id,
         combination,
         record["revision"],
         at,
-        arm,
+        slot,
         is_forced=record["type"] == "AllocationForced",
         is_counted=record["data"].get("counted", True),
     )
@@ -1683,7 +1809,7 @@ def take_report(history: History, record: Json) -> None:
 
 # ---- Amendments (docs/event-log.md) -------------------------------------------------------------
 #
-# From here on another design is in force. What was drawn stays, and an urn keeps what is in it.
+# From here on another design is in force. What was drawn stays.
 
 
 def take_amendment(history: History, record: Json) -> None:
@@ -1693,63 +1819,139 @@ def take_amendment(history: History, record: Json) -> None:
     check_approved(history, record)
     is_amendment = changes != [] or "protocol" in data
     expect_that("data.changes: at least one, or else a protocol", is_amendment)
-    touches_urns = any("level" in change for change in changes)
-    expect("data.history", "keep" if touches_urns else None, data.get("history"))
+    check_history(data)
     for place, change in enumerate(changes):
-        if "level" in change:
-            change_level(history, f"data.changes[{place}]", change)
+        kind, what = change["kind"], f"data.changes[{place}]"
+        if kind.startswith("level-"):
+            change_level(history, what, change)
+        elif kind.startswith("arm-"):
+            change_arm(history, what, change)
+        elif kind == "factor-retired":
+            check_active(history, what, change["factor"])
+            history.design.retired.add(change["factor"])
         else:
-            change_setting(history, f"data.changes[{place}]", change)
+            change_setting(history, what, change)
+    check_what_is_left(history.design, changes)
     history.design.amendment += 1
+    if data.get("history") == "restart":
+        history.design.epoch_began = record["revision"]
     if any(change["kind"] == "level-renamed" for change in changes):
         rename_levels_of_participants(history)
+    count_anew(history)
     warn_of_approvals(history, record)
 
 
+def check_history(data: Json) -> None:
+    """What the urns count from here on: as before, or only who comes later."""
+    kinds = [change["kind"] for change in data["changes"]]
+    touches_urns = any(re.match("level-|arm-|factor-|urn|ratio", kind) for kind in kinds)
+    possible: List[Optional[str]] = ["keep", "restart"] if touches_urns else [None]
+    if "ratio" in kinds:
+        possible = ["restart"]  # nobody is in the new slots
+    expect_that(f"data.history: one of {possible}", data.get("history") in possible)
+
+
+def check_what_is_left(design: Design, changes: List[Json]) -> None:
+    """What a study cannot do without. The last change that takes it away is at fault."""
+
+    def expect_left(is_left: bool, kind: str, member: str, factor: Optional[str] = None) -> None:
+        places = [
+            place
+            for place, change in enumerate(changes)
+            if change["kind"] == kind and factor in (None, change.get("factor"))
+        ]
+        expect_that(f"data.changes[{(places or [-1])[-1]}].{member}: not one of the last", is_left)
+
+    arms = [arm for arm in design.openings if design.is_open(arm)]
+    factors = design.active_factors()
+    expect_left(len(arms) >= 2, "arm-closed", "treatment")
+    expect_left(factors != [], "factor-retired", "factor")
+    for factor in factors:
+        is_open = any((factor, level) not in design.closed for level in design.levels[factor])
+        expect_left(is_open, "level-closed", "level", factor)
+
+
+def count_anew(history: History) -> None:
+    """In the urns, and for the limits, of the design that is in force now."""
+    history.counts = no_counts(history.design)
+    history.filled.clear()
+    for participant in history.enrolled.values():
+        fill_place(history, participant, 1)
+        count_in_urns(history, participant, 1)
+
+
 def change_setting(history: History, what: str, change: Json) -> None:
-    settings, value = history.design.settings, change.get("value")
-    name = change.get("name", change["kind"])  # a policy has one of its own
-    expect_that(f"{what}: not what is in force already", value != settings[name])
-    if name == "limits":
-        check_limits(f"{what}.value", value, history.counts)
-    settings[name] = value
+    design, kind = history.design, change["kind"]
+    if kind == "urn":
+        values = {name: value for name, value in change.items() if name != "kind"}
+        expect_that(f"{what}.kind: of at least one number or measure", values != {})
+    elif kind == "ratio":
+        check_ratio(f"{what}.value", change["value"], design.openings)
+        ratio = [len(design.slots_of(arm)) for arm in design.openings]
+        expect_that(f"{what}.kind: not what is in force already", change["value"] != ratio)
+        design.slots = slots_by_ratio(design.openings, change["value"])
+        return
+    else:
+        values = {change.get("name", kind): change.get("value")}  # a policy has a name of its own
+    for name, value in values.items():
+        where = name if kind == "urn" else "kind"
+        is_new = value != design.settings[name]
+        expect_that(f"{what}.{where}: not what is in force already", is_new)
+    if kind == "limits":
+        check_limits(f"{what}.value", change.get("value"), design.levels)
+    design.settings.update(values)
+
+
+def change_arm(history: History, what: str, change: Json) -> None:
+    design, kind, arm = history.design, change["kind"], change["treatment"]
+    if kind == "arm-added":
+        expect_that(f"{what}.treatment: a name that no arm has", arm not in design.openings)
+        design.slots += [arm] * change.get("ratio", 1)
+        check_slots(f"{what}.ratio", len(design.slots))
+        design.openings[arm] = [("", False), (history.latest_at, True)]
+        return
+    expect_that(f"{what}.treatment: of the design", arm in design.openings)
+    is_closing = kind == "arm-closed"
+    expect_that(f"{what}.treatment: not so already", design.is_open(arm) == is_closing)
+    design.openings[arm].append((history.latest_at, not is_closing))
+
+
+def check_active(history: History, what: str, factor: str) -> None:
+    """Nothing of a retired factor changes any more."""
+    is_active = factor in history.design.active_factors()
+    expect_that(f"{what}.factor: of the study, and not retired", is_active)
 
 
 def change_level(history: History, what: str, change: Json) -> None:
     kind, factor, level = change["kind"], change["factor"], change["level"]
-    closed = history.design.closed
-    expect_that(f"{what}.factor: of the study", factor in history.counts)
-    urns = history.counts[factor]
+    check_active(history, what, factor)
+    closed, levels = history.design.closed, history.design.levels[factor]
     if kind == "level-added":
         names = history.design.names[factor]
         expect_that(f"{what}.level: a name that no level has, or had", level not in names)
         names[level] = level
-        urns[level] = [0] * len(history.configuration["treatments"])
+        history.design.levels[factor] = [*levels, level]
         return
-    expect_that(f"{what}.level: of the design", level in urns)
+    expect_that(f"{what}.level: of the design", level in levels)
     if kind == "level-closed":
-        is_other_open = any((factor, each) not in closed for each in urns if each != level)
-        is_open = (factor, level) not in closed
-        expect_that(f"{what}.level: open, and not the only one", is_open and is_other_open)
+        expect_that(f"{what}.level: open", (factor, level) not in closed)
         closed.add((factor, level))
     elif kind == "level-reopened":
         expect_that(f"{what}.level: closed", (factor, level) in closed)
         closed.remove((factor, level))
     else:
-        rename_level(history, what, factor, level, change["to"])
+        rename_level(history.design, what, factor, level, change["to"])
 
 
-def rename_level(history: History, what: str, factor: str, level: str, to: str) -> None:
+def rename_level(design: Design, what: str, factor: str, level: str, to: str) -> None:
     """The same urn under another name. A name belongs to its level for ever."""
-    design, names = history.design, history.design.names[factor]
+    names = design.names[factor]
     is_free = to != level and names.get(to, level) == level
     expect_that(f"{what}.to: another name, that no other level has, or had", is_free)
     for name, now in list(names.items()):
         names[name] = to if now == level else now
     names[to] = to
-    urns = history.counts[factor]
-    history.counts[factor] = {names[each]: row for each, row in urns.items()}
-    history.filled[factor, to] = history.filled.pop((factor, level), 0)
+    design.levels[factor] = [names[each] for each in design.levels[factor]]
     design.closed = {(of, design.names[of][each]) for of, each in design.closed}
     limits = design.settings["limits"] or {}
     if "levels" in limits:
@@ -1774,7 +1976,8 @@ def rename_levels_of_participants(history: History) -> None:
 
 def by_names_of_now(history: History, levels: Levels) -> Levels:
     names_of = history.design.names.values()
-    return kept_once(history, tuple(names[level] for names, level in zip(names_of, levels)))
+    now = tuple(names.get(level, NONE) for names, level in zip(names_of, levels))
+    return kept_once(history, now)
 
 
 # ---- Corrections (docs/event-log.md) ------------------------------------------------------------
@@ -1819,7 +2022,7 @@ def corrected_levels(history: History, data: Json, now: Corrected) -> Corrected:
     is_transfer = data["cause"] == "transfer"
     counts = "as-randomized" if is_transfer else history.design.settings["levelCounts"]
     expect("data.counts", counts, data["counts"])
-    factors = list(history.counts)
+    factors = list(history.design.levels)
     changed = [change["factor"] for change in data["changes"]]
     in_order = [factor for factor in factors if factor in changed]
     expect("data.changes, factors: each once, in the order of the study", in_order, changed)
@@ -1827,7 +2030,9 @@ def corrected_levels(history: History, data: Json, now: Corrected) -> Corrected:
     for change in data["changes"]:
         place = factors.index(change["factor"])
         expect(f"data.changes, from: of {change['factor']}", levels[place], change["from"])
-        is_level = change["to"] in history.counts[change["factor"]]
+        is_active = change["factor"] not in history.design.retired
+        expect_that("data.changes, factors: none that is retired", is_active)
+        is_level = change["to"] in history.design.levels[change["factor"]]
         is_another = is_level and change["to"] != change["from"]
         expect_that(f"data.changes, to: another level of {change['factor']}", is_another)
         levels[place] = change["to"]
@@ -1869,11 +2074,13 @@ def check_new_id(history: History, data: Json, before: Enrolled) -> None:
 
 
 def count_in_urns(history: History, participant: Enrolled, by: int) -> None:
-    """Urns count the arm as allocated. Without the draws there is nothing to count for."""
+    """Urns count the slot as allocated. Without the draws there is nothing to count for."""
     levels = participant.counted_levels()
-    if history.content == "full" and levels is not None:
+    is_of_epoch = participant.revision >= history.design.epoch_began
+    if history.content == "full" and levels is not None and is_of_epoch:
         for by_level, level in zip(history.counts.values(), levels):
-            by_level[level][participant.arm] += by
+            if level != NONE:
+                by_level[level][participant.slot] += by
 
 
 def warn_of_correction(history: History, record: Json) -> None:
@@ -1959,60 +2166,72 @@ def restored_generator(state: Json) -> Any:
 
 class Draw(NamedTuple):
     evidence: Json  # as the section `draw` holds it
-    arm: int
+    slot: int
 
 
-def draw_again(configuration: Json, counts: Counts, levels: Dict[str, str], generator: Any) -> Draw:
-    """Draws a participant's treatment. `counts` is only read, and the generator runs on."""
-    w, alpha, beta = configuration["w"], configuration["alpha"], configuration["beta"]
+def draw_again(
+    design: Design, counts: Counts, levels: Dict[str, str], generator: Any, is_other: bool = False
+) -> Draw:
+    """Draws a participant's slot. `counts` is only read, and the generator runs on. Another system
+    took slots for arms: it knew no ratio."""
+    w, alpha, beta, measure = (design.settings[name] for name in URN)
     state_before = generator_state(generator)
 
-    # 1. An urn for each of the participant's levels, filled from the participants before.
-    rows = {factor: counts[factor][level] for factor, level in levels.items()}
+    # 1. An urn for each of the participant's levels, filled from the participants before: of the
+    # slots of open arms.
+    slots = design.open_slots()
+    rows = {
+        factor: [counts[factor][level][slot] for slot in slots] for factor, level in levels.items()
+    }
     urns = {
         factor: [w + alpha * count + beta * (sum(row) - count) for count in row]
         for factor, row in rows.items()
     }
-    # 2. and 3. The most imbalanced of them.
-    imbalances = {factor: imbalance(configuration["D"], urn) for factor, urn in urns.items()}
+    # 2. and 3. The most imbalanced of them. With a ratio the order of the slots is no matter.
+    is_sorted = design.has_ratio() and not is_other
+    imbalances = {
+        factor: imbalance(measure, sorted(urn) if is_sorted else urn)
+        for factor, urn in urns.items()
+    }
     largest = max(imbalances.values())
     candidates = sorted(factor for factor, value in imbalances.items() if value == largest)
     # 4. One of those, by lot if there are several.
     place = int(generator.integers(len(candidates))) if len(candidates) > 1 else 0
     selected = candidates[place]
-    # 5. A ball from it: the first treatment whose cumulative probability is above the number.
+    # 5. A ball from it: the first slot whose cumulative probability is above the number.
     balls = urns[selected]
     uniform = generator.random()
     sums = [
         add_up([number / sum(balls) for number in balls[: last + 1]]) for last in range(len(balls))
     ]
-    drawn = next(k for k, bound in enumerate(sums) if bound / sums[-1] > uniform)
+    drawn = slots[next(k for k, bound in enumerate(sums) if bound / sums[-1] > uniform)]
 
     evidence = {
         "bgStateBefore": state_before,
         "candidates": candidates,
         "selectedFactor": selected,
         "balls": balls,
-        "counts": list(rows[selected]),
+        "counts": rows[selected],
         "uniform53": int(uniform * 2**53),
+        "slot": drawn if design.has_ratio() else None,
         "bgStateAfter": generator_state(generator),
     }
     return Draw(evidence, drawn)
 
 
-def check_draw(history: History, levels: Dict[str, str], arm: int, sections: Json) -> None:
-    """Draws the participant's treatment again."""
-    configuration = history.configuration
-    draw = draw_again(configuration, history.counts, levels, history.generator)
+def check_draw(history: History, levels: Dict[str, str], sections: Json) -> int:
+    """Draws the participant's slot again."""
+    draw = draw_again(history.design, history.counts, levels, history.generator)
     expect_evidence(draw, sections)
-    treatments = configuration["treatments"]
-    expect("allocation.treatment", treatments[draw.arm], treatments[arm])
+    arm = history.design.slots[draw.slot]
+    expect("allocation.treatment", arm, sections["allocation"]["treatment"])
     history.drawn += 1
+    return draw.slot
 
 
 def expect_evidence(draw: Draw, sections: Json) -> None:
     for name, value in draw.evidence.items():
-        expect(f"draw.{name}", value, sections["draw"][name])
+        expect(f"draw.{name}", value, sections["draw"].get(name))
 
 
 # ---- The import of a history (docs/event-log.md) ------------------------------------------------
@@ -2030,8 +2249,16 @@ def begin_import(history: History, record: Json, sections: Json) -> None:
     check_approved(history, record)
     of_all = data["proof"]["redrawn"] + data["proof"]["unproven"]
     expect("data.proof: of all rows", data["source"]["rows"], of_all)
-    importing = history.importing = Import(data, history.state)
+    treatment_map = sections.get("source", {}).get("treatmentMap", [])
+    importing = history.importing = Import(data, treatment_map, history.state)
     is_fresh = data["generator"] == "fresh"
+    design = history.design
+    may_continue = is_fresh or not design.has_ratio()
+    expect_that("data.generator: fresh, since the other system knew no ratio", may_continue)
+    for each in treatment_map:
+        if "slot" in each:
+            is_slot = design.has_ratio() and each["slot"] in design.slots_of(each["to"])
+            expect_that("data.source: slots of the treatment", is_slot)
     if history.content == "full":
         has_seed = "seed" in sections["generator"]
         expect("generator.seed: if and only if the generator is fresh", is_fresh, has_seed)
@@ -2065,12 +2292,20 @@ def take_imported(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
     instant = check_row(importing, data)
     check_cause(importing, record)
-    arm = arm_of(history, sections)
-    state = None
-    if history.content == "full":
-        state = recorded_state(sections)
-        check_row_drawn_again(history, levels, arm, state, record, sections)
-    enrol(history, record, levels, arm, None)
+    slot, state = -1, None
+    if "allocation" in sections:
+        arm = arm_of(history, sections)
+        slot = sections["draw" if "draw" in sections else "allocation"].get("slot")
+        choices = slots_of_row(history, arm, slot)
+        if history.content == "full":
+            state = recorded_state(sections)
+            check_row_drawn_again(history, levels, choices, state, record, sections)
+        if data["redrawn"]:
+            expect("allocation.slot", None, sections["allocation"].get("slot"))
+            slot = choices[0] if slot is None else slot
+        else:
+            slot = check_slot(history, arm, slot, choices)
+    enrol(history, record, levels, slot, None)
     if instant > importing.last[0]:
         importing.latest_has_state, importing.latest_state = has_state(record), state
     importing.last = (instant, data["row"])
@@ -2087,6 +2322,16 @@ def take_imported(history: History, record: Json, sections: Json) -> None:
             "imported unproven",
             f"an imported participant could not be drawn again ({data['cause']})",
         )
+
+
+def slots_of_row(history: History, arm: str, slot: Optional[int]) -> List[int]:
+    """Those of the arm, or the one that the file names."""
+    named = [each for each in history.importing.treatment_map if each["to"] == arm]
+    slots = [each["slot"] for each in named if "slot" in each]
+    if not slots:
+        return history.design.slots_of(arm)
+    expect_that("allocation.slot: one that the file names", slot in slots)
+    return [slot]
 
 
 def check_row(importing: Import, data: Json) -> float:
@@ -2159,7 +2404,7 @@ def check_cause(importing: Import, record: Json) -> None:
 def check_row_drawn_again(
     history: History,
     levels: Dict[str, str],
-    arm: int,
+    slots: List[int],
     state: Optional[Json],
     record: Json,
     sections: Json,
@@ -2168,14 +2413,14 @@ def check_row_drawn_again(
     if state is None:
         return
     restored_generator(state)
-    draw, cause = find_draw(history, levels, arm, state)
+    draw, cause = find_draw(history, levels, slots, state)
     expect("data.cause", cause, record["data"].get("cause"))
     if draw is not None:
         expect_evidence(draw, sections)
 
 
 def find_draw(
-    history: History, levels: Dict[str, str], arm: int, state: Json
+    history: History, levels: Dict[str, str], slots: List[int], state: Json
 ) -> Tuple[Optional[Draw], Optional[str]]:
     """The first draw that gives the arm and the state, or else the cause why there is none.
 
@@ -2192,10 +2437,10 @@ def find_draw(
             cause = "differs"
         for step in steps[place:]:
             generator = restored_generator(steps[place].bg_state)
-            draw = draw_again(history.configuration, step.counts, levels, generator)
+            draw = draw_again(history.design, step.counts, levels, generator, is_other=True)
             if draw.evidence["bgStateAfter"] != state:
                 continue
-            if draw.arm == arm:
+            if draw.slot in slots:
                 return draw, None
             cause = "override"
     return None, cause
@@ -2209,7 +2454,7 @@ def end_import(history: History, record: Json) -> None:
         # Nothing is left of it but its records.
         history.enrolled.clear()
         history.filled.clear()
-        history.counts = no_counts(history.counts, len(history.configuration["treatments"]))
+        history.counts = no_counts(history.design)
         history.redrawn = history.unproven = 0
     else:
         expect("data.rows", begun["source"]["rows"], data["rows"])

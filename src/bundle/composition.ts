@@ -26,7 +26,7 @@ export class Composition {
   /** The files that the manifest lists: all that were written before it. */
   readonly written: WrittenFile[] = [];
   /** This and the next two are complete once the record files have been written. */
-  readonly summary = new StudySummary();
+  readonly summary: StudySummary;
   readonly streams: StreamSummary[] = [];
   readonly rolledBack: Rollback[] = [];
   readonly #request: BundleRequest;
@@ -38,6 +38,7 @@ export class Composition {
 
   constructor(request: BundleRequest) {
     this.#request = request;
+    this.summary = new StudySummary({ namesArms: request.content !== 'blinded' });
     this.#ledger = new Ledger(
       request.identity,
       () => lastRecovery(this.#history),

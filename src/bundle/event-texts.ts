@@ -24,16 +24,22 @@ export function correctionText(event: CorrectionEvent, id: string, people: Repor
   }
 }
 
-export function amendmentText({ amendment, approvals, changes, protocol, reason }: Amendment): string {
+/** @param namesArms whether arms are called by their names */
+export function amendmentText(
+  { amendment, approvals, changes, history, protocol, reason }: Amendment,
+  namesArms: boolean,
+): string {
   return sentence(
     `amendment ${amendment}: ${reason}`,
-    ...changes.map(changeText),
+    ...changes.map((change) => changeText(change, namesArms)),
+    history === 'restart' && 'the urns begin anew',
     protocol && protocolFromHere(protocol),
     ...approvals.map(approvalText),
   );
 }
 
-function changeText(change: DesignChange): string {
+function changeText(change: DesignChange, namesArms: boolean): string {
+  const arm = 'treatment' in change && namesArms ? `arm ${change.treatment}` : 'an arm';
   switch (change.kind) {
     case 'level-added':
       return `${change.factor}: ${change.level} added`;
@@ -48,11 +54,11 @@ function changeText(change: DesignChange): string {
     case 'factor-retired':
       return `${change.factor} retired`;
     case 'arm-closed':
-      return `arm ${change.treatment} closed`;
+      return `${arm} closed`;
     case 'arm-reopened':
-      return `arm ${change.treatment} reopened`;
+      return `${arm} reopened`;
     case 'arm-added':
-      return `arm ${change.treatment} added${change.ratio === undefined ? '' : `, with ${change.ratio} slots`}`;
+      return `${arm} added${change.ratio === undefined ? '' : `, with ${change.ratio} slots`}`;
     case 'ratio':
       return `ratio: ${change.value.join(':')}`;
     case 'urn':

@@ -1,17 +1,12 @@
 /** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
-import type { Design } from '../../projections/design.ts';
 import { escapeHtml as e, htmlTable } from './html.ts';
 import type { Flow, ReportParticipants } from './report-participants.ts';
 import { barsPicture, colourOf } from './report-pictures.ts';
 
 /** The numbers of a CONSORT flow diagram: by arm, or in a blinded report of all arms together. */
-export function flow(
-  people: ReportParticipants,
-  { treatments }: Pick<Design, 'treatments'>,
-  isOpen: boolean,
-): string {
-  const arms = isOpen ? treatments : [];
+export function flow(people: ReportParticipants, isOpen: boolean): string {
+  const arms = isOpen ? people.design.treatments : [];
   const all = people.flow();
   const flows = [...arms.map((treatment) => people.flow(treatment)), all];
   const row = (label: string, number: (of: Flow) => number) => [label, ...flows.map(number)];
@@ -33,14 +28,15 @@ ${htmlTable(
 <p class="lead">${all.forced > 0 ? 'Forced: allocated outside the service, and entered by hand. ' : ''}Voided: randomized in error${all.forced > 0 ? ', or entered wrongly' : ''}. Unblinded: the code was broken, or an unblinding was reported.</p>`;
 }
 
-export function balance(people: ReportParticipants, { treatments }: Pick<Design, 'treatments'>): string {
+export function balance(people: ReportParticipants): string {
   const { byArm } = people;
+  const { treatments, ratio } = byArm;
   const head = ['', ...treatments.map(e), 'all'];
   const key = treatments
     .map((name, k) => `<span><i style="background:${colourOf(k)}"></i>${e(name)}</span>`)
     .join(' ');
   const sections = byArm.factors.map(
-    ({ factor, levels }) => `<h3>${e(factor)}</h3>
+    ({ factor, levels }) => `${factorHead(people, byArm, factor)}
 <figure>${barsPicture(
       levels.map(({ level, counts }) => ({ label: level, parts: counts })),
       `participants by level of ${factor} and treatment`,
@@ -54,15 +50,30 @@ ${htmlTable(
   return `<h2>Balance</h2>
 <p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>
 <p class="key">${key}</p>
-${htmlTable(head, [withSum('All participants', byArm.totals)], 'counts')}
+${htmlTable(head, [withSum('All participants', byArm.totals), ...(ratio ? perSlot(byArm.totals, ratio) : [])], 'counts')}
 ${sections.join('\n')}
-${inTheUrns(byArm, head, withSum)}`;
+${inTheUrns(people, byArm, head, withSum)}`;
+}
+
+/** What is compared between arms that get different numbers of participants. */
+function perSlot(totals: readonly number[], ratio: readonly number[]): (string | number)[][] {
+  const shares = totals.map((n, k) => Number((n / (ratio[k] ?? 1)).toFixed(2)));
+  return [withSum('Ratio in force', ratio), ['Participants / ratio', ...shares, '']];
+}
+
+function factorHead({ design }: ReportParticipants, { totals, factors }: BalanceView, name: string): string {
+  if (!design.factors.some((one) => one.name === name && one.isRetired)) return `<h3>${e(name)}</h3>`;
+  const levels = factors.find(({ factor }) => factor === name)?.levels ?? [];
+  const without = sum(totals) - sum(levels.map(({ counts }) => sum(counts)));
+  return `<h3>${e(name)} (retired)</h3>
+<p class="lead">${without} participants were randomized after it was retired, and have no level of it.</p>`;
 }
 
 /** What `balance` is in a blinded report. */
-export function levelCounts({ everybody }: ReportParticipants): string {
+export function levelCounts(people: ReportParticipants): string {
+  const { everybody } = people;
   const sections = everybody.factors.map(
-    ({ factor, levels }) => `<h3>${e(factor)}</h3>
+    ({ factor, levels }) => `${factorHead(people, everybody, factor)}
 <figure>${barsPicture(
       levels.map(({ level, counts }) => ({ label: level, parts: counts })),
       `participants by level of ${factor}`,
@@ -71,23 +82,25 @@ export function levelCounts({ everybody }: ReportParticipants): string {
   return `<h2>Participants by level</h2>
 <p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>
 ${sections.join('\n')}
-${inTheUrns(everybody, ['', 'all'], (label, numbers) => [label, ...numbers])}`;
+${inTheUrns(people, everybody, ['', 'all'], (label, numbers) => [label, ...numbers])}`;
 }
 
 /** Nothing while the urns count everybody at their current levels. */
 function inTheUrns(
+  { restarts }: ReportParticipants,
   view: BalanceView,
   head: readonly string[],
   row: (label: string, numbers: Tally['totals']) => (string | number)[],
 ): string {
   if (!urnsDiffer(view)) return '';
   const { totals, factors } = view.counted;
+  const { ratio } = view;
   const rows = factors.flatMap(({ factor, levels }) =>
     levels.map(({ level, counts }) => row(`${e(factor)}: ${e(level)}`, counts)),
   );
   return `<h3>As the urns count</h3>
-<p class="lead">The study's policies decide whether a correction moves the counts of the urns, which later allocations follow, and whether the urns count allocations that were entered by hand.</p>
-${htmlTable(head, [row('All that are counted', totals), ...rows], 'counts')}`;
+<p class="lead">${restarts.length > 0 ? `The urns began anew with amendment ${restarts.at(-1)}: they count nobody who was randomized before. ` : ''}The study's policies decide whether a correction moves the counts of the urns, which later allocations follow, and whether the urns count allocations that were entered by hand.</p>
+${htmlTable(head, [row('All that are counted', totals), ...(ratio ? perSlot(totals, ratio) : []), ...rows], 'counts')}`;
 }
 
 function withSum(label: string, numbers: readonly number[]): (string | number)[] {

@@ -7,7 +7,7 @@ import type { Content } from '../../events/content.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import { describeNumbers } from '../../projections/code-breaks.ts';
 import { limitTexts, protocolText } from '../../projections/describe-design.ts';
-import type { Design, Factor } from '../../projections/design.ts';
+import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { sentence, shownInstant } from './event-texts.ts';
@@ -52,10 +52,10 @@ export function* reportHtml(parts: ReportParts): Generator<string> {
 ${CONTENT[content]}
 ${study(parts, configuration)}
 ${configured(configuration, isOpen)}
-${people.isAmended ? inForce(people.design) : ''}
-${flow(people, configuration, isOpen)}
+${people.isAmended ? inForce(people, isOpen) : ''}
+${flow(people, isOpen)}
 ${enrolment(summary, people.design)}
-${isOpen ? balance(people, configuration) : levelCounts(people)}
+${isOpen ? balance(people) : levelCounts(people)}
 `;
   yield* events(summary, people, configuration, isOpen);
   yield `${verification(parts)}
@@ -97,12 +97,14 @@ function unblinded({ revealed, unblindingReported }: StudySummary): string[][] {
 }
 
 function configured(configuration: StudyConfiguration, isOpen: boolean): string {
-  const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment } = configuration;
+  const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment, ratio } =
+    configuration;
   return `<h2>Configuration as registered</h2>
 ${htmlTable(
   [],
   [
     ['Treatments', isOpen ? treatments.map(e).join(', ') : `${treatments.length}, not named in this report`],
+    ...(ratio ? [ratioRow(ratio)] : []),
     ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
     ['Imbalance measure', D],
     ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
@@ -125,32 +127,46 @@ function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfig
   ];
 }
 
-/** What amendments can change. Treatments are not among it, so a blinded report has the same section. */
-function inForce({
-  amendment,
-  target,
-  blinding,
-  limits,
-  policies,
-  idPattern,
-  factors,
-  protocol,
-}: Design): string {
+function ratioRow(ratio: readonly number[]): string[] {
+  return ['Ratio', `${ratio.join(':')}, in the order of the treatments`];
+}
+
+/** What amendments can change. */
+function inForce({ design, restarts }: ReportParticipants, isOpen: boolean): string {
+  const { amendment, target, blinding, limits, policies, idPattern, factors, protocol } = design;
+  const { D, w, alpha, beta } = design;
   return `<h2>Design in force</h2>
-<p class="lead">After the last event, with its defaults. Treatments, method and urns are as they were registered.</p>
+<p class="lead">After the last event, with its defaults. The method is as it was registered.</p>
 ${htmlTable(
   [],
   [
     ['Amendments', String(amendment)],
     ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
+    ['Treatments', treatmentsInForce(design, isOpen)],
+    ...(hasRatio(design) ? [ratioRow(ratioOf(design))] : []),
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}`],
+    ...(restarts.length > 0 ? [['Urns began anew', `with amendment ${restarts.join(', ')}`]] : []),
     ...(target === undefined ? [] : [['Target', String(target)]]),
     blindingRow(blinding),
     ...limitRows(limits, policies),
     ...idsLike(idPattern),
-    ...factors.map((factor) => [`Factor ${e(factor.name)}`, levelsInForce(factor)]),
+    ...factors.map((factor) => [
+      `Factor ${e(factor.name)}`,
+      `${factor.isRetired ? '<strong>retired</strong>: ' : ''}${levelsInForce(factor)}`,
+    ]),
   ],
   'facts',
 )}`;
+}
+
+function treatmentsInForce({ treatments, closedTreatments }: Design, isOpen: boolean): string {
+  const closed = closedTreatments.length;
+  if (!isOpen)
+    return `${treatments.length}${closed > 0 ? `, of them ${closed} closed` : ''}, not named in this report`;
+  return treatments
+    .map((name) => (closedTreatments.includes(name) ? `${e(name)} (closed)` : e(name)))
+    .join(', ');
 }
 
 function levelsInForce({ levels, closed, earlierNames }: Factor): string {

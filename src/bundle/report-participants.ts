@@ -53,6 +53,8 @@ export class ReportParticipants {
   readonly #all = new Map<string, Reported>();
   #byArm: Balance;
   #everybody: Balance;
+  /** Numbers of the amendments with which the urns began anew. */
+  readonly restarts: number[] = [];
 
   constructor(configuration: StudyConfiguration) {
     this.#registered = registeredDesign(configuration);
@@ -124,6 +126,7 @@ export class ReportParticipants {
     const before = this.#design;
     this.#design = designAfter(before, event) ?? before;
     if (event.type !== 'StudyAmended') return;
+    if (event.data.history === 'restart') this.restarts.push(event.data.amendment);
     const renamings = renamingsOf(event.data, before);
     if (renamings.length > 0)
       for (const [id, participant] of this.#all) this.#all.set(id, underNewNames(participant, renamings));

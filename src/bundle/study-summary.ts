@@ -59,6 +59,7 @@ type StateEvent = Extract<
 >;
 
 export class StudySummary {
+  readonly #namesArms: boolean;
   configuration: StudyConfiguration | undefined;
   studyId = '';
   seedSource = '';
@@ -91,6 +92,11 @@ export class StudySummary {
   #stride = 1;
   #breaks = 0;
   #corrections = 0;
+
+  /** @param namesArms whether the report may say what arms are called */
+  constructor({ namesArms = true } = {}) {
+    this.#namesArms = namesArms;
+  }
 
   get participants(): number {
     return this.people?.count ?? 0;
@@ -144,7 +150,7 @@ export class StudySummary {
         break;
       case 'StudyAmended':
         this.people?.amend(event);
-        this.#note(event, amendmentText(event.data));
+        this.#note(event, amendmentText(event.data, this.#namesArms));
         break;
       case 'AllocationRevealed':
         this.#breakCode(event);

@@ -1,10 +1,15 @@
 /** The amendment that a studies file asks for: its changes, what of it is not possible, and what may not be meant. */
-import type { DesignChange } from '../../events/amendment.ts';
+import type { DesignChange, History } from '../../events/amendment.ts';
 import type { Protocol } from '../../events/text.ts';
-import { amendedDesign, type Design } from '../../projections/design.ts';
+import { activeFactors, amendedDesign, type Design } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { changesTo } from '../configuration/changes.ts';
-import { compare, configurationDifferences, describeDifference } from '../configuration/differences.ts';
+import {
+  type ConfigurationDifference,
+  compare,
+  configurationDifferences,
+  describeDifference,
+} from '../configuration/differences.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import { amendmentOf, newNameProblems } from '../study/amendments.ts';
 import type { Amend, FieldProblem } from '../study/commands.ts';
@@ -22,6 +27,8 @@ export interface Wish {
   /** `FACTOR:OLD=NEW`. */
   readonly rename: readonly string[];
   readonly alias: boolean;
+  /** Default: what the changes have. */
+  readonly history: History | undefined;
 }
 
 export interface Plan {
@@ -31,13 +38,18 @@ export interface Plan {
 }
 
 export function planOf({ registered, design }: Study, wish: Wish): Plan {
-  const { file, reason, decision, rename, alias } = wish;
-  const { renamings, problems } = readRenamings(rename, alias, design, file.configuration.factors);
+  const { file, reason, decision, rename, alias, history } = wish;
+  const { renamings, problems } = readRenamings(
+    rename,
+    alias,
+    { factors: activeFactors(design) },
+    file.configuration.factors,
+  );
   const changes = changesTo(file, registered, design, renamings);
   const protocol = file.configuration.protocol ?? decision.protocol;
   const command: Amend = {
     ...{ type: 'amend', user: cliActor().user, amendment: design.amendment + 1 },
-    ...{ changes, reason, approvals: decision.approvals },
+    ...{ changes, reason, approvals: decision.approvals, history },
     protocol: isSame(protocol, design.protocol) ? undefined : protocol,
   };
   const after = amendedDesign(design, amendmentOf(command));
@@ -47,12 +59,21 @@ export function planOf({ registered, design }: Study, wish: Wish): Plan {
       ...problems,
       ...protocolProblems(wish),
       ...configurationDifferences(registered, after, file).map(
-        (difference) =>
-          `${at(file, difference.what)}: ${describeDifference(difference)}, which no amendment changes (hint: restore it, or register a study with a new name)`,
+        (difference) => `${at(file, difference.what)}: ${whyNoAmendment(difference, design)}`,
       ),
       ...newNameProblems(changes).map((problem) => problemText(problem, changes, file)),
     ],
   };
+}
+
+function whyNoAmendment(difference: ConfigurationDifference, { factors }: Design): string {
+  const { what, inForce, file } = difference;
+  const name = /^factors\.(.*)$/s.exec(what)?.[1];
+  if (name === undefined || inForce !== undefined || file === undefined)
+    return `${describeDifference(difference)}, which no amendment changes (hint: restore it, or register a study with a new name)`;
+  return factors.some((factor) => factor.name === name)
+    ? `the factor ${quote(name)} is retired, and a retired factor never returns (hint: take it out of the file)`
+    : `the factor ${quote(name)} is new: nobody so far has a level of it, so its urns would have no counts (hint: register a successor study that has it, under another name)`;
 }
 
 /** The file would differ as soon as the amendment is recorded. */
@@ -78,7 +99,8 @@ export function problemText(
   const change = index === undefined ? undefined : changes[Number(index)];
   if (change)
     return `${at(file, settingOf(change))}: ${settingOf(change)}: ${describeChange(change)}: ${why}`;
-  return field === 'approvals' ? `${why} (hint: --approved-by '${APPROVAL_EXAMPLE}')` : `${field}: ${why}`;
+  if (field === 'approvals') return `${why} (hint: --approved-by '${APPROVAL_EXAMPLE}')`;
+  return field === 'history' ? `--history: ${why}` : `${field}: ${why}`;
 }
 
 /** The line of a setting, as compilers say it. */
@@ -104,6 +126,7 @@ export function doubts(
         ]
       : []),
     ...file.configuration.factors.flatMap(({ name }) => renamingHint(name, changes)),
+    ...armsHint(changes),
   ];
 }
 
@@ -115,6 +138,16 @@ function renamingHint(factor: string, changes: readonly DesignChange[]): string[
   return [
     `hint: ${factor} has a level that goes and one that comes; if it is the same one under another name, use --rename ${quote(`${factor}:${pair}`)}`,
   ];
+}
+
+/** No amendment renames an arm: whoever has it would have another one in every record. */
+function armsHint(changes: readonly DesignChange[]): string[] {
+  const has = (kind: DesignChange['kind']) => changes.some((change) => change.kind === kind);
+  return has('arm-closed') && has('arm-added')
+    ? [
+        'hint: one arm is closed and another one is added; an arm cannot be renamed, so if it is the same treatment, write its old name',
+      ]
+    : [];
 }
 
 function levelsThat(kind: DesignChange['kind'], factor: string, changes: readonly DesignChange[]): string[] {

@@ -1,6 +1,6 @@
 /** Reads the options of the commands that enter, correct, void and rename participants, and says all that is wrong with them. */
 import type { LevelChange } from '../../events/corrections.ts';
-import { askedLevel, type Design, type Factor } from '../../projections/design.ts';
+import { activeFactors, askedLevel, type Design, type Factor } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import type { Participant, Participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
@@ -85,6 +85,12 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
       const factor = this.design.factors[index];
       if (!factor) return [];
       const { name } = factor;
+      if (factor.isRetired) {
+        this.problems.push(
+          `--level ${quote(text)}: the factor ${quote(name)} is retired, and no level of it is entered or corrected any more (hint: leave it out)`,
+        );
+        return [];
+      }
       if (seen.has(index)) this.problems.push(`--level ${quote(text)}: ${name} is given more than once`);
       seen.add(index);
       const asked = text.slice(name.length + 1);
@@ -102,7 +108,9 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
       .flatMap(({ name }, i) => (text.startsWith(`${name}=`) ? [i] : []))
       .reduce((longest, i) => (length(i) > length(longest) ? i : longest), -1);
     if (found < 0) {
-      const names = factors.map(({ name }) => quote(name)).join(', ');
+      const names = activeFactors(this.design)
+        .map(({ name }) => quote(name))
+        .join(', ');
       const why = text.includes('=')
         ? `the study has no factor ${quote(text.slice(0, text.indexOf('=')))}`
         : 'it is not FACTOR=LEVEL';
@@ -112,7 +120,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
   }
 
   #noLevel(text: string, factor: Factor, level: string): string {
-    const other = this.design.factors.find((one) => one.levels.includes(level));
+    const other = activeFactors(this.design).find((one) => one.levels.includes(level));
     return [
       `--level ${quote(text)}: ${noSuchLevel(factor, level)}`,
       ...(other ? [`it is a level of ${other.name}`] : []),

@@ -1,6 +1,8 @@
 /** urn participants force: enters an allocation that was made outside the service. */
 import type { Command } from 'commander';
 import { ForcedCause } from '../../events/forced.ts';
+import type { Design } from '../../projections/design.ts';
+import { NONE } from '../../projections/enrolled.ts';
 import { quote } from '../base/text.ts';
 import type { Force, StudyOutcome } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
@@ -21,7 +23,8 @@ interface Options extends EntryOptions {
 const HELP = `
 Nothing is drawn: the participant has the arm that you say. The arm and the note are sealed; the rest stays in the clear.
 The study's policy forced_counts decides whether later allocations count the participant. The order in the study is that of
-the entry, not that of --occurred-at.
+the entry, not that of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Of a factor that is
+retired no level is given, whenever the allocation was made.
 
 Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (as it prescribes),
 other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
@@ -71,7 +74,7 @@ async function run(options: Options): Promise<void> {
     const { outcome: tried } = await log.studies.tryOut(study.stream, command);
     const moves = movesOf(tried, options);
     const where = described(log, study);
-    if (options.dryRun) return result(dryRun(command, where, moves));
+    if (options.dryRun) return result(dryRun(command, study.design, where, moves));
     const question = `Enter ${command.participantId} in ${where}?`;
     if (study.design.mode === 'live' && !options.yes && !(await isConfirmed(question))) {
       note('nothing was recorded');
@@ -92,7 +95,8 @@ function commandOf(options: Options, study: Study, user: string): Force {
   const { problems } = reader;
   const participantId = reader.newId('--id', options.id);
   const named = reader.levels();
-  const levels = design.factors.map(({ name }, index) => {
+  const levels = design.factors.map(({ name, isRetired }, index) => {
+    if (isRetired) return NONE;
     const level = named.find((one) => one.index === index)?.level;
     if (level === undefined) problems.push(`--level is missing for ${name}`);
     return level ?? '';
@@ -100,7 +104,7 @@ function commandOf(options: Options, study: Study, user: string): Force {
   const { treatment } = options;
   if (!design.treatments.includes(treatment))
     problems.push(
-      `--treatment: the study has no treatment ${quote(treatment)} (allowed: ${design.treatments.map(quote).join(', ')})`,
+      `--treatment: the study has no treatment ${quote(treatment)} (allowed: ${design.treatments.map((one) => `${quote(one)}${isClosed(design, one) ? ' (closed now)' : ''}`).join(', ')})`,
     );
   const cause = reader.oneOf('cause', ForcedCause.options);
   const occurredAt = instantOption('--occurred-at', options.occurredAt, problems);
@@ -113,6 +117,10 @@ function commandOf(options: Options, study: Study, user: string): Force {
     ...{ type: 'force', user, amendment: design.amendment, participantId, levels, treatment },
     ...{ cause, occurredAt, replaces, note: text },
   };
+}
+
+function isClosed({ closedTreatments }: Design, treatment: string): boolean {
+  return closedTreatments.includes(treatment);
 }
 
 function replacedBy(text: string | undefined, problems: string[]): number | undefined {
@@ -133,14 +141,14 @@ function effect({ participantId }: Force, moves: boolean): string {
   return `later allocations ${moves ? 'count' : 'do not count'} ${participantId}`;
 }
 
-function dryRun(command: Force, study: string, moves: boolean): string {
+function dryRun(command: Force, design: Design, study: string, moves: boolean): string {
   const { participantId, levels, treatment, cause, occurredAt, replaces, note: text } = command;
   return `dry run: nothing was recorded; it would be\n${table([
     ['event', 'AllocationForced'],
     ['study', study],
     ['participant', participantId],
-    ['levels', levels.join(', ')],
-    ['treatment', treatment],
+    ['levels', levels.filter((level) => level !== NONE).join(', ')],
+    ['treatment', `${treatment}${isClosed(design, treatment) ? ' (closed now, and open then)' : ''}`],
     ['cause', cause],
     ['occurred at', occurredAt],
     ...(replaces === undefined ? [] : [['replaces', `the entry at revision ${replaces}`]]),

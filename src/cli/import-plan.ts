@@ -2,11 +2,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import type { Approval } from '../../events/text.ts';
-import type { Design } from '../../projections/design.ts';
+import { type Design, hasRatio } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { type HistoryRow, readHistory } from '../import/read-history.ts';
 import type { SourceFile } from '../import/source-file.ts';
 import { ImportError, type SourceTable } from '../import/source-table.ts';
+import { type TreatmentMap, treatmentMapOf } from '../import/treatment-map.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { BeginImport, ImportParticipant } from '../study/commands.ts';
 import { isSame } from '../study/import-proof.ts';
@@ -38,7 +39,11 @@ export function planOf(
   options: PlanOptions,
   approvals: readonly Approval[],
 ): Plan {
-  const treatmentMap = mapOf(options.treatmentMap ?? []);
+  if (options.generator === 'continued' && hasRatio(design))
+    throw new UsageError(
+      '--generator continued: the other system knows no ratio and would draw in another way, so the generator begins anew (hint: leave it out)',
+    );
+  const treatmentMap = treatmentMapOf(mapOf(options.treatmentMap ?? []), design);
   const table = file.table(design.name);
   const history = readHistory(table, design, options.format, treatmentMap);
   const begin = {
@@ -56,7 +61,7 @@ function beginning(
   { format, generator, seedKnown }: PlanOptions,
   history: readonly HistoryRow[],
   { bytes }: SourceFile,
-  treatmentMap: ReadonlyMap<string, string>,
+  treatmentMap: TreatmentMap,
 ): Omit<BeginImport, 'proof' | 'import' | 'approvals'> {
   const seed = generator === 'fresh' ? drawnSeed() : undefined;
   const bgState = seed === undefined ? lastState(history) : Pcg64.fromSeed(seed).snapshot();
@@ -64,7 +69,7 @@ function beginning(
     throw new ImportError([
       'the row with the largest instant has no state, so the generator cannot continue',
     ]);
-  const pairs = [...treatmentMap].map(([from, to]) => ({ from, to }));
+  const pairs = [...treatmentMap].map(([from, named]) => ({ from, ...named }));
   return {
     type: 'begin-import',
     source: { format, rows: history.length },

@@ -39,6 +39,10 @@ interrupted, run it again with the same file. --dry-run first says what would co
 Each row that has the generator's state is drawn again from the state of an earlier row. What cannot be drawn again is
 imported as it is, counted, and named.
 
+A study that kept a ratio by several names of one arm (A1, A2, B for 2:1) is imported into a study with that ratio: with
+--treatment-map A1=A,A2=A the names take the slots of the arm in the order given. Its rows are drawn again, and the
+generator begins anew.
+
 Generators:
   fresh      128 bits drawn now (default): nobody who has the old database can compute later arms
   continued  goes on where the other system stopped, with the draw that it would have made next
@@ -46,6 +50,7 @@ Generators:
 Examples:
   urn import --study "CHS JCOIN" --from history.csv --dry-run
   urn import --study "CHS JCOIN" --from reference.db --approved-by "Dr. A. Ruiz, sponsor, 2027-03-01"
+  urn import --study "Sleep 2:1" --from history.csv --treatment-map A1=A,A2=A --approved-by "Dr. A. Ruiz, sponsor, 2027-03-01"
   urn import --study "CHS JCOIN" --abort --reason "wrong file"`;
 
 export function importCommand(): Command {

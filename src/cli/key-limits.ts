@@ -1,6 +1,7 @@
 /** Checks that what a key is limited to exists: a key that is limited to something misspelt is useless. */
 import type { LevelLimit } from '../../events/access.ts';
-import { type Design, levelNow } from '../../projections/design.ts';
+import type { ApiKey } from '../../projections/access.ts';
+import { type Design, levelNow, openLevels } from '../../projections/design.ts';
 import type { Grant } from '../access/decide.ts';
 import { quote } from '../base/text.ts';
 import { nearestTo } from '../configuration/nearest.ts';
@@ -44,6 +45,38 @@ export function unblindedBy(
   return registered
     .filter(({ name, blinding }) => blinding === 'blinded' && (studies?.includes(name) ?? true))
     .map(({ name }) => name);
+}
+
+export interface KeyLeftBehind {
+  readonly keyId: string;
+  readonly user: string;
+  /** The limit that nobody new can have. */
+  readonly limit: LevelLimit;
+}
+
+/** The keys with which nobody new can be entered once the design is another: their levels are closed, or not asked for. */
+export function keysLeftBehind(
+  keys: readonly ApiKey[],
+  before: Design,
+  after: Design,
+  now: string,
+): KeyLeftBehind[] {
+  return keys.flatMap(({ keyId, user, scopes, studies, where = [], expiresAt, revoked }) => {
+    const isOver = revoked !== undefined || (expiresAt !== undefined && expiresAt <= now);
+    const enters = scopes.includes('randomize') || scopes.includes('force');
+    if (isOver || !enters || studies?.includes(before.name) === false) return [];
+    if (!where.every((limit) => isEnterable(limit, before))) return [];
+    const limit = where.find((one) => !isEnterable(one, after));
+    return limit ? [{ keyId, user, limit }] : [];
+  });
+}
+
+/** Whether a new participant can have one of the levels. */
+function isEnterable({ factor: name, levels }: LevelLimit, { factors }: Design): boolean {
+  const factor = factors.find((one) => one.name === name);
+  if (!factor || factor.isRetired) return false;
+  const open = openLevels(factor);
+  return levels.some((level) => open.includes(levelNow(factor, level)));
 }
 
 function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]): string[] {

@@ -1,13 +1,18 @@
 /** urn studies amend: makes the design of a study what the studies file says, from here on. */
 import { type Command, Option } from 'commander';
-import type { DesignChange } from '../../events/amendment.ts';
+import { type DesignChange, History } from '../../events/amendment.ts';
+import { ratioText } from '../../projections/describe-design.ts';
+import { amendedDesign, changedDesign, type Design, hasRatio } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
-import { participants } from '../../projections/participants.ts';
+import { type Participant, participants } from '../../projections/participants.ts';
 import { quote } from '../base/text.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
+import { amendmentOf } from '../study/amendments.ts';
 import type { Amend, StudyOutcome } from '../study/commands.ts';
+import { studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
+import { historyOf, type Odds, oddsJson, oddsOf, oddsTable } from './amendment-odds.ts';
 import { doubts, type Plan, planOf, problemText } from './amendment-plan.ts';
 import {
   APPROVAL_EXAMPLE,
@@ -21,6 +26,8 @@ import {
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
 import { describeChange, settingOf } from './design-text.ts';
+import { recordDisclosure } from './disclosed.ts';
+import { type KeyLeftBehind, keysLeftBehind } from './key-limits.ts';
 import {
   cliActor,
   jsonOption,
@@ -39,18 +46,31 @@ interface Options extends LogOptions, DecisionOptions {
   readonly reason: string;
   readonly rename?: readonly string[];
   readonly alias?: boolean;
+  readonly history?: History;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
 
 const HELP = `
-First write the design as it is to be into the studies file. What then differs from the design in force is recorded as one
-amendment: levels that are new, closed, open again or renamed, limits, policies, blinding, id_pattern, target_enrollment and
-protocol. All else stays as it was registered, and a file that changes it is refused, with the lines.
+First write the design as it is to be into the studies file: open levels, open arms, factors that are asked for. What then
+differs from the design in force is recorded as one amendment: levels and arms that are new, closed, open again or (levels
+alone) renamed, factors that are left out, ratio, w, alpha, beta, D, limits, policies, blinding, id_pattern,
+target_enrollment and protocol. All else stays as it was registered, and a file that changes it is refused, with the lines.
 
-A level that is no longer in the file is closed: it takes nobody, and its participants stay counted. Without --rename, a
-level under another name looks like one that goes and one that comes. No participant is drawn again, and no arm changes.
+A level or an arm that is no longer in the file is closed: it takes nobody, and its participants stay. A factor that is no
+longer in the file is retired for good. Without --rename, a level under another name looks like one that goes and one that
+comes. No participant is drawn again, and nobody's arm changes.
+
+--history says what the urns count from then on:
+  keep     everybody whom they counted before
+  restart  nobody who is in the study now: the urns begin anew
+Left out, it is restart with a new arm or a new ratio, else keep. A new ratio cannot keep: earlier participants have no place
+in the new slots. With keep, a new arm is drawn more often than the others until it has caught up with them.
+
+If the amendment touches the urns of arms or factors, a table shows each arm's probability at the next draw, by level, before
+and after; for a new arm under both histories unless --history is given. It is worked out from the counts of the arms in the
+log: never pass it on to anybody who is blinded. That it was shown is recorded, also of a dry run.
 
 ${IN_THE_CLEAR}
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it.
@@ -58,10 +78,12 @@ A live study needs at least one approval: who decided it outside this system. It
 The command works beside a running service. For a live study it asks first if it runs on a terminal; --yes answers for you.
 Exit code 0 also if there is nothing to amend, 2 if it is not possible: nothing is recorded then.
 
-Example:
+Examples:
   urn studies amend "CHS JCOIN" --studies studies.yaml --dry-run --reason "new site, Cook closed"
   urn studies amend "CHS JCOIN" --studies studies.yaml --reason "new site, Cook closed" --protocol 3.0,2027-02-20 \\
-    --approved-by "${APPROVAL_EXAMPLE}, Amendment 3" --rename "local_site:30-Dupage=30-Dupage County"`;
+    --approved-by "${APPROVAL_EXAMPLE}, Amendment 3" --rename "local_site:30-Dupage=30-Dupage County"
+  urn studies amend "CHS JCOIN" --studies studies.yaml --reason "arm RMC-A closed for futility" --history keep \\
+    --approved-by "${APPROVAL_EXAMPLE}, Amendment 4"`;
 
 export function amendCommand(): Command {
   return logCommand('amend')
@@ -82,6 +104,11 @@ export function amendCommand(): Command {
       ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]),
     )
     .addOption(new Option('--alias', 'with --rename: requests may still use the old names'))
+    .addOption(
+      new Option('--history <history>', 'what the urns count from then on (default: see below)').choices(
+        History.options,
+      ),
+    )
     .addOption(option('--dry-run', 'say what would be recorded, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addOption(jsonOption())
@@ -90,29 +117,30 @@ export function amendCommand(): Command {
 }
 
 async function amend(name: string, options: Options): Promise<void> {
-  const { reason, rename = [], alias = false, studies: fileName = DEFAULT_STUDIES_FILE } = options;
+  const { reason, rename = [], alias = false, history, studies: fileName = DEFAULT_STUDIES_FILE } = options;
   const decision = decisionOf(options);
   const file = await studyInFile(name, fileName);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const plan = planOf(study, { file, reason, decision, rename, alias });
+    const plan = planOf(study, { file, reason, decision, rename, alias, history });
     const { command, problems } = plan;
     const { changes, protocol } = command;
     if (problems.length === 0 && changes.length === 0 && !protocol) return nothingToAmend(study, options);
     for (const doubt of doubts(study, log.studies.designs(study.stream), file, changes)) note(doubt);
     await expectPossible(log, study, file, options, plan);
-    const shown = asTable(log, study, command);
+    const preview = await previewOf(log, study, command);
+    const shown = asText(log, study, preview);
     if (options.dryRun) {
       const tried = `dry run: nothing was recorded; it would be\n${shown}`;
-      return result(options.json ? asJson(study, command) : tried);
+      return result(options.json ? asJson(study, preview) : tried);
     }
     note(shown);
     if (!(await mayChange(study.design, options, `Amend ${described(log, study)}?`))) return;
     const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
     if (outcome.type !== 'amended') throw refusalOf(study, outcome);
     note(`${name} is amended (amendment ${command.amendment}, revision ${revision})`);
-    if (options.json) result(asJson(study, command, revision));
+    if (options.json) result(asJson(study, preview, revision));
   });
 }
 
@@ -159,40 +187,111 @@ function nothingToAmend(study: Study, { json }: Options): void {
   if (json) result(JSON.stringify({ study: name, recorded: false, amendment, changes: [] }, null, 2));
 }
 
-function asTable(log: OpenLog, study: Study, command: Amend): string {
+/** What is shown before anything is recorded. */
+interface Preview {
+  readonly command: Amend;
+  readonly after: Design;
+  readonly odds: Odds | undefined;
+  readonly keys: readonly KeyLeftBehind[];
+}
+
+async function previewOf(log: OpenLog, study: Study, command: Amend): Promise<Preview> {
+  const { runner } = log;
+  const { stream, design } = study;
+  const state = runner.state(studyState, stream);
+  if (state.status === 'unregistered') throw unknownStudy(design.name);
+  const last = runner.revision(stream);
+  const odds = oddsOf(state, command, last + 1);
+  if (odds) await recordDisclosure(log, { what: 'balance', study: design.name, toRevision: last });
+  const after = amendedDesign(design, amendmentOf(command));
+  const keys = keysLeftBehind(log.keys.list(), design, after, new Date().toISOString());
+  return { command, after, odds, keys };
+}
+
+function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Preview): string {
   const { amendment, changes, reason } = command;
-  return table([
+  const facts = table([
     ['event', 'StudyAmended'],
     ['study', described(log, study)],
     ['amendment', String(amendment)],
-    ...changes.map((change) => [
-      settingOf(change),
-      `${describeChange(change)}${whoStays(log, study, change)}`,
-    ]),
+    ...changes.flatMap((change, i) => {
+      const before = changes.slice(0, i).reduce(changedDesign, study.design);
+      return rowsOf(log, study, before, change);
+    }),
+    ...(odds ? [['history', historyText(command)]] : []),
     ['reason', reason],
     ...decisionRows(command),
-    ['effect', effectOf(changes)],
+    ...keys.map((key) => ['key', leftBehind(key)]),
+    ['effect', effectOf(command, after)],
   ]);
+  if (!odds) return facts;
+  return `${facts}\n\nprobability of each arm at the next draw, if the urn of the level is the one that is drawn from\n(not for anybody who is blinded)\n${oddsTable(odds)}`;
 }
 
-function effectOf(changes: readonly DesignChange[]): string {
-  const kinds = new Set(changes.map(({ kind }) => kind));
-  const isNew = kinds.has('level-added') ? ' A new level begins with the same odds for every arm.' : '';
-  const isRenamed = kinds.has('level-renamed') ? ' Keys that are limited to a renamed level keep it.' : '';
-  return `No count of an urn changes.${isNew}${isRenamed}`;
+/** @param before in force when the change is applied */
+function rowsOf(log: OpenLog, study: Study, before: Design, change: DesignChange): string[][] {
+  switch (change.kind) {
+    case 'urn':
+      return (['w', 'alpha', 'beta', 'D'] as const).flatMap((name) =>
+        change[name] === undefined ? [] : [[name, `${change[name]} (so far ${before[name]})`]],
+      );
+    case 'ratio':
+      return [['ratio', ratioText(before.treatments, change.value)]];
+    default:
+      return [[settingOf(change), `${describeChange(change)}${whoStays(log, study, change)}`]];
+  }
 }
 
-/** How many participants have a level that is closed. */
+function historyText(command: Amend): string {
+  const which = historyOf(command);
+  return command.history === undefined ? `${which} (by default; --history says otherwise)` : `${which}`;
+}
+
+function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): string {
+  return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps whom it has, and can enter nobody new`;
+}
+
+function effectOf(command: Amend, after: Design): string {
+  const kinds = new Set(command.changes.map(({ kind }) => kind));
+  const isRestart = historyOf(command) === 'restart';
+  const each = hasRatio(after) ? 'slot' : 'arm';
+  return [
+    isRestart
+      ? 'The urns begin anew: whoever is in the study now stays in it and is counted no more.'
+      : 'No count of an urn changes.',
+    ...(kinds.has('level-added') ? [`A new level begins with the same odds for every ${each}.`] : []),
+    ...(kinds.has('level-renamed') ? ['Keys that are limited to a renamed level keep it.'] : []),
+    ...(kinds.has('arm-closed') && !isRestart
+      ? ['The counts of a closed arm stay aside, and count again if it is reopened.']
+      : []),
+    ...(kinds.has('arm-added') && !isRestart
+      ? ['A new arm is drawn more often until it has caught up with the others.']
+      : []),
+  ].join(' ');
+}
+
+/** How many participants have a level or an arm that is closed. */
 function whoStays({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
-  if (change.kind !== 'level-closed') return '';
-  const index = design.factors.findIndex(({ name }) => name === change.factor);
+  if (change.kind !== 'level-closed' && change.kind !== 'arm-closed') return '';
   const { inOrder } = runner.state(participants, stream);
-  const count = inOrder.filter((one) => currentLevels(one)[index] === change.level).length;
+  const has = (one: Participant) => {
+    if (change.kind === 'arm-closed') return one.treatment === change.treatment;
+    const index = design.factors.findIndex(({ name }) => name === change.factor);
+    return currentLevels(one)[index] === change.level;
+  };
+  const count = inOrder.filter(has).length;
   if (count === 0) return ' (nobody has it)';
   return count === 1 ? ' (1 participant keeps it)' : ` (${count} participants keep it)`;
 }
 
-function asJson({ design }: Study, { amendment, changes, protocol }: Amend, revision?: number): string {
-  const recorded = revision !== undefined;
-  return JSON.stringify({ study: design.name, recorded, amendment, revision, changes, protocol }, null, 2);
+function asJson({ design }: Study, { command, odds, keys }: Preview, revision?: number): string {
+  const { amendment, changes, protocol } = command;
+  const shown = {
+    ...{ study: design.name, recorded: revision !== undefined, amendment, revision, changes },
+    ...(odds && { history: historyOf(command) }),
+    protocol,
+    ...(keys.length > 0 && { keysLeftBehind: keys }),
+    ...(odds && { nextDraw: oddsJson(odds) }),
+  };
+  return JSON.stringify(shown, null, 2);
 }

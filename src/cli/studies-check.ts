@@ -1,7 +1,7 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { limitTexts, protocolText } from '../../projections/describe-design.ts';
+import { limitTexts, protocolText, ratioText } from '../../projections/describe-design.ts';
 import { type Design, defaultLevelCounts } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
@@ -137,7 +137,14 @@ function described(of: Outcome): string {
 function registration({ configuration, seedSource, liveByDefault }: Outcome): string {
   const { mode, treatments, factors, D, w, alpha, beta, urnSelection, idPattern, targetEnrollment } =
     configuration;
-  const { blinding = 'open (the sites know the arms)', start, limits, policies, protocol } = configuration;
+  const {
+    blinding = 'open (the sites know the arms)',
+    start,
+    limits,
+    policies,
+    protocol,
+    ratio,
+  } = configuration;
   const byDefault =
     ' (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)';
   const names = (list: readonly string[]) => list.map(quote).join(', ');
@@ -146,6 +153,7 @@ function registration({ configuration, seedSource, liveByDefault }: Outcome): st
     ['blinding', blinding],
     ...(start === undefined ? [] : [['start', 'paused: urn studies resume opens it']]),
     ['arms', names(treatments)],
+    ...(ratio ? [['ratio', ratioText(treatments, ratio)]] : []),
     ...factors.map(({ name, levels }) => [`factor ${quote(name)}`, names(levels)]),
     ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
     ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],

@@ -2,8 +2,15 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
-import { limitTexts } from '../../projections/describe-design.ts';
-import { type Design, design, type Factor, registeredDesign } from '../../projections/design.ts';
+import { limitTexts, ratioText } from '../../projections/describe-design.ts';
+import {
+  type Design,
+  designs,
+  type Factor,
+  hasRatio,
+  ratioOf,
+  registeredDesign,
+} from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
@@ -104,13 +111,16 @@ function asJson(view: View) {
 
 function asText(view: View): string {
   const { study, counts, firstCheckpoint } = view;
-  const { counted, voided } = counts;
+  const { counted, voided, ratio } = counts;
+  const divided = ratio ? ' (in brackets: divided by its number in the ratio)' : '';
   const parts = [
     table(facts(view)),
-    `participants by treatment\n${balanceTable(study.design, counts, voided)}`,
+    `participants by treatment${divided}\n${balanceTable(study.design, counts, ratio, voided)}`,
   ];
-  if (urnsDiffer(counts))
-    parts.push(`as the urns count them, after corrections\n${balanceTable(study.design, counted)}`);
+  if (urnsDiffer(counts)) {
+    const why = study.design.epoch > 0 ? 'since they began anew' : 'after corrections';
+    parts.push(`as the urns count them, ${why}${divided}\n${balanceTable(study.design, counted, ratio)}`);
+  }
   if (firstCheckpoint !== undefined)
     parts.push(
       `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
@@ -118,19 +128,30 @@ function asText(view: View): string {
   return parts.join('\n\n');
 }
 
-/** @param voided of the participants in the tally */
-function balanceTable({ treatments, factors }: Design, tally: Tally, voided: readonly number[] = []): string {
+/**
+ * @param ratio the number of each treatment, if there is one
+ * @param voided of the participants in the tally
+ */
+function balanceTable(
+  { treatments, closedTreatments, factors }: Design,
+  tally: Tally,
+  ratio: readonly number[] | undefined,
+  voided: readonly number[] = [],
+): string {
   const isClosed = (factor: string, level: string) =>
     factors.some(({ name, closed }) => name === factor && closed.includes(level));
+  const isRetired = (factor: string) => factors.some((one) => one.name === factor && one.isRetired);
+  const divided = (n: number, k: number) =>
+    ratio ? `${n} (${(n / (ratio[k] ?? 1)).toFixed(1)})` : String(n);
   const rows = tally.factors.flatMap(({ factor, levels }) =>
     levels.map(({ level, counts: n }) => [
-      `${factor} = ${level}${isClosed(factor, level) ? ' (closed)' : ''}`,
-      ...n.map(String),
+      `${factor} = ${level}${isRetired(factor) ? ' (retired)' : isClosed(factor, level) ? ' (closed)' : ''}`,
+      ...n.map(divided),
     ]),
   );
   return table([
-    ['', ...treatments],
-    ['all', ...tally.totals.map(String)],
+    ['', ...treatments.map((name) => (closedTreatments.includes(name) ? `${name} (closed)` : name))],
+    ['all', ...tally.totals.map(divided)],
     ...(voided.some((n) => n > 0) ? [['of these voided', ...voided.map(String)]] : []),
     ...rows,
   ]);
@@ -157,7 +178,17 @@ function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
   ];
 }
 
-function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, verifierKey }: View): string[][] {
+function facts({
+  study,
+  designsUntil,
+  breaks,
+  voided,
+  at,
+  nextAt,
+  overview,
+  lastRevision,
+  verifierKey,
+}: View): string[][] {
   const { registeredAt, seedSource, seedWeak, recoveries, studyId, imported } = study.registered;
   const { name } = study.design;
   const seed =
@@ -183,6 +214,7 @@ function facts({ study, breaks, voided, at, nextAt, overview, lastRevision, veri
     ['seed', seed],
     ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
     ...designFacts(study.design),
+    ...urnFacts(designsUntil),
   ];
 }
 
@@ -191,11 +223,23 @@ function designFacts(inForce: Design): string[][] {
   return [
     ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
     ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+    ...(hasRatio(inForce) ? [['ratio', ratioText(inForce.treatments, ratioOf(inForce))]] : []),
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
     ...limitTexts(limits).map((text) => ['limit', text]),
     ...decisionRows({ approvals: [], protocol }),
     ...inForce.factors.flatMap(renamedFacts),
+    ...inForce.closedTreatments.map((name) => ['closed arm', name]),
+    ...inForce.factors.filter(({ isRetired }) => isRetired).map(({ name }) => ['retired factor', name]),
   ];
+}
+
+/** When the urns began anew. */
+function urnFacts(all: readonly Design[]): string[][] {
+  const restarts = all.filter(({ epoch }, i) => epoch > (all[i - 1]?.epoch ?? 0));
+  return restarts.map(({ amendment, epochBegan }) => [
+    'urns',
+    `began anew at amendment ${amendment} (revision ${epochBegan})`,
+  ]);
 }
 
 /** Records keep the names that levels had. */
@@ -218,6 +262,8 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
 
 interface Shown {
   readonly study: Study;
+  /** Every design until then, in order. */
+  readonly designsUntil: readonly Design[];
   readonly counts: BalanceView | undefined;
   readonly breaks: readonly CodeBreak[];
   readonly enrolled: number;
@@ -229,11 +275,12 @@ interface Shown {
   readonly nextAt: string | undefined;
 }
 
-function present({ runner }: OpenLog, study: Study): Shown {
+function present({ runner, studies }: OpenLog, study: Study): Shown {
   const { stream } = study;
   const { inOrder, balance } = runner.state(participants, stream);
   return {
     study,
+    designsUntil: studies.designs(stream),
     counts: balance?.view(),
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     enrolled: inOrder.length,
@@ -255,15 +302,16 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, design, participants, participantEvents },
+    { registered: studyConfig, designs, participants, participantEvents },
     isBeyond(moment),
   );
   const { inOrder, balance } = states.participants;
   return {
     study: {
       ...{ stream, revision, registered: states.registered ?? registered },
-      design: states.design ?? registeredDesign(registered.configuration),
+      design: states.designs.at(-1) ?? registeredDesign(registered.configuration),
     },
+    designsUntil: states.designs,
     counts: balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
     enrolled: inOrder.length,

@@ -2,7 +2,15 @@
 import type { DesignChange } from '../../events/amendment.ts';
 import { canonicalJson } from '../../events/record.ts';
 import type { Limits } from '../../events/study.ts';
-import { changedDesign, type Design, type Factor } from '../../projections/design.ts';
+import {
+  activeFactors,
+  changedDesign,
+  type Design,
+  type Factor,
+  openTreatments,
+  ratioOf,
+} from '../../projections/design.ts';
+import { slotsOf } from '../study/forced.ts';
 import { POLICY_NAMES, type RegisteredStudy, type StudyInFile, wishedDesign } from './differences.ts';
 import { limitsToBe } from './stated-limits.ts';
 
@@ -21,9 +29,20 @@ export function changesTo(
 ): DesignChange[] {
   const wished = wishedDesign(registered, file);
   const renamed = renamings.reduce(changedDesign, design);
-  const levels = renamed.factors.flatMap((factor) => levelChanges(factor, wished.factors));
-  const after = levels.reduce(changedDesign, renamed);
-  return [...renamings, ...levels, ...limitsChange(after, wished.limits), ...otherChanges(after, wished)];
+  const urns = [
+    ...activeFactors(renamed).flatMap((factor) => levelChanges(factor, wished.factors)),
+    ...retirements(renamed, wished),
+    ...urnChange(renamed, wished),
+    ...armChanges(renamed, wished),
+  ];
+  const after = urns.reduce(changedDesign, renamed);
+  return [
+    ...renamings,
+    ...urns,
+    ...limitsChange(after, wished.limits),
+    ...otherChanges(after, wished),
+    ...closedArms(renamed, wished),
+  ];
 }
 
 /** Levels are closed last, so that a factor is never without one. */
@@ -38,6 +57,49 @@ function levelChanges({ name: factor, levels, closed }: Factor, wished: readonly
     ...reopened.map((level) => ({ kind: 'level-reopened', factor, level }) as const),
     ...goes.map((level) => ({ kind: 'level-closed', factor, level }) as const),
   ];
+}
+
+function retirements(design: Design, wished: Design): DesignChange[] {
+  return activeFactors(design)
+    .filter(({ name }) => wished.factors.every((factor) => factor.name !== name))
+    .map(({ name }) => ({ kind: 'factor-retired', factor: name }));
+}
+
+/** Only what is different. */
+function urnChange(design: Design, { w, alpha, beta, D }: Design): DesignChange[] {
+  const change = {
+    ...(w !== design.w && { w }),
+    ...(alpha !== design.alpha && { alpha }),
+    ...(beta !== design.beta && { beta }),
+    ...(D !== design.D && { D }),
+  };
+  return Object.keys(change).length > 0 ? [{ kind: 'urn', ...change }] : [];
+}
+
+/** The arms that come or come back, and the ratio. A new ratio names every arm, so a new one needs no number of its own. */
+function armChanges(design: Design, wished: Design): DesignChange[] {
+  const { treatments, closedTreatments } = design;
+  const added = wished.treatments.filter((treatment) => !treatments.includes(treatment));
+  const share = (treatment: string) => slotsOf(wished, treatment).length;
+  const present = ratioOf(design);
+  const value = [...treatments, ...added].map((treatment, i) => share(treatment) || (present[i] ?? 1));
+  const isNewRatio = present.some((number, i) => number !== value[i]);
+  return [
+    ...closedTreatments
+      .filter((treatment) => wished.treatments.includes(treatment))
+      .map((treatment) => ({ kind: 'arm-reopened', treatment }) as const),
+    ...added.map((treatment): DesignChange => {
+      const ratio = share(treatment);
+      return { kind: 'arm-added', treatment, ...(!isNewRatio && ratio > 1 && { ratio }) };
+    }),
+    ...(isNewRatio ? [{ kind: 'ratio', value } as const] : []),
+  ];
+}
+
+function closedArms(design: Design, wished: Design): DesignChange[] {
+  return openTreatments(design)
+    .filter((treatment) => !wished.treatments.includes(treatment))
+    .map((treatment) => ({ kind: 'arm-closed', treatment }));
 }
 
 function limitsChange(design: Design, wished: Limits | undefined): DesignChange[] {

@@ -6,13 +6,17 @@
 import { canonicalJson } from '../../events/record.ts';
 import type { Policies, StudyConfiguration } from '../../events/study.ts';
 import {
+  activeFactors,
   type Design,
   defaultLevelCounts,
   type Factor,
   openLevels,
+  openTreatments,
   registeredDesign,
 } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
+import { slotsOf } from '../study/forced.ts';
+import { isEqualAllocation } from '../study/ratio.ts';
 import { POLICY_KEYS } from './life-settings.ts';
 import { limitsInOrder, statedLimits } from './stated-limits.ts';
 
@@ -86,8 +90,9 @@ export function configurationDifferences(
       design.idPattern && quote(design.idPattern),
       wished.idPattern && quote(wished.idPattern),
     ),
-    ...differ('treatments', list(design.treatments), list(wished.treatments)),
-    ...factorDifferences(was.factors, design.factors, wished.factors),
+    ...treatmentDifferences(was.treatments, design, wished.treatments),
+    ...ratioDifferences(design, wished),
+    ...factorDifferences(was.factors, activeFactors(design), wished.factors),
     ...differ('blinding', design.blinding, wished.blinding),
     ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(wished.limits, design))),
     ...POLICY_NAMES.flatMap((name) =>
@@ -133,6 +138,27 @@ export function describeDifference({ what, inForce, file }: ConfigurationDiffere
   return `${what} differs (in force: ${inForce ?? 'none'}; file: ${file ?? 'none'})`;
 }
 
+function treatmentDifferences(
+  registered: readonly string[],
+  design: Design,
+  listed: readonly string[],
+): ConfigurationDifference[] {
+  const open = openTreatments(design);
+  return states(open, new Set(registered), listed) ? [] : differ('treatments', list(open), list(listed));
+}
+
+/** Of the arms that both have: the ratio of another one comes with it. No arm is named. */
+function ratioDifferences(design: Design, wished: Design): ConfigurationDifference[] {
+  const common = openTreatments(design).filter((treatment) => wished.treatments.includes(treatment));
+  return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, wished));
+}
+
+/** Undefined if each of them has one slot. */
+function ratioOfThese(treatments: readonly string[], design: Design): string | undefined {
+  const ratio = treatments.map((treatment) => slotsOf(design, treatment).length);
+  return isEqualAllocation(ratio) ? undefined : ratio.join(':');
+}
+
 function factorDifferences(
   registered: StudyConfiguration['factors'],
   inForce: readonly Factor[],
@@ -147,21 +173,20 @@ function factorDifferences(
     ...names.flatMap((name) => {
       const [ours, theirs] = [find(inForce, name), find(wished, name)];
       const first = registered.find((factor) => factor.name === name)?.levels.length ?? 0;
-      if (ours && theirs && statesLevels(ours, first, theirs.levels)) return [];
+      if (ours && theirs && states(openLevels(ours), new Set(ours.levels.slice(0, first)), theirs.levels))
+        return [];
       return differ(`factors.${name}`, ours && list(openLevels(ours)), theirs && list(theirs.levels));
     }),
   ];
 }
 
 /**
- * Whether a file that lists these levels means the open ones of the factor. Only the levels of the registration have an
- * order, which nobody would know of those that were added.
- * @param registered number of levels of the registration, which are the first of the factor
+ * Whether a file that lists these names means the open ones. Only those of the registration have an order, which nobody
+ * would know of those that were added.
+ * @param first those of the registration
  */
-function statesLevels(factor: Factor, registered: number, listed: readonly string[]): boolean {
-  const open = openLevels(factor);
-  const first = new Set(factor.levels.slice(0, registered));
-  const ordered = (levels: readonly string[]) => list(levels.filter((level) => first.has(level)));
+function states(open: readonly string[], first: ReadonlySet<string>, listed: readonly string[]): boolean {
+  const ordered = (names: readonly string[]) => list(names.filter((name) => first.has(name)));
   return ordered(open) === ordered(listed) && list(open.toSorted()) === list(listed.toSorted());
 }
 

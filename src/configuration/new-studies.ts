@@ -8,6 +8,7 @@ import { linearPatternProblem } from '../study/linear-pattern.ts';
 import type { RegisteredStudy } from './differences.ts';
 import { type Finding, type Refuse, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';
+import { noteNewRatio } from './ratio-setting.ts';
 import type { ConfiguredStudy } from './studies-file.ts';
 import type { ReadStudy } from './study.ts';
 
@@ -15,6 +16,9 @@ export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refus
   const { name, idPattern } = configuration;
   const study = `study ${quote(shortened(name))}`;
   for (const { reason, hint } of problemsOfNewNames(configuration)) note(line, `${study}: ${reason}`, hint);
+  noteNewRatio(configuration, lines.get('ratio') ?? line, (at, reason, hint) =>
+    note(at, `${study}: ${reason}`, hint),
+  );
   const problem = idPattern === undefined ? undefined : linearPatternProblem(idPattern);
   if (!problem) return;
   const reason = `${study}: id_pattern ${problem.reason}, which a new study cannot have`;

@@ -1,6 +1,6 @@
-/** The limits of a design as a studies file states them: a file leaves closed levels out, and their limits too. */
+/** The limits of a design as a studies file states them: a file leaves closed levels and retired factors out. */
 import type { Limits } from '../../events/study.ts';
-import type { Design } from '../../projections/design.ts';
+import { activeFactors, type Design } from '../../projections/design.ts';
 
 type LevelLimit = NonNullable<Limits['levels']>[number];
 
@@ -8,33 +8,43 @@ type LevelLimit = NonNullable<Limits['levels']>[number];
 export function statedLimits(design: Design): Limits | undefined {
   return limitsOf(
     design.limits?.total,
-    levelLimits(design).filter((limit) => !isClosed(design, limit)),
+    levelLimits(design).filter((limit) => !isLeftOut(design, limit)),
   );
 }
 
-/** The limits of a file in the order of the design, in which the same limits have one form. */
-export function limitsInOrder(file: Limits | undefined, { factors }: Design): Limits | undefined {
-  const stated = file?.levels ?? [];
+/**
+ * The limits of a file in the order of the design, in which the same limits have one form. Those of a factor that is not
+ * asked for are left out: it is this factor that differs.
+ */
+export function limitsInOrder(file: Limits | undefined, design: Design): Limits | undefined {
+  const names = activeFactors(design).map(({ name }) => name);
+  const stated = (file?.levels ?? []).filter(({ factor }) => names.includes(factor));
+  return limitsOf(file?.total, inOrder(stated, design));
+}
+
+/** All limits that a design has when the file is followed: closed levels and retired factors keep theirs. */
+export function limitsToBe(file: Limits | undefined, design: Design): Limits | undefined {
+  const stated = limitsInOrder(file, design)?.levels ?? [];
+  const kept = levelLimits(design).filter((limit) => isLeftOut(design, limit));
+  return limitsOf(file?.total, inOrder([...stated, ...kept], design));
+}
+
+function inOrder(limits: readonly LevelLimit[], { factors }: Design): readonly LevelLimit[] {
   const known = factors.flatMap((factor) =>
     factor.levels.flatMap((name) =>
-      stated.filter(({ factor: of, level }) => of === factor.name && level === name),
+      limits.filter(({ factor: of, level }) => of === factor.name && level === name),
     ),
   );
-  return limitsOf(file?.total, [...known, ...stated.filter((limit) => !known.includes(limit))]);
-}
-
-/** All limits that a design has when the file is followed: closed levels keep theirs. */
-export function limitsToBe(file: Limits | undefined, design: Design): Limits | undefined {
-  const kept = levelLimits(design).filter((limit) => isClosed(design, limit));
-  return limitsInOrder(limitsOf(file?.total, [...(file?.levels ?? []), ...kept]), design);
+  return [...known, ...limits.filter((limit) => !known.includes(limit))];
 }
 
 function levelLimits({ limits }: Design): readonly LevelLimit[] {
   return limits?.levels ?? [];
 }
 
-function isClosed({ factors }: Design, { factor, level }: LevelLimit): boolean {
-  return factors.some(({ name, closed }) => name === factor && closed.includes(level));
+function isLeftOut({ factors }: Design, { factor, level }: LevelLimit): boolean {
+  const found = factors.find(({ name }) => name === factor);
+  return found !== undefined && (found.isRetired || found.closed.includes(level));
 }
 
 /** Without a limit there is no object. */

@@ -5,6 +5,7 @@ import { quote } from '../base/text.ts';
 import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
 import type { Refuse } from './finding.ts';
 import { LIFE_KEYS, readLifeSettings } from './life-settings.ts';
+import { readRatio } from './ratio-setting.ts';
 import { readUrnSettings, URN_KEYS, type UrnSettings } from './urn-settings.ts';
 import {
   factorNameProblem,
@@ -23,6 +24,7 @@ const OWN_KEYS = [
   'id_pattern',
   'target_enrollment',
   'treatments',
+  'ratio',
   'factors',
 ] as const;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS, ...LIFE_KEYS];
@@ -61,6 +63,9 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
     }
   }
   const factors = readFactors(own('factors'), refuse);
+  const treatments = readTreatments(own('treatments'), refuse);
+  // Without treatments the numbers have nothing to belong to, and only one of the two is to be mended.
+  const ratio = treatments.length > 0 ? readRatio(own('ratio'), treatments, refuse) : undefined;
   const { settings, levelCounts } = readLifeSettings(entries, factors, refuse);
   const configuration: StudyConfiguration = {
     name: entry.key,
@@ -70,11 +75,12 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
     w: urn.w.value,
     alpha: urn.alpha.value,
     beta: urn.beta.value,
-    treatments: readTreatments(own('treatments'), refuse),
+    treatments,
     factors,
     ...(idPattern !== undefined && { idPattern }),
     ...(targetEnrollment !== undefined && { targetEnrollment }),
     ...settings,
+    ...(ratio && { ratio }),
   };
   return { configuration, levelCounts, seed, line: entry.line, lines: linesOf(entries, urn) };
 }

@@ -26,7 +26,7 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
     );
   }
 
-  const { w, alpha, beta, treatments, limits, policies } = configuration;
+  const { w, alpha, beta, treatments, ratio, limits, policies } = configuration;
   if (limits && !policies?.stopAtLimit)
     warn(
       lineOf('limits'),
@@ -43,15 +43,16 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
     );
   }
 
-  const arms = treatments.length;
-  const balls = w * arms + beta * (arms - 1);
+  const slots = (ratio ?? treatments.map(() => 1)).reduce((sum, share) => sum + share, 0);
+  const balls = w * slots + beta * (slots - 1);
   // w / balls < 0.05, in whole numbers.
   if (20 * w < balls) {
+    const [one, all] = ratio ? ['slot', 'slots of the ratio'] : ['arm', 'arms'];
     warn(
       lines.get('beta') ?? lines.get('w') ?? lineOf('treatments'),
-      `after one assignment the arm just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${arms} ` +
-        'arms, alpha left aside), fewer than 5 in 100: the next arm is nearly certain not to be the same one, and ' +
-        'with two arms it can be foretold',
+      `after one assignment the ${one} just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${slots} ` +
+        `${all}, alpha left aside), fewer than 5 in 100: the next ${one} is nearly certain not to be the same one` +
+        (ratio ? '' : ', and with two arms it can be foretold'),
       'choose a larger w or a smaller beta',
     );
   }

@@ -34,6 +34,12 @@ export interface Explanation {
   readonly beta: number;
   /** The treatment of each slot that could be drawn. Without a ratio each treatment has one. */
   readonly treatments: readonly string[];
+  /** Index of the drawn slot among all slots of the study. Only with a ratio, which means version 2 of the algorithm. */
+  readonly slot?: number;
+  /** Arms that were closed, so that their slots were left out; absent without. */
+  readonly closed?: readonly string[];
+  /** Revision from which on the urns count participants; absent if they never began anew. */
+  readonly epochBegan?: number;
   /** The urn of the participant's level of each factor that is not retired, in their order. */
   readonly urns: readonly ExplainedUrn[];
   /** Earlier corrections that changed the counts of these urns, in order. */
@@ -112,7 +118,11 @@ export function explain(
     user: actor.user,
     ...(onBehalfOf !== undefined && { onBehalfOf }),
     earlierParticipants: firstFactor.reduce((sum, n) => sum + n, 0),
-    ...{ D, w, alpha, beta, treatments: urnDesign.slots, urns },
+    ...{ D, w, alpha, beta, treatments: urnDesign.slots },
+    ...(draw.slot !== undefined && { slot: draw.slot }),
+    ...(design.closedTreatments.length > 0 && { closed: design.closedTreatments }),
+    ...(design.epoch > 0 && { epochBegan: design.epochBegan }),
+    urns,
     corrections: countMoves(corrections, (id) => before.enrolled.get(id), design).filter((move) =>
       move.levels.some(({ factor, level }) =>
         named.some((own) => own.factor === factor && own.level === level),

@@ -1,15 +1,17 @@
 /** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
 import type { BgState } from '../../events/study.ts';
 import { onOneLine } from '../base/text.ts';
+import { indexAt } from '../urn/draw.ts';
 import type { Explanation } from './explain.ts';
 
 /** Each double is written with just enough digits to distinguish it from every other double. */
 export function explanationText(explanation: Explanation): string {
-  const { study, at, user, onBehalfOf, revision, earlierParticipants } = explanation;
+  const { study, at, user, onBehalfOf, revision, earlierParticipants, epochBegan } = explanation;
+  const since = epochBegan === undefined ? '' : `, since the urns began anew at revision ${epochBegan}`;
   const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
   const lines = [
     title(explanation),
-    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before.`,
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before${since}.`,
     ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
     ...section(
       `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,
@@ -35,17 +37,25 @@ function section(heading: string, lines: readonly string[]): string[] {
   return ['', heading, ...lines.map((line) => `   ${line}`)];
 }
 
-function urns({ w, alpha, beta, treatments, urns: all, corrections }: Explanation): string[] {
+function urns(explanation: Explanation): string[] {
+  const { w, alpha, beta, slot, closed, urns: all, corrections } = explanation;
+  const [of, on] = slot === undefined ? ['treatment', 'on'] : ['slot', 'in'];
   const rows = all.flatMap(({ factor, level, counts, balls }) => [
     [`${factor} = ${level}`, 'participants', ...counts.map(String), String(sum(counts))],
     ['', 'balls', ...balls.map(String), String(sum(balls))],
   ]);
   return [
-    'Of treatment k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier',
-    'participants of that level on treatment k, and N of those on any treatment.',
+    ...(slot === undefined
+      ? []
+      : [
+          'The study has a ratio: an arm has as many slots as its number in the ratio, and takes whoever falls on one.',
+        ]),
+    `Of ${of} k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier`,
+    `participants of that level ${on} ${of} k, and N of those ${on} any ${of}.`,
+    ...(closed ? [`Closed arms are left out, with their participants: ${closed.join(', ')}.`] : []),
     `In this study w = ${w}, alpha = ${alpha}, beta = ${beta}.`,
     '',
-    ...columns([['', '', ...treatments, 'all'], ...rows], ['left', 'left']),
+    ...columns([['', '', ...slotNames(explanation), 'all'], ...rows], ['left', 'left']),
     ...moves(corrections),
   ];
 }
@@ -64,8 +74,8 @@ function moves(corrections: Explanation['corrections']): string[] {
   ];
 }
 
-function imbalances({ urns: all }: Explanation): string[] {
-  return columns(
+function imbalances({ urns: all, slot }: Explanation): string[] {
+  const rows = columns(
     all.map(({ factor, level, imbalance, candidate }) => [
       `${factor} = ${level}`,
       String(imbalance),
@@ -73,6 +83,21 @@ function imbalances({ urns: all }: Explanation): string[] {
     ]),
     ['left', 'left', 'left'],
   );
+  if (slot === undefined) return rows;
+  return [
+    'With a ratio (version 2 of the algorithm), d is worked out from the balls in ascending order, so that the order of',
+    'the slots has no part in it.',
+    '',
+    ...rows,
+  ];
+}
+
+/** An arm with several slots is named with the number of each. */
+function slotNames({ treatments }: Explanation): string[] {
+  return treatments.map((name, k) => {
+    if (treatments.indexOf(name) === treatments.lastIndexOf(name)) return name;
+    return `${name} (slot ${treatments.slice(0, k + 1).filter((one) => one === name).length})`;
+  });
 }
 
 function candidates({ candidates: names, missedByRounding }: Explanation): string[] {
@@ -96,33 +121,27 @@ function lot({ lot: cast, candidates: names, selectedFactor }: Explanation): str
   ];
 }
 
-function draw({
-  uniform53,
-  uniform,
-  urns: all,
-  treatments,
-  probabilities,
-  cumulative,
-  treatment,
-}: Explanation) {
+function draw(explanation: Explanation) {
+  const { uniform53, uniform, urns: all, probabilities, cumulative, treatment, slot } = explanation;
   const balls = all.find(({ selected }) => selected)?.balls ?? [];
-  const rows = treatments.map((name, k) => [
+  const drawn = indexAt(cumulative, uniform53);
+  const rows = slotNames(explanation).map((name, k) => [
     name,
     String(balls[k]),
     String(probabilities[k]),
     String(k === 0 ? 0 : cumulative[k - 1]),
     String(cumulative[k]),
-    name === treatment ? '<- u falls here' : '',
+    k === drawn ? '<- u falls here' : '',
   ]);
   return [
     `A uniform random number from 0 to below 1:  u = ${uniform53} x 2^-53 = ${uniform}`,
     '',
     ...columns(
-      [['treatment', 'balls', 'probability', 'from', 'to below', ''], ...rows],
+      [[slot === undefined ? 'treatment' : 'slot', 'balls', 'probability', 'from', 'to below', ''], ...rows],
       ['left', 'right', 'left', 'left', 'left', 'left'],
     ),
     '',
-    `Treatment: ${treatment}`,
+    `Treatment: ${treatment}${slot === undefined ? '' : ` (draw.slot ${slot}, counted from 0 over all slots)`}`,
   ];
 }
 

@@ -56,16 +56,18 @@ function idColumns(): Column[] {
   ];
 }
 
+const RETIRED = '; empty for those who came after the factor was retired';
+
 function factorColumns({ factors }: Design): Column[] {
   return [
-    ...factors.map(({ name, levels }, i): Column => {
+    ...factors.map(({ name, levels, isRetired }, i): Column => {
       const of = (participant: Participant) => currentLevels(participant)[i] ?? '';
-      const meaning = `Level of the factor ${name}, with all corrections`;
+      const meaning = `Level of the factor ${name}, with all corrections${isRetired ? RETIRED : ''}`;
       return { name: `f_${name}`, meaning, type: 'category', levels, of };
     }),
-    ...factors.map(({ name, levels }, i): Column => {
+    ...factors.map(({ name, levels, isRetired }, i): Column => {
       const of = (participant: Participant) => participant.levels[i] ?? '';
-      const meaning = `Level of the factor ${name} when the participant was randomized`;
+      const meaning = `Level of the factor ${name} when the participant was randomized${isRetired ? RETIRED : ''}`;
       return { name: `randomized_f_${name}`, meaning, type: 'category', levels, of };
     }),
   ];

@@ -1,7 +1,8 @@
 /** Makes rows of a study out of a table: every problem of every row at once. */
 import type { SourceFormat } from '../../events/import.ts';
 import type { BgState } from '../../events/study.ts';
-import type { Design } from '../../projections/design.ts';
+import { activeFactors, type Design } from '../../projections/design.ts';
+import { NONE } from '../../projections/enrolled.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import { lookAlikeProblem, quote } from '../base/text.ts';
@@ -9,6 +10,7 @@ import { IdPattern } from '../study/id-pattern.ts';
 import { problemsOfId } from '../study/participant-id.ts';
 import { readBgState } from './generator-state.ts';
 import { ImportError, type SourceTable } from './source-table.ts';
+import { mapProblems, type Named, setupProblem, type TreatmentMap } from './treatment-map.ts';
 
 export interface HistoryRow {
   /** Number of the row in the file, from 1. */
@@ -18,12 +20,11 @@ export interface HistoryRow {
   readonly participantId: string;
   readonly levels: readonly string[];
   readonly treatment: string;
+  /** Index of the slot, if the file tells the slots of the arm apart. */
+  readonly slot?: number;
   readonly original: { readonly datetime: string; readonly user: string };
   readonly bgState: BgState | undefined;
 }
-
-/** How the file names the treatments of the study. */
-export type TreatmentMap = ReadonlyMap<string, string>;
 
 /** What a database holds where there is no state. */
 const NO_STATE = 'null';
@@ -41,14 +42,14 @@ export function readHistory(
   format: SourceFormat,
   map: TreatmentMap,
 ): HistoryRow[] {
-  const { factors } = design;
+  const factors = activeFactors(design);
   const wanted = ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user'];
   const missing = wanted.filter((name) => !table.columns.includes(name));
   const unknown = table.columns.filter((name) => !wanted.includes(name) && name !== 'bg_state');
   const problems = [
     ...missing.map((name) => `the file has no column ${quote(name)}`),
     ...unknown.map((name) => `the file has a column ${quote(name)}, which the study does not know`),
-    ...settingsProblems(table, design),
+    ...settingsProblems(table, design, map),
     ...mapProblems(map, design),
   ];
   if (table.rows.length === 0) problems.push('the file has no rows');
@@ -70,8 +71,8 @@ class RowReader {
   readonly #width: number;
   /** The row of each id. */
   readonly #rows = new Map<string, number>();
-  /** How the file names each treatment. */
-  readonly #names = new Map<string, string>();
+  /** How the file names each treatment, or one of its slots. */
+  readonly #names = new Map<string, { readonly name: string; readonly slot: number | undefined }>();
 
   constructor({ columns }: SourceTable, design: Design, format: SourceFormat, map: TreatmentMap) {
     this.#columns = new Map(columns.map((name, i) => [name, i]));
@@ -94,13 +95,14 @@ class RowReader {
       return value ?? '';
     };
     const participantId = this.#id(needed('id'), row, found);
-    const levels = this.#design.factors.map(({ name, levels: known }) => {
+    const levels = this.#design.factors.map(({ name, levels: known, isRetired }) => {
+      if (isRetired) return NONE;
       const level = needed(`f_${name}`);
       if (level !== '' && !known.includes(level))
         found.push(`${name} has no level ${shown(level)} (there are: ${known.map(quote).join(', ')})`);
       return level;
     });
-    const treatment = this.#treatment(needed('trt'), found);
+    const { to: treatment, slot } = this.#treatment(needed('trt'), found);
     const datetime = needed('datetime');
     const instant = microsecondsOf(datetime);
     if (datetime !== '' && instant === undefined)
@@ -111,7 +113,8 @@ class RowReader {
     const bgState = this.#state(cell('bg_state'), found);
     if (found.length > 0) this.problems.push(`row ${row}: ${found.join('; ')}`);
     const original = { datetime, user };
-    return { row, instant: instant ?? 0, participantId, levels, treatment, original, bgState };
+    const named = { row, instant: instant ?? 0, participantId, levels, treatment, original, bgState };
+    return slot === undefined ? named : { ...named, slot };
   }
 
   #id(id: string, row: number, found: string[]): string {
@@ -127,15 +130,17 @@ class RowReader {
     return id;
   }
 
-  #treatment(name: string, found: string[]): string {
+  #treatment(name: string, found: string[]): Named {
     const { treatments } = this.#design;
-    const treatment = this.#map.get(name) ?? name;
-    if (name === '') return treatment;
-    if (treatments.includes(treatment)) {
-      const other = this.#names.get(treatment) ?? name;
-      this.#names.set(treatment, other);
-      if (other !== name) found.push(`${shown(name)} and ${shown(other)} are the same treatment`);
-      return treatment;
+    const named = this.#map.get(name) ?? { to: name };
+    const { to, slot } = named;
+    if (name === '') return named;
+    if (treatments.includes(to)) {
+      const other = this.#names.get(to) ?? { name, slot };
+      this.#names.set(to, other);
+      if (other.name !== name && (slot === undefined || other.slot === undefined))
+        found.push(`${shown(name)} and ${shown(other.name)} are the same treatment`);
+      return named;
     }
     const eaten = treatments.filter((one) => withoutEaten(one) === name);
     const hint = eaten.map(
@@ -144,7 +149,7 @@ class RowReader {
     );
     const known = eaten.length > 0 ? '' : ` (there are: ${treatments.map(quote).join(', ')})`;
     found.push(`there is no treatment ${shown(name)}${hint.join('') || known}`);
-    return treatment;
+    return named;
   }
 
   #state(text: string | undefined, found: string[]): BgState | undefined {
@@ -165,33 +170,44 @@ function withoutEaten(name: string): string {
   return first < 0 ? '' : [...name].slice(first).join('');
 }
 
-function mapProblems(map: TreatmentMap, { treatments }: Design): string[] {
-  const targets = [...map.values()];
-  return targets.flatMap((to, i) => {
-    if (!treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
-    return targets.indexOf(to) < i ? [`--treatment-map: several names stand for ${quote(to)}`] : [];
-  });
-}
-
 /** The reference keeps the design beside the history. It must be the one registered here. */
-function settingsProblems({ settings }: SourceTable, design: Design): string[] {
+function settingsProblems({ settings }: SourceTable, design: Design, map: TreatmentMap): string[] {
   if (!settings) return [];
-  const { w, alpha, beta, D, urnSelection, treatments, factors } = design;
+  const { w, alpha, beta, D, urnSelection } = design;
+  const factors = activeFactors(design);
   const ours: readonly (readonly [string, unknown])[] = [
     ['w', w],
     ['alpha', alpha],
     ['beta', beta],
     ['D', D],
     ['urn_selection', urnSelection],
-    ['treatments', treatments],
     ['factors', inOrderOfName(factors.map(({ name, levels }) => [name, levels]))],
   ];
-  return ours.flatMap(([name, registered]) => {
+  const others = ours.flatMap(([name, registered]) => {
     const theirs = settings.get(name);
     if (theirs === undefined || comparable(name, theirs) === JSON.stringify(registered)) return [];
     const shown = name === 'factors' ? Object.fromEntries(registered as [string, unknown][]) : registered;
     return [`${name} is ${theirs} in the database, and ${JSON.stringify(shown)} in the study`];
   });
+  return [...others, ...treatmentsProblem(settings.get('treatments'), map, design)];
+}
+
+function treatmentsProblem(text: string | undefined, map: TreatmentMap, design: Design): string[] {
+  if (text === undefined) return [];
+  const theirs = namesIn(text);
+  const problem = theirs
+    ? setupProblem(theirs, map, design)
+    : `treatments is ${text} in the database, which is not a list`;
+  return problem === undefined ? [] : [problem];
+}
+
+function namesIn(text: string): string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function comparable(name: string, text: string): string {

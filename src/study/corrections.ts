@@ -104,6 +104,7 @@ function changesProblem(
   for (const [i, { factor, from, to }] of changes.entries()) {
     const index = factors.findIndex(({ name }) => name === factor);
     if (index < 0) return impossible(`changes[${i}].factor`, 'the study has no such factor');
+    if (factors[index]?.isRetired) return impossible(`changes[${i}].factor`, 'the factor is retired');
     if (changes[i - 1]?.factor === factor)
       return impossible(`changes[${i}].factor`, 'it is changed twice at once');
     if (!factors[index]?.levels.includes(to))

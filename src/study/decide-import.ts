@@ -60,11 +60,6 @@ function generatorProblem(
   { design }: RegisteredState,
   { generator, bgState, seed, treatmentMap = [] }: BeginImport,
 ): StudyOutcome | undefined {
-  if (generator === 'continued' && hasRatio(design))
-    return impossible(
-      'generator',
-      'the other system knows no ratio, so the generator cannot go on from there',
-    );
   if (
     treatmentMap.some(
       ({ to, slot }) => slot !== undefined && (!hasRatio(design) || design.slots[slot] !== to),
@@ -97,7 +92,8 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
   if (!design.treatments.includes(treatment))
     return { outcome: impossible('treatment', 'the study has no such treatment') };
   const slots = slotsOfRow(state, command);
-  if (slots.length === 0) return { outcome: impossible('treatment', 'the file names no such slot of it') };
+  if (slots.length === 0)
+    return { outcome: impossible('slot', 'the file names no such slot of the treatment') };
   const isOwn = imported.format === 'reference';
   const proof = !isOwn
     ? ({ cause: 'other-system' } as const)

@@ -1,10 +1,10 @@
 /** Allocations that were made outside the service: the fact that a command asks for, and why it is not possible. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { activeFactors, type Design, hasRatio } from '../../projections/design.ts';
-import { countedLevels } from '../../projections/enrolled.ts';
+import { countedLevels, levelsByFactor } from '../../projections/enrolled.ts';
 import { type Force, impossible, type StudyOutcome } from './commands.ts';
 import { levelRefusal, namedLevels } from './levels.ts';
-import { holderOf, type Life, requestSection } from './life.ts';
+import { type Closing, holderOf, type Life, requestSection } from './life.ts';
 
 export type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
 
@@ -61,12 +61,17 @@ export function treatmentProblem(
     ({ treatment: one, from, to }) =>
       one === treatment && from <= occurredAt && (to === undefined || occurredAt < to),
   );
-  return closing && impossible('treatment', `this arm was closed at ${occurredAt}`);
+  return closing && impossible('treatment', closedThen(closing, occurredAt));
+}
+
+function closedThen({ from, to }: Closing, occurredAt: string): string {
+  if (from === '') return `this arm did not exist at ${occurredAt}: it was added at ${to}`;
+  return `this arm was closed at ${occurredAt}: since ${from}${to === undefined ? ', and it still is' : `, until ${to}`}`;
 }
 
 /** Why it is not possible, as far as that is in the clear; undefined if it is. */
 export function forcedProblem(life: Life, { data }: Pick<ForcedFact, 'data'>): StudyOutcome | undefined {
-  const levels = data.levels.map(({ level }) => level);
+  const levels = levelsByFactor(data.levels, life.design.factors);
   return (
     idProblem(life, data) ??
     levelRefusal(life.design, levels, 'level-unknown') ??

@@ -1,5 +1,6 @@
 /** The import of a history, as far as it is in the clear: what may follow what. */
 import type { StudyFact } from '../../events/catalogue.ts';
+import { hasRatio } from '../../projections/design.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import type { Status } from './acts.ts';
 import { approvalProblems } from './approvals.ts';
@@ -31,7 +32,7 @@ interface Place {
 
 export function beginProblem(
   { design, enrolled }: Life,
-  { approvals, proof, source }: Data<'HistoryImported'>,
+  { approvals, generator, proof, source }: Data<'HistoryImported'>,
 ): StudyOutcome | undefined {
   if (!enrolled.isEmpty()) return { type: 'not-empty' };
   const [problem] = approvalProblems(
@@ -42,6 +43,11 @@ export function beginProblem(
   if (problem) return impossible(problem.field, problem.why);
   if (proof.redrawn + proof.unproven !== source.rows)
     return impossible('proof', 'it is not of all rows of the source');
+  if (generator === 'continued' && hasRatio(design))
+    return impossible(
+      'generator',
+      'the other system knows no ratio, so the generator cannot go on from there',
+    );
   return undefined;
 }
 

@@ -76,6 +76,15 @@ export function isWithin(
   return !where || brokenBy(levels, where, design) === undefined;
 }
 
+/** A retired factor that keeps a key from enrolling anybody: new participants have no level of it. */
+export function retiredLimit(
+  where: readonly LevelLimit[] | undefined,
+  { factors }: Factors,
+): string | undefined {
+  return where?.find(({ factor }) => factors.some(({ name, isRetired }) => isRetired && name === factor))
+    ?.factor;
+}
+
 function brokenBy(
   levels: readonly string[],
   where: readonly LevelLimit[],

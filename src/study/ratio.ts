@@ -11,7 +11,7 @@ export function ratioProblem(treatments: readonly string[], ratio: readonly numb
   if (ratio.length !== treatments.length)
     return `it has ${ratio.length} numbers for ${treatments.length} treatments`;
   const divisor = ratio.reduce(greatestCommonDivisor);
-  if (divisor > 1) return `all its numbers can be divided by ${divisor} (hint: divide them)`;
+  if (divisor > 1) return `all its numbers can be divided by ${divisor}`;
   return tooManySlots(ratio.reduce((sum, slots) => sum + slots, 0));
 }
 

@@ -1,9 +1,8 @@
 /** Decides an import without writing it: which rows can be drawn again, and what would be refused. */
 import type { UnprovenCause } from '../../events/import.ts';
-import type { Actor, LogEvent } from '../../events/record.ts';
 import type { BeginImport, ImportParticipant, StudyOutcome } from './commands.ts';
 import { decideImport } from './decide-import.ts';
-import { evolve, fork, type RegisteredState } from './state.ts';
+import { afterUnwritten, fork, type RegisteredState } from './state.ts';
 
 export interface Rehearsal {
   readonly redrawn: number;
@@ -25,20 +24,14 @@ export function rehearse(
   // How many can be drawn again is not known yet, and is compared only at the end of an import.
   const first = decideImport(state, { ...begin, proof: { redrawn: 0, unproven: rows.length } });
   if (!first.fact) return { ...nothing, refused: { row: undefined, outcome: first.outcome } };
-  state = next(state, first.fact);
+  state = afterUnwritten(state, first.fact, 0);
   for (const [i, command] of rows.entries()) {
     const { fact, outcome } = decideImport(state, command);
     if (fact?.type !== 'ParticipantImported') return { ...nothing, refused: { row: command.row, outcome } };
     const { cause } = fact.data;
     if (cause !== undefined) unproven.push({ row: command.row, cause });
-    state = next(state, fact);
+    state = afterUnwritten(state, fact, 0);
     onRow(i + 1);
   }
   return { redrawn: rows.length - unproven.length, unproven, refused: undefined };
-}
-
-/** What the fold reads of a record that is not written. */
-function next(state: RegisteredState, fact: object): RegisteredState {
-  const actor: Actor = { cli: true, user: '' };
-  return evolve(state, { ...fact, revision: 0, actor, at: '' } as LogEvent) as RegisteredState;
 }

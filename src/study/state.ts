@@ -1,6 +1,8 @@
 /** The state that a study's decisions depend on, folded from its events. */
+
+import type { StudyFact } from '../../events/catalogue.ts';
 import type { SourceFormat } from '../../events/import.ts';
-import type { LogEvent } from '../../events/record.ts';
+import type { Actor, LogEvent } from '../../events/record.ts';
 import type { BgState } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import {
@@ -207,6 +209,12 @@ export function fork(state: StudyState): StudyState {
   if (state.status === 'unregistered') return state;
   const { counts, packs, withdrawn } = state;
   return { ...forkOfLife(state), counts: counts.fork(), packs: packs.fork(), withdrawn: withdrawn.fork() };
+}
+
+/** Folds what a record would say that is not written. @param state may be changed: give a fork */
+export function afterUnwritten(state: RegisteredState, fact: StudyFact, revision: number): RegisteredState {
+  const actor: Actor = { cli: true, user: '' };
+  return evolve(state, { ...fact, revision, actor, at: '' } as LogEvent) as RegisteredState;
 }
 
 /** The decider's state. The runner folds it like every read model. */

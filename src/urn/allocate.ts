@@ -135,16 +135,21 @@ export function workOut(
 }
 
 /** n_k of the participant's levels, of the factors and slots that the design sees. */
-function rowsSeen(
+function rowsSeen(design: UrnDesign, counts: Counts, levelIndexes: readonly number[]): (readonly number[])[] {
+  const { places } = design;
+  if (!places) return levelIndexes.map((level, factor) => counts.of(factor, level));
+  return places.factors.map((factor) => rowSeen(design, counts, factor, levelIndexes[factor] ?? NO_LEVEL));
+}
+
+/** n_k of one level of the counts, of the slots that the design sees. */
+export function rowSeen(
   { places }: UrnDesign,
   counts: Counts,
-  levelIndexes: readonly number[],
-): (readonly number[])[] {
-  if (!places) return levelIndexes.map((level, factor) => counts.of(factor, level));
-  return places.factors.map((factor) => {
-    const row = counts.of(factor, levelIndexes[factor] ?? NO_LEVEL);
-    return places.slots.map((slot) => at(row, slot));
-  });
+  factor: number,
+  level: number,
+): readonly number[] {
+  const row = counts.of(factor, level);
+  return places ? places.slots.map((slot) => at(row, slot)) : row;
 }
 
 /** Sums of doubles depend on their order, and an urn must not depend on the order of the slots. */

@@ -9,7 +9,7 @@ import {
   outOfPlace,
 } from '../../projections/movement.ts';
 import { CLOCK_TOLERANCE_MS } from '../write/clock-tolerance.ts';
-import { type Decode, nameOf } from './decoding.ts';
+import { type Decode, type Decoded, nameOf } from './decoding.ts';
 import { timeRemark } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';
 import { mismatch } from './replay/differences.ts';
@@ -97,8 +97,7 @@ export class StreamAudit<E extends PartialEvent> {
     const decoded = this.#decode(stored);
     this.#tree.append(decoded.leaf);
     if (this.#divergence) return;
-    const mismatches =
-      'mismatch' in decoded ? [decoded.mismatch] : this.#judge(decoded.event, decoded.withheldSeals);
+    const mismatches = 'mismatch' in decoded ? [decoded.mismatch] : this.#judge(decoded);
     if (mismatches.length > 0) this.#diverge(stored, mismatches);
     else this.#passed++;
   }
@@ -147,14 +146,18 @@ export class StreamAudit<E extends PartialEvent> {
     };
   }
 
-  #judge(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Mismatch[] {
+  #judge({
+    event,
+    withheldSeals,
+    version,
+  }: Exclude<Decoded<E>, { mismatch: Mismatch }>): readonly Mismatch[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [mismatch('log', this.#logId, event.log, 'the record belongs to another log')];
     if (!this.#ids.add(event.id))
       return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
     let mismatches: readonly Mismatch[];
     try {
-      mismatches = this.#judgeMove(event) ?? this.#replay.take(event, withheldSeals);
+      mismatches = this.#judgeMove(event) ?? this.#replay.take(event, withheldSeals, version);
     } catch (error) {
       // A decider throws on input that it should never see, such as an impossible generator state or an oversized urn.
       const why = `it cannot be decided again: ${(error as Error).message}`;

@@ -37,6 +37,7 @@ const answers: { readonly name: Name; readonly path: string; readonly answer: An
 const GROUNDS = { reason: 'ZZGROUNDS of the code-break', requested_by: 'ZZGROUNDS Dr. K.' };
 const NOTE = 'ZZGROUNDS of the correction';
 const NO_ARM = 'ZZTREAT of no study';
+const ADDED = 'ZZTREAT added by';
 const IDEMPOTENCY_KEYS = ['ZZIDEMPOTENCY-first', 'ZZIDEMPOTENCY-second', 'ZZIDEMPOTENCY-third'];
 const as = async (service: Service, name: Name, path: string, options: Ask = {}) => {
   const answer = await ask(service.url, path, { key: keys[name], ...options });
@@ -145,6 +146,12 @@ async function everyAmendment(service: Service, name: Name, own: string): Promis
     { ...of, kind: 'level-renamed', level: KANE.local_site, to: `Kane ${own}` },
     { ...of, kind: 'level-renamed', level: `Kane ${own}`, to: KANE.local_site, alias: true },
     { kind: 'target', value: next },
+    // So participants get a slot, too; the arm itself is never drawn.
+    { kind: 'arm-added', treatment: `${ADDED} ${own}`, ratio: 2 },
+    { kind: 'arm-closed', treatment: `${ADDED} ${own}` },
+    { kind: 'arm-closed', treatment: 'ZZTREATA' },
+    { kind: 'arm-reopened', treatment: 'ZZTREATA' },
+    { kind: 'urn', w: next + 1 },
   ];
   const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/amendments-${own}` };
   for (const [more, headers] of [
@@ -154,6 +161,9 @@ async function everyAmendment(service: Service, name: Name, own: string): Promis
     [{}, {}],
     [{ amendment: next + 1 }, {}],
     [{ changes: [{ kind: 'arm-closed' }] }, {}],
+    [{ changes: [{ kind: 'arm-reopened', treatment: 'ZZTREATB' }], amendment: next + 1 }, {}],
+    [{ changes: [{ kind: 'arm-closed', treatment: 'ZZTREATB' }], amendment: next + 1 }, {}],
+    [{ changes: [{ kind: 'ratio', value: [2, 1] }], amendment: next + 1, dry_run: true }, {}],
   ] as const) {
     const body = { ...parameters, amendment: next, changes, reason: 'ZZOPEN', ...more };
     const answer = await postJson(service.url, '/amendments', keys[name], body, headers);
@@ -297,8 +307,11 @@ beforeAll(async () => {
     await everyRequest(service, 'paused');
   });
   await urnOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
-  for (const format of ['csv', 'reference-csv'])
-    await urnOk(['export', '--study', 'Sleep', '--format', format, '--data', data]);
+  const exported = (format: string) => ['export', '--study', 'Sleep', '--format', format, '--data', data];
+  await urnOk(exported('csv'));
+  // The reference knows no closed arms.
+  const { code, stderr } = await urn(exported('reference-csv'));
+  expect(code, stderr).toBe(2);
   const changed = TRIALS.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
     'starting_seed: 3',
     'starting_seed: 9',
@@ -368,6 +381,9 @@ const withoutNamed = (text: string) =>
   text
     .replaceAll(/the study has no treatment \\?"ZZTREAT of no study\\?" \(allowed: [^)]*\)/g, '')
     .replaceAll(/sex has no level \\?"ZZTREATA\\?"/g, '');
+
+/** Members of draws as they stand in JSON. */
+const SLOTS = ['"slot":', '"draw":', '"balls":'];
 
 const isArm = (secret: string) => secret.startsWith('ZZTREAT');
 const found = (texts: readonly string[], of: readonly string[]) =>
@@ -476,12 +492,19 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
 
   it('the design, and the answer to an amendment, name arms only as those of the study', () => {
     const told = answers.filter(({ path }) => ['/study_design', '/amendments'].includes(path));
-    const without = textsOf(told).map((text) => text.replaceAll('"treatments":["ZZTREATA","ZZTREATB"]', ''));
+    const without = textsOf(told).map((text) => text.replaceAll(/"(closed_)?treatments":\[[^\]]*\]/g, ''));
     expect(found(without, secrets())).toEqual([]);
     const made = told.filter(({ path, answer }) => path === '/amendments' && answer.status === 200);
     expect(new Set(made.map(({ name }) => name))).toEqual(new Set(['manager']));
     expect(made.filter(({ answer }) => answer.headers.has('urn-receipt')).length).toBeGreaterThan(2);
     expect(made.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
+  });
+
+  it('no key without audit is shown a slot, or anything else of a draw', () => {
+    const told = textsOf(answers.filter(({ name }) => name !== 'auditor'));
+    expect(found([...told, ...logs], SLOTS)).toEqual([]);
+    const sealed = storedLog(data).map((stored) => stored.sealed);
+    expect(found(sealed, SLOTS)).toEqual(SLOTS);
   });
 
   it('no key without read or audit is shown why a code was broken, or what was wrong', () => {
@@ -506,19 +529,21 @@ describe('in the log of events', () => {
     }
   });
 
-  it('what is sealed does not stand in the clear; of the arms, only the names, in the registration', () => {
+  it('what is sealed does not stand in the clear; of the arms, only the names, in the design', () => {
     const clear = storedLog(data);
     const texts = (records: typeof clear) => records.map(({ record }) => JSON.stringify(record));
-    const registered = clear.filter(({ record }) => record.type === 'StudyRegistered');
-    const others = clear.filter(({ record }) => record.type !== 'StudyRegistered');
+    const ofDesign = ['StudyRegistered', 'StudyAmended'];
+    const designs = clear.filter(({ record }) => ofDesign.includes(record.type));
+    const others = clear.filter(({ record }) => !ofDesign.includes(record.type));
+    expect(designs.some(({ record }) => record.type === 'StudyAmended')).toBe(true);
     expect(found(texts(others), [...secrets(), 'ZZGROUNDS'])).toEqual([]);
     expect(others.map(({ record }) => record.type)).toEqual(
       expect.arrayContaining([
         ...['AllocationRevealed', 'LevelsCorrected', 'AllocationVoided', 'AllocationReinstated'],
-        ...['ParticipantIdCorrected', 'StudyAmended', 'AllocationForced'],
+        ...['ParticipantIdCorrected', 'AllocationForced'],
       ]),
     );
-    expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(2);
-    expect(found(texts(registered), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
+    expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(1);
+    expect(found(texts(designs), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
   });
 });

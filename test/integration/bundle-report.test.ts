@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
 import { CONTENTS, type Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
@@ -440,6 +441,116 @@ describe('the report of a study whose design was amended', () => {
       '0',
       '3.0 of 2027-02-20',
     ]);
+  });
+});
+
+describe('the report of a study whose arms and factors changed', () => {
+  const { treatments, factors } = CONFIGURATION;
+  const [sex = '', place = ''] = factors.map(({ name }) => name);
+  const [COOK = '', DUPAGE = ''] = factors[1]?.levels ?? [];
+  let changed: Reports;
+
+  beforeAll(async () => {
+    let last = 0;
+    const amend = (amendment: number, reason: string, ...changes: DesignChange[]): Step => [
+      { type: 'amend', user: 'operator', amendment, changes, reason, approvals: [APPROVAL] },
+      OPERATOR,
+    ];
+    const [first = '', , third = ''] = treatments;
+    changed = await reportsOf({ ...CONFIGURATION, ratio: [2, 1, 1] }, (site) => {
+      const enrol = (number: number, sites: readonly string[]) =>
+        Array.from({ length: number }, (_, n): Step => {
+          const levels = [n % 2 === 0 ? 'Male' : 'Female', sites[n % sites.length] ?? ''];
+          const participantId = String(++last).padStart(3, '0');
+          return [{ type: 'randomize', participantId, levels, user: 'site' }, site];
+        });
+      return [
+        ...enrol(12, [COOK, DUPAGE, DUPAGE]),
+        amend(
+          1,
+          'interim analysis',
+          { kind: 'arm-closed', treatment: third },
+          { kind: 'urn', w: 2, D: 'range' },
+        ),
+        amend(2, 'new drug', { kind: 'arm-added', treatment: 'ZZNEW', ratio: 2 }),
+        amend(3, 'one site left', { kind: 'factor-retired', factor: place }),
+        ...enrol(9, ['']),
+        amend(
+          4,
+          'again',
+          { kind: 'arm-closed', treatment: first },
+          { kind: 'arm-reopened', treatment: third },
+        ),
+      ];
+    });
+  });
+
+  describe.each(CONTENTS)('in content %s', (content) => {
+    const isOpen = content !== 'blinded';
+    const told = (revision: number) => cells(changed[content], String(revision))[1];
+
+    it('has a line for each amendment, which says that the urns began anew', () => {
+      const arm = (k: number) => (isOpen ? `arm ${treatments[k]}` : 'an arm');
+      const approved = 'approved by Dr. &lt;A.&gt; Ruiz (sponsor, 2027-09-20, Amendment 3)';
+      expect([13, 14, 15, 25].map(told)).toEqual([
+        `amendment 1: interim analysis; ${arm(2)} closed; w 2, D range; ${approved}`,
+        `amendment 2: new drug; ${isOpen ? 'arm ZZNEW' : 'an arm'} added, with 2 slots; the urns begin anew; ${approved}`,
+        `amendment 3: one site left; ${place} retired; ${approved}`,
+        `amendment 4: again; ${arm(0)} closed; ${arm(2)} reopened; ${approved}`,
+      ]);
+    });
+
+    it('shows the design in force: arms, ratio, urn, restarts and the retired factor', () => {
+      const [registered = '', inForce = ''] = changed[content].split('<h2>Design in force</h2>');
+      expect(cells(registered, 'Ratio')).toEqual(['2:1:1, in the order of the treatments']);
+      const names = ['Treatments', 'Ratio', 'Imbalance measure', 'Urn', 'Urns began anew'];
+      expect(names.map((name) => cells(inForce, name)[0])).toEqual([
+        isOpen
+          ? `${treatments[0]} (closed), ${treatments[1]}, ${treatments[2]}, ZZNEW`
+          : '4, of them 1 closed, not named in this report',
+        ...[
+          '2:1:1:2, in the order of the treatments',
+          'range',
+          'w = 2, alpha = 0, beta = 1',
+          'with amendment 2',
+        ],
+      ]);
+      expect(inForce).toContain(
+        `<td>Factor ${place}</td><td><strong>retired</strong>: ${COOK} · ${DUPAGE}</td>`,
+      );
+    });
+
+    it('counts those who came after a factor was retired, and leaves their cell empty', () => {
+      expect(changed[content]).toContain(`<h3>${place} (retired)</h3>`);
+      expect(changed[content]).toContain('9 participants were randomized after it was retired');
+      expect(cells(changed[content], '1').slice(1, 4)).toEqual(['001', 'Male', COOK]);
+      expect(cells(changed[content], '16').slice(1, 4)).toEqual(['013', 'Male', '']);
+    });
+
+    it('compares arms by their ratio, and says whom the urns count', () => {
+      const numbers = (label: string, text = changed[content]) =>
+        [...(text.split(`<td>${label}</td>`)[1]?.split('</tr>')[0] ?? '').matchAll(/>([^<]+)</g)].map(
+          ([, n]) => Number(n),
+        );
+      const urns = changed[content].split('<h3>As the urns count</h3>')[1] ?? '';
+      expect(urns).toContain('The urns began anew with amendment 2');
+      expect(numbers('All that are counted', urns).at(-1)).toBe(9);
+      expect(numbers('Ratio in force')).toEqual(isOpen ? [2, 1, 1, 2, 6] : []);
+      if (!isOpen) return;
+      const totals = numbers('All participants');
+      expect(totals.at(-1)).toBe(21);
+      const counted = numbers('All that are counted', urns);
+      expect(numbers('Participants / ratio', urns)).toEqual(
+        [2, 1, 1, 2].map((r, k) => (counted[k] ?? 0) / r),
+      );
+      expect(numbers('Participants / ratio')).toEqual([2, 1, 1, 2].map((r, k) => (totals[k] ?? 0) / r));
+    });
+
+    it('names treatments only if the content includes them', () => {
+      const named = [...treatments, 'ZZNEW'].filter((name) => changed[content].includes(name));
+      expect(named).toHaveLength(isOpen ? 4 : 0);
+      expect(changed[content].includes(sex)).toBe(true);
+    });
   });
 });
 

@@ -12,7 +12,7 @@ import { CONTENTS, type Content } from '../../events/content.ts';
 import { VoidCause } from '../../events/corrections.ts';
 import { UnprovenCause } from '../../events/import.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../events/record.ts';
-import { BgState, Limits } from '../../events/study.ts';
+import { BgState, ImbalanceMeasure, type Level, Limits } from '../../events/study.ts';
 import { Protocol } from '../../events/text.ts';
 import { access } from '../../projections/access.ts';
 import type { Tally } from '../../projections/balance.ts';
@@ -22,6 +22,7 @@ import {
   currentLevels,
   type Enrolled,
   isEnrolment,
+  NONE,
   type Voided,
 } from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
@@ -50,14 +51,15 @@ import { firstDivergence, verifyOurselves } from '../support/own-verifier.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const RecordText = z.strictObject({ record: z.string(), sealed: z.string(), leaf: z.string() });
-/** By factor, level and arm. */
+/** By factor, level, and slot or arm. */
 const Table = z.array(z.array(z.array(z.int())));
 /** A participant of whom something was corrected. */
 const Person = z.strictObject({
   id: z.string(),
   formerIds: z.array(z.string()),
-  levels: z.array(z.string()),
-  countedLevels: z.array(z.string()),
+  /** Null at a factor that was retired before. */
+  levels: z.array(z.string().nullable()),
+  countedLevels: z.array(z.string().nullable()),
   voided: z
     .strictObject({
       cause: VoidCause,
@@ -70,7 +72,7 @@ const Person = z.strictObject({
 type Person = z.infer<typeof Person>;
 const Imported = z.strictObject({
   id: z.string(),
-  levels: z.array(z.string()),
+  levels: z.array(z.string().nullable()),
   treatment: z.string(),
   row: z.int(),
   user: z.string(),
@@ -88,9 +90,16 @@ const Forced = z.strictObject({
 });
 const Design = z.strictObject({
   amendment: z.int(),
+  /** This and the next three are in studies whose arms, ratio, urns or factors change. */
+  treatments: z.array(z.strictObject({ name: z.string(), closed: z.boolean() })).optional(),
+  /** The treatment of each. */
+  slots: z.array(z.string()).optional(),
+  epoch: z.int().optional(),
+  urn: z.strictObject({ w: z.int(), alpha: z.int(), beta: z.int(), D: ImbalanceMeasure }).optional(),
   factors: z.array(
     z.strictObject({
       name: z.string(),
+      retired: z.literal(true).optional(),
       levels: z.array(
         z.strictObject({
           name: z.string(),
@@ -117,7 +126,7 @@ const Design = z.strictObject({
 const State = z.strictObject({
   status: z.string(),
   enrolled: z.int(),
-  /** What the urns hold. */
+  /** What the urns hold, by slot. */
   counts: Table,
   bgState: BgState,
   /** Of the stream's tree. */
@@ -148,6 +157,8 @@ const Vector = z.strictObject({
   decidedByAmendments: z.int().optional(),
   /** How many would if the urns counted those from outside whom they do not count, and not those whom they do. */
   decidedByForced: z.int().optional(),
+  /** How many would if the urns were read otherwise than the design says. There where arms, ratio, urns or factors change. */
+  decidedByDesign: z.int().optional(),
   findings: z.strictObject({
     life: z.strictObject({
       state: z.string(),
@@ -172,6 +183,8 @@ const Vector = z.strictObject({
       RecordText.extend({
         about: z.string(),
         found: z.array(z.enum(CONTENTS)),
+        /** The member that is wrong, for each of these contents. */
+        fields: z.array(z.string()).optional(),
         /** Only the pattern of ids tells, with which the verifier in Python compares no id. */
         pattern: z.literal(true).optional(),
       }),
@@ -314,13 +327,15 @@ function correctedOf(people: readonly (Enrolled | undefined)[]): Record<string, 
     const { countedLevels, voided } = person.corrected;
     known[person.participantId] = {
       id: currentId(person),
-      levels: [...currentLevels(person)],
-      countedLevels: [...countedLevels],
+      levels: currentLevels(person).map(named),
+      countedLevels: countedLevels.map(named),
       voided: voided ? voidedOf(voided) : null,
     };
   }
   return known;
 }
+
+const named = (level: string) => (level === NONE ? null : level);
 
 function voidedOf({ cause, isRemoved, revision, duplicateOf }: Voided): Person['voided'] {
   const counts = isRemoved ? 'removed' : 'kept';
@@ -373,19 +388,27 @@ function newestImported(people: readonly Participant[]): z.infer<typeof Imported
   const newest = people.findLast(({ original }) => original);
   if (!newest?.original) return null;
   const { participantId: id, levels, treatment, user, at, original } = newest;
-  return { id, levels: [...levels], treatment, user, at, ...original };
+  return { id, levels: levels.map(named), treatment, user, at, ...original };
 }
 
 /** A design as the vectors say it. */
-function designOf(effective: EffectiveDesign): z.infer<typeof Design> {
+function designOf(effective: EffectiveDesign, { decidedByDesign }: Vector): z.infer<typeof Design> {
   const { amendment, factors, limits, policies, idPattern, target, blinding, protocol } = effective;
   return {
     ...{ amendment, limits, policies, idPattern, target, blinding, protocol },
+    ...(decidedByDesign === undefined ? {} : urnsOf(effective)),
     factors: factors.map(factorOf),
   };
 }
 
-function factorOf({ name, levels, closed, earlierNames }: EffectiveDesign['factors'][number]) {
+function urnsOf({ treatments, closedTreatments, slots, epoch, w, alpha, beta, D }: EffectiveDesign) {
+  return {
+    treatments: treatments.map((name) => ({ name, closed: closedTreatments.includes(name) })),
+    ...{ slots: [...slots], epoch, urn: { w, alpha, beta, D } },
+  };
+}
+
+function factorOf({ name, levels, closed, earlierNames, isRetired }: EffectiveDesign['factors'][number]) {
   const said = levels.map((level) => {
     const earlier = earlierNames.filter(({ now }) => now === level);
     const aliases = earlier.filter(({ isAlias }) => isAlias);
@@ -394,7 +417,7 @@ function factorOf({ name, levels, closed, earlierNames }: EffectiveDesign['facto
       ...{ earlierNames: earlier.map((one) => one.name), aliases: aliases.map((one) => one.name) },
     };
   });
-  return { name, levels: said };
+  return { name, levels: said, ...(isRetired && { retired: true as const }) };
 }
 
 /** The design in force after each record, as the vectors say it. */
@@ -404,6 +427,15 @@ function designsIn({ expected }: Vector): (State['design'] | undefined)[] {
     last = state.design ?? last;
     return last;
   });
+}
+
+/** Counts by treatment: those of its slots together. */
+function byTreatment({ counts }: State, designInForce: State['design']): z.infer<typeof Table> {
+  const { treatments, slots } = designInForce ?? {};
+  if (!treatments || !slots) return counts;
+  const together = (row: readonly number[]) =>
+    treatments.map(({ name }) => sum(row.filter((_, slot) => slots[slot] === name)));
+  return counts.map((levels) => levels.map(together));
 }
 
 const tableOf = ({ factors }: Pick<Tally, 'factors'>) =>
@@ -452,7 +484,7 @@ function proofsIn(vector: Vector): string[] {
       const factors = designs[revision]?.factors ?? [];
       const before = JSON.stringify(draw.bgStateBefore);
       const factor = factors.findIndex(({ name }) => name === draw.selectedFactor);
-      const level = factors[factor]?.levels.indexOf(data.levels[factor]?.level ?? '') ?? -1;
+      const level = factors[factor]?.levels.indexOf(levelOf(data.levels, draw.selectedFactor)) ?? -1;
       const isThen = (at: number) =>
         JSON.stringify(vector.expected[at]?.counts[factor]?.[level]) === JSON.stringify(draw.counts);
       const newest = states.findLastIndex((row) => row.state === before);
@@ -467,8 +499,12 @@ function proofsIn(vector: Vector): string[] {
   return proofs;
 }
 
+/** A record leaves out factors that are retired. */
+const levelOf = (levels: readonly Level[], factor: string) =>
+  levels.find((one) => one.factor === factor)?.level ?? '';
+
 /** The kind of a change, and what is said by it. */
-function kindOf(change: DesignChange): string {
+function kindsOf(change: DesignChange): string | string[] {
   switch (change.kind) {
     case 'policy':
       return `policy ${change.name}: ${change.value}`;
@@ -478,14 +514,20 @@ function kindOf(change: DesignChange): string {
     case 'id-pattern':
     case 'target':
       return change.value === undefined ? `no ${change.kind}` : change.kind;
+    case 'arm-added':
+      return change.ratio === undefined ? change.kind : 'arm-added, several slots';
+    case 'ratio':
+      return change.value.every((slots) => slots === 1) ? 'ratio of ones' : change.kind;
+    case 'urn':
+      return Object.keys(change).flatMap((name) => (name === 'kind' ? [] : [`urn ${name}`]));
     default:
       return change.kind;
   }
 }
 
 describe('the life histories', () => {
-  it('are thirty-four studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(34);
+  it('are forty-five studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(45);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -506,6 +548,7 @@ describe('the life histories', () => {
       'ParticipantIdCorrected@1',
       'ParticipantImported@1',
       'ParticipantRandomized@1',
+      'ParticipantRandomized@2',
       'StudyAmended@1',
       'StudyClosed@1',
       'StudyPaused@1',
@@ -563,14 +606,19 @@ describe('the life histories', () => {
       eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
         if (type !== 'StudyAmended') return [];
         const by = 'cli' in actor ? 'a person' : 'a key';
-        return [vector.expected[revision]?.status, by, ...data.changes.map(kindOf)];
+        return [vector.expected[revision]?.status, by, ...data.changes.flatMap(kindsOf)];
       }),
     );
     expect([...new Set(amendments)].sort()).toEqual([
       'a key',
       'a person',
+      'arm-added',
+      'arm-added, several slots',
+      'arm-closed',
+      'arm-reopened',
       'blinding',
       'closed',
+      'factor-retired',
       'id-pattern',
       'level-added',
       'level-closed',
@@ -591,19 +639,26 @@ describe('the life histories', () => {
       'policy stopAtLimit: true',
       'policy voidCounts: kept',
       'policy voidCounts: removed',
+      'ratio',
+      'ratio of ones',
       'target',
+      'urn D',
+      'urn alpha',
+      'urn beta',
+      'urn w',
     ]);
   });
 
   it('hold arms that would be others if a level began anew when it is renamed or reopened', () => {
     const decided = amended.filter(({ decidedByAmendments = 0 }) => decidedByAmendments > 0);
-    expect([amended.length, decided.length]).toEqual([8, 7]);
+    expect([amended.length, decided.length]).toEqual([19, 8]);
   });
 
   it('hold allocations from outside for every cause, in every state, and arms that would be others without them', () => {
     const entered = studies.filter(({ decidedByForced }) => decidedByForced !== undefined);
-    expect(entered).toHaveLength(3);
-    for (const { decidedByForced } of entered) expect(decidedByForced).toBeGreaterThan(1);
+    expect(entered).toHaveLength(11);
+    // Those that are about little else.
+    for (const { decidedByForced } of entered.slice(0, 3)) expect(decidedByForced).toBeGreaterThan(1);
     const kinds = entered.flatMap((vector) =>
       eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
         if (type !== 'AllocationForced') return [];
@@ -757,15 +812,19 @@ describe.each(studies)('$study: $about', (vector) => {
         };
       },
     });
-    const expected = vector.expected.map((state) => {
-      const { counts, randomized = counts } = state;
-      const [levels = []] = randomized;
-      const arms = levels[0] ?? [];
+    const designs = designsIn(vector);
+    const expected = vector.expected.map((state, revision) => {
+      const counts = byTreatment(state, designs[revision]);
+      const { randomized = counts } = state;
+      const arms = randomized[0]?.[0] ?? [];
+      // Everybody has a level of a factor that is never retired.
+      const totalOf = (arm: number) =>
+        Math.max(...randomized.map((levels) => sum(levels.map((row) => row[arm] ?? 0))));
       return {
         ...{ corrected: withoutFormerIds(state), owners: owners(state), counted: counts, randomized },
         occurred: Object.entries(state.forced ?? {}).map(([id, { occurredAt }]) => [id, occurredAt]),
         forced: enteredIn(state),
-        totals: arms.map((_, arm) => sum(levels.map((row) => row[arm] ?? 0))),
+        totals: arms.map((_, arm) => totalOf(arm)),
         voided: state.voidedByArm ?? arms.map(() => 0),
         newest: state.newest,
       };
@@ -796,13 +855,14 @@ describe.each(studies)('$study: $about', (vector) => {
 
 describe.each(amended)('$study: $about', (vector) => {
   it('has the same design in force after every record', () => {
-    const designs = folded(design, { vector, read: (effective) => effective && designOf(effective) });
+    const designs = folded(design, { vector, read: (effective) => effective && designOf(effective, vector) });
     expect(designs).toEqual(designsIn(vector));
-    expect(decidedBy(vector, (state) => designOf(state.design))).toEqual(designsIn(vector));
+    expect(decidedBy(vector, (state) => designOf(state.design, vector))).toEqual(designsIn(vector));
   });
 
   it.each(vector.altered)('is found out, altered: $about', async (altered) => {
     const divergences: (number | undefined)[] = [];
+    const fields: string[] = [];
     for (const file of await bundles(withAltered(vector, altered))) {
       const args = ['--trust', publicKeyOf(vector)];
       const isForBoth = found !== undefined && !altered.pattern;
@@ -811,8 +871,10 @@ describe.each(amended)('$study: $about', (vector) => {
       expect(divergence?.stream ?? vector.stream, verdict.text).toBe(vector.stream);
       expect(verdict.code, verdict.text).toBe(divergence ? 1 : 0);
       divergences.push(divergence?.revision);
+      if (divergence) fields.push(divergence.field);
     }
     expect(divergences).toEqual(divergencesOf(altered));
+    expect(fields).toEqual(altered.fields ?? fields);
   });
 });
 

@@ -12,6 +12,7 @@ import copy
 import hashlib
 import itertools
 import json
+import math
 import re
 import sys
 import uuid
@@ -28,7 +29,9 @@ NEW_SCOPES = {'unblind', 'manage', 'correct', 'force'}
 LATE = timedelta(days=7) // timedelta(milliseconds=1)
 # How many rows back a state is looked for that an imported row was drawn from.
 ROWS_BACK = 32
-NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies'}
+NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies', 'ratio'}
+# Members of a design that are left out of the studies in which none of them ever changes.
+OF_ARMS = ('treatments', 'slots', 'epoch', 'urn')
 # What is included in a bundle: all sections, the arms, none.
 CONTENTS = ['full', 'open', 'blinded']
 
@@ -119,16 +122,21 @@ def imbalance(measure, balls):
     return left_to_right((mean - f) * (mean - f) for f in parts) / (arms - 1)
 
 
-def balls_of(configuration, counts):
-    total = sum(counts)
+def balls_of(configuration, counts, beside=0):
+    total = sum(counts) + beside
     w, alpha, beta = (configuration[name] for name in ('w', 'alpha', 'beta'))
     return [w + alpha * n + beta * (total - n) for n in counts]
 
 
-def allocate(configuration, rows, state):
-    """`rows`: counts by arm in the urn of the participant's level of each factor, by the factor's name."""
-    urns = {factor: balls_of(configuration, counts) for factor, counts in rows.items()}
-    imbalances = {factor: imbalance(configuration['D'], balls) for factor, balls in urns.items()}
+def allocate(configuration, rows, state, is_sorted=False, beside=None):
+    """`rows`: counts by arm in the urn of the participant's level of each factor, by the factor's name.
+
+    @param is_sorted whether the imbalance is that of the balls in ascending order, as in version 2 of the algorithm
+    @param beside by factor, how many `N` has of arms that are not in the rows: a mistake
+    """
+    urns = {factor: balls_of(configuration, counts, (beside or {}).get(factor, 0)) for factor, counts in rows.items()}
+    imbalances = {factor: imbalance(configuration['D'], sorted(balls) if is_sorted else balls)
+                  for factor, balls in urns.items()}
     most = max(imbalances.values())
     # Python compares texts by code point.
     candidates = sorted(factor for factor, d in imbalances.items() if d == most)
@@ -253,12 +261,15 @@ class OtherSystem:
         return [{**row, 'row': number + 1} for row, number in zip(self.rows, numbers)]
 
 
-def proof_of(configuration, rows, place, seed_state):
-    """@returns the draw that gives the arm and the state of the row, or nothing, and why there is none"""
+def proof_of(configuration, rows, slots, place, seed_state, is_right):
+    """@param slots those of the rows before
+    @param is_right whether the row can have a slot
+    @returns the draw that gives the arm and the state of the row, or nothing, and why there is none
+    """
     row = rows[place]
     if not row['state']:
         return None, 'no-state'
-    people = [(each['levels'], each['arm']) for each in rows]
+    people = [(each['levels'], slot) for each, slot in zip(rows, slots)]
     # How many rows there were: before the first, then up to each of the last ones.
     sizes = [0, *range(max(place - ROWS_BACK, 0) + 1, place + 1)]
     known = [(size, rows[size - 1]['state'] if size else seed_state) for size in reversed(sizes)]
@@ -266,10 +277,10 @@ def proof_of(configuration, rows, place, seed_state):
     fits = False
     for size, state in known:
         for counted in sizes[sizes.index(size):]:
-            arm, draw = draw_for(configuration, row['levels'], table_of(configuration, people[:counted]), state)
+            slot, draw = draw_for(configuration, row['levels'], table_of(configuration, people[:counted]), state)
             if draw['bgStateAfter'] == row['state']:
-                if arm == row['arm']:
-                    return draw, None
+                if is_right(slot):
+                    return {**draw, 'slot': slot}, None
                 fits = True
     return None, 'override' if fits else 'differs' if known else 'first'
 
@@ -309,6 +320,34 @@ def policy(name, value):
     return {'kind': 'policy', 'name': name, 'value': value}
 
 
+def arm_closed(treatment):
+    return {'kind': 'arm-closed', 'treatment': treatment}
+
+
+def arm_reopened(treatment):
+    return {'kind': 'arm-reopened', 'treatment': treatment}
+
+
+def arm_added(treatment, ratio=None):
+    return present(kind='arm-added', treatment=treatment, ratio=ratio)
+
+
+def urn(**numbers):
+    return {'kind': 'urn', **numbers}
+
+
+def ratio_of(*numbers):
+    return {'kind': 'ratio', 'value': list(numbers)}
+
+
+def retired(factor):
+    return {'kind': 'factor-retired', 'factor': factor}
+
+
+def touches_urns(change):
+    return change['kind'].startswith(('level-', 'arm-')) or change['kind'] in ('urn', 'ratio', 'factor-retired')
+
+
 class Level:
     """A level stays the same whatever it is called, and stays in its place."""
 
@@ -332,6 +371,10 @@ class Level:
         self.aliases = [name for name in aliases if name != to]
 
 
+def slots_of(ratio):
+    return [arm for arm, number in enumerate(ratio) for _ in range(number)]
+
+
 class Design:
     """What is in force of the registration and of all amendments since."""
 
@@ -348,6 +391,15 @@ class Design:
         self.id_pattern = configuration.get('idPattern')
         self.target = configuration.get('targetEnrollment')
         self.protocol = configuration.get('protocol')
+        self.treatments = list(configuration['treatments'])
+        self.closed_arms = set()
+        # The place of the treatment of each slot.
+        self.slots = slots_of(configuration.get('ratio', [1 for _ in self.treatments]))
+        self.urn = {name: configuration[name] for name in ('w', 'alpha', 'beta', 'D')}
+        self.retired = set()
+        self.epoch = 0
+        # The urns count nobody whose revision is not a later one.
+        self.epoch_began = -1
         self.set_limits(configuration.get('limits'))
 
     def find(self, factor, level):
@@ -368,6 +420,30 @@ class Design:
                   for factor, level, _ in self.level_limits]
         assert limits != {} and places == sorted(set(places))
 
+    @property
+    def has_ratio(self):
+        return len(self.slots) > len(self.treatments)
+
+    @property
+    def open_slots(self):
+        return [slot for slot, arm in enumerate(self.slots) if self.treatments[arm] not in self.closed_arms]
+
+    @property
+    def open_arms(self):
+        return {name for name in self.treatments if name not in self.closed_arms}
+
+    def slots_of_arm(self, arm):
+        return [slot for slot, each in enumerate(self.slots) if each == arm]
+
+    def is_legal(self):
+        return (len(self.open_arms) >= 2 and len(self.retired) < len(self.names) and len(self.slots) <= 40 and all(
+            name in self.retired or not all(level.is_closed for level in levels)
+            for name, levels in zip(self.names, self.levels)))
+
+    def restart(self, revision):
+        self.epoch += 1
+        self.epoch_began = revision
+
     def limits(self):
         levels = [{'factor': factor, 'level': level.name, 'max': most} for factor, level, most in self.level_limits]
         return present(total=self.total, levels=levels or None) if self.has_limits else None
@@ -376,6 +452,18 @@ class Design:
         kind, value = change['kind'], change.get('value')
         if kind.startswith('level-'):
             self.change_level(revision, **change)
+        elif kind.startswith('arm-'):
+            self.change_arm(**change)
+        elif kind == 'urn':
+            assert len(change) > 1 and all(self.urn[name] != change[name] for name in change if name != 'kind')
+            self.urn = {name: change.get(name, old) for name, old in self.urn.items()}
+        elif kind == 'ratio':
+            assert len(value) == len(self.treatments) and math.gcd(*value) == 1
+            assert slots_of(value) != self.slots
+            self.slots = slots_of(value)
+        elif kind == 'factor-retired':
+            assert change['factor'] in self.names and change['factor'] not in self.retired
+            self.retired.add(change['factor'])
         elif kind == 'policy':
             assert value != self.policies[change['name']]
             self.policies[change['name']] = value
@@ -389,6 +477,7 @@ class Design:
 
     def change_level(self, revision, kind, factor, level, to=None, alias=False):
         of_factor = self.levels[self.names.index(factor)]
+        assert factor not in self.retired
         if kind == 'level-added':
             assert not self.ever_called(factor, level)
             of_factor.append(Level(level))
@@ -400,16 +489,27 @@ class Design:
         else:
             assert changed.is_closed == (kind == 'level-reopened')
             changed.is_closed = not changed.is_closed
-            assert not all(each.is_closed for each in of_factor)
         if kind != 'level-closed':
             changed.since = revision
+
+    def change_arm(self, kind, treatment, ratio=1):
+        if kind == 'arm-added':
+            assert treatment not in self.treatments
+            self.slots = self.slots + [len(self.treatments)] * ratio
+            self.treatments = [*self.treatments, treatment]
+            return
+        assert treatment in self.treatments and (treatment in self.closed_arms) == (kind == 'arm-reopened')
+        self.closed_arms = self.closed_arms ^ {treatment}
 
     def said(self):
         return present(
             amendment=self.amendment,
+            treatments=[{'name': name, 'closed': name in self.closed_arms} for name in self.treatments],
+            slots=[self.treatments[arm] for arm in self.slots], epoch=self.epoch, urn=self.urn,
             factors=[{'name': name, 'levels': [
                 {'name': level.name, 'earlierNames': level.earlier_names, 'aliases': level.aliases,
-                 'closed': level.is_closed} for level in levels]}
+                 'closed': level.is_closed} for level in levels],
+                **present(retired=True if name in self.retired else None)}
                 for name, levels in zip(self.names, self.levels)],
             limits=self.limits(), policies=self.policies, idPattern=self.id_pattern, target=self.target,
             blinding=self.blinding, protocol=self.protocol)
@@ -455,6 +555,12 @@ class History:
         self.decided_by_amendments = 0
         # The same if the urns did not count those from outside whom they count, and counted those whom they do not.
         self.decided_by_forced = 0
+        # The same if the urns were read otherwise than the design says: see `misreadings`.
+        self.decided_by_design = 0
+        # Or how the urns are made up, or when they begin.
+        self.changes_arms = self.design.has_ratio
+        # After each record, its time and the arms that are open.
+        self.open_arms = []
         self.registered_at = None
         # The last time.
         self.closed_at = None
@@ -476,23 +582,30 @@ class History:
         return [{'name': name, 'levels': [level.name for level in levels]}
                 for name, levels in zip(self.design.names, self.design.levels)]
 
+    @property
+    def active_factors(self):
+        return [f for f in self.factors if f['name'] not in self.design.retired]
+
     def in_force(self):
-        """The configuration with the levels that there are now."""
-        return {**self.configuration, 'factors': self.factors}
+        """The configuration as another system has it that does the same now: each slot is an arm there."""
+        return {**self.configuration, **self.design.urn, 'factors': self.active_factors,
+                'treatments': [self.arms[arm] for arm in self.design.slots]}
 
     def places(self, levels):
-        """Of the levels by their names of now. A participant has places, which no renaming touches."""
-        return [f['levels'].index(level) for f, level in zip(self.factors, levels)]
+        """Of the levels of all factors that are not retired, by their names of now. A participant has places, which no
+        renaming touches, and none at a factor that was retired before."""
+        names = iter(levels)
+        return [None if f['name'] in self.design.retired else f['levels'].index(next(names)) for f in self.factors]
 
     def names(self, places):
-        return [levels[place].name for levels, place in zip(self.design.levels, places)]
+        return [None if place is None else levels[place].name for levels, place in zip(self.design.levels, places)]
 
     def must(self, condition):
         assert condition or self.is_altered
 
     @property
     def arms(self):
-        return self.configuration['treatments']
+        return self.design.treatments
 
     def digest(self, label):
         return sha256(f'life-histories\n{self.name}\n{label}'.encode())
@@ -559,17 +672,33 @@ class History:
         })
         self.streams[stream].append((record, canonical(sealed), leaf_hash(record)))
         if stream == self.stream:
+            self.open_arms.append((self.clock, self.design.open_arms))
             self.expect()
         self.wait(s=1 + self.number(f'pause {where}', 7200))
 
-    def table(self, place):
-        """How many participants there are by factor, level and arm.
+    def table(self, place, slot=None):
+        """How many participants there are by factor, level and slot, of those of this epoch.
 
         @param place the places of a participant, or nothing; none at a factor that does not count them
+        @param slot that of a participant, or nothing, if it is not the one they have
         """
+        slot = slot or (lambda person: person['slot'] if self.is_of_epoch(person) else None)
+        numbers = [[[0 for _ in self.design.slots] for _ in levels] for levels in self.design.levels]
+        for person in self.enrolled.values():
+            taken = slot(person)
+            for rows, at in zip(numbers, place(person) or []):
+                if at is not None and taken is not None:
+                    rows[at][taken] += 1
+        return numbers
+
+    def is_of_epoch(self, person):
+        return person['revision'] > self.design.epoch_began
+
+    def everybody(self):
+        """By arm instead, at their present levels, whatever the urns hold."""
         numbers = [[[0 for _ in self.arms] for _ in levels] for levels in self.design.levels]
         for person in self.enrolled.values():
-            for rows, at in zip(numbers, place(person) or []):
+            for rows, at in zip(numbers, person['levels']):
                 if at is not None:
                     rows[at][person['arm']] += 1
         return numbers
@@ -590,7 +719,7 @@ class History:
     def counts_anew(self):
         """The same if the urn of a level began anew when it was renamed or reopened."""
         def since(person):
-            return [place if person['revision'] >= levels[place].since else None
+            return [place if place is not None and person['revision'] >= levels[place].since else None
                     for levels, place in zip(self.design.levels, person['countedLevels'])]
         return self.table(lambda person: since(person) if is_counted(person) else None)
 
@@ -614,9 +743,8 @@ class History:
                                 'ids': [person['id'], *person['formerIds']]}
                   for participant, person in self.enrolled.items() if person['forced']}
         if corrected or self.design.amendment or forced:
-            everybody = self.table(lambda person: person['levels'])
             voided = [person['arm'] for person in self.enrolled.values() if person['voided']]
-            state |= {'corrected': corrected, 'randomized': everybody,
+            state |= {'corrected': corrected, 'randomized': self.everybody(),
                       'voidedByArm': [voided.count(arm) for arm in range(len(self.arms))], 'filled': self.filled()}
         if self.life.get('forced'):
             state |= {'forced': forced}
@@ -673,7 +801,8 @@ class History:
         self.append(
             self.stream, 'StudyRegistered',
             {'studyId': self.study_id, 'configuration': self.configuration, 'seedSource': source,
-             'seedWeak': seed < 2**96, 'algorithm': {'name': 'wei-urn-method1-pcg64', 'version': 1}},
+             'seedWeak': seed < 2**96,
+             'algorithm': {'name': 'wei-urn-method1-pcg64', 'version': 2 if self.design.has_ratio else 1}},
             sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}},
             version=2 if NEW_SETTINGS & set(self.configuration) else 1)
         self.registered_at = self.last_at()
@@ -687,8 +816,11 @@ class History:
 
     def within(self, key, places):
         """Whatever the levels were called when the key was issued."""
-        levels = {name: levels[place] for name, levels, place in zip(self.design.names, self.design.levels, places)}
-        return all(any(levels[limit['factor']].was_ever_called(name) for name in limit['levels'])
+        levels = {name: levels[place] for name, levels, place in zip(self.design.names, self.design.levels, places)
+                  if place is not None}
+        # Who has no level of the factor is nobody's.
+        return all(places[self.design.names.index(limit['factor'])] is not None
+                   and any(levels[limit['factor']].was_ever_called(name) for name in limit['levels'])
                    for limit in key.get('where', []))
 
     def ids_in_use(self):
@@ -703,7 +835,7 @@ class History:
         total = [] if design.total is None else [(design.total, lambda places: True)]
         return total + [
             (most, lambda places, factor=design.names.index(name), level=level:
-                design.levels[factor][places[factor]] is level)
+                places[factor] is not None and design.levels[factor][places[factor]] is level)
             for name, level, most in design.level_limits]
 
     def filled(self):
@@ -719,11 +851,13 @@ class History:
             for (most, concerns), filled in zip(self.limits(), self.filled()))
 
     def is_open_at(self, places):
-        return not any(levels[place].is_closed for levels, place in zip(self.design.levels, places))
+        return not any(place is not None and levels[place].is_closed
+                       for levels, place in zip(self.design.levels, places))
 
     def levels_for(self, participant, key):
         for attempt in range(1000):
-            places = [self.number(f'level {participant} {attempt} {f["name"]}', len(f['levels']))
+            places = [None if f['name'] in self.design.retired else
+                      self.number(f'level {participant} {attempt} {f["name"]}', len(f['levels']))
                       for f in self.factors]
             if self.may_have(places, key):
                 return places
@@ -732,53 +866,117 @@ class History:
     def telling_levels(self, key):
         """Levels at which a participant gets another arm if a correction or an allocation from outside was not counted
         as it is, or if an urn began anew, if there are any."""
-        for places in itertools.product(*(range(len(levels)) for levels in self.design.levels)):
+        for places in self.all_places():
             if self.may_have(places, key) and (
-                    self.decides(places) or self.decides_anew(places) or self.decides_by_forced(places)):
-                return list(places)
+                    self.decides(places) or self.decides_anew(places) or self.decides_by_forced(places)
+                    or self.decides_by_design(places)):
+                return places
         return None
 
-    def drawn(self, places, counts):
-        return draw_for(self.in_force(), self.names(places), counts, self.bg_state)
+    def all_places(self):
+        """Every combination of levels that a participant can have now."""
+        return [list(places) for places in itertools.product(*(
+            [None] if name in self.design.retired else range(len(levels))
+            for name, levels in zip(self.design.names, self.design.levels)))]
+
+    def drawn(self, places, counts, numbers=None, is_sorted=None, has_closed=False):
+        """@param numbers of the urns, in place of those in force
+        @param is_sorted whether the imbalance is that of sorted balls, if it is not as the design says
+        @param has_closed whether `N` has those of closed arms, too
+        @returns the slot and the draw
+        """
+        design = self.design
+        slots = design.open_slots
+        whole = {name: table[place] for name, table, place in zip(design.names, counts, places) if place is not None}
+        rows = {name: [row[slot] for slot in slots] for name, row in whole.items()}
+        beside = {name: sum(whole[name]) - sum(row) for name, row in rows.items()} if has_closed else {}
+        chosen, draw = allocate(numbers or design.urn, rows, self.bg_state,
+                                design.has_ratio if is_sorted is None else is_sorted, beside)
+        return slots[chosen], {**draw, 'slot': slots[chosen]} if design.has_ratio else draw
+
+    def arm_drawn(self, places, counts, **how):
+        return self.design.slots[self.drawn(places, counts, **how)[0]]
+
+    def misreadings(self):
+        """By name, what somebody would draw with who reads the urns otherwise than the design says."""
+        design, counts = self.design, self.counts()
+
+        def first_of(person):
+            return design.slots_of_arm(person['arm'])[0]
+        if design.has_ratio:
+            yield 'unsorted', counts, {'is_sorted': False}
+            yield 'first slot', self.counts_by(lambda person: None if not self.is_of_epoch(person) else
+                                               first_of(person) if person['forced'] else person['slot']), {}
+        if design.closed_arms:
+            yield 'closed arms', counts, {'has_closed': True}
+        if design.epoch:
+            yield 'earlier epochs', self.counts_by(
+                lambda person: person['slot'] if self.is_of_epoch(person) else first_of(person)), {}
+        registered = {name: self.configuration[name] for name in design.urn}
+        if design.urn != registered:
+            yield 'numbers', counts, {'numbers': registered}
+
+    def counts_by(self, slot):
+        """The same if those whom the urns hold had these slots."""
+        return self.table(lambda person: person['countedLevels'] if is_counted(person) else None, slot)
+
+    def decides_by_design(self, places):
+        """Whether the arm depends on one of these misreadings."""
+        mistaken = list(self.misreadings())
+        arm = self.arm_drawn(places, self.counts()) if mistaken else None
+        return any(self.arm_drawn(places, counts, **how) != arm for _, counts, how in mistaken)
 
     def decides(self, places):
         """Whether the arm depends on what the corrections did to the counts."""
         if not self.touched:
             return False
-        return self.drawn(places, self.counts())[0] != self.drawn(places, self.counts_otherwise())[0]
+        return self.arm_drawn(places, self.counts()) != self.arm_drawn(places, self.counts_otherwise())
 
     def decides_anew(self, places):
         """Whether the arm depends on what a level had before it was renamed or reopened."""
         counts, anew = self.counts(), self.counts_anew()
-        return counts != anew and self.drawn(places, counts)[0] != self.drawn(places, anew)[0]
+        return counts != anew and self.arm_drawn(places, counts) != self.arm_drawn(places, anew)
 
     def decides_by_forced(self, places):
         """Whether the arm depends on which of those from outside the urns count."""
         counts, otherwise = self.counts(), self.counts_forced_otherwise()
-        return counts != otherwise and self.drawn(places, counts)[0] != self.drawn(places, otherwise)[0]
+        return counts != otherwise and self.arm_drawn(places, counts) != self.arm_drawn(places, otherwise)
 
-    def enrol(self, by, *participants, levels=None, behalf=None, request=None, counts=None):
-        """@param counts what must not be drawn from, in an altered copy"""
+    def enrol(self, by, *participants, levels=None, behalf=None, request=None, counts=None, how=None):
+        """@param counts what must not be drawn from, in an altered copy; `how` likewise"""
         for participant in participants:
             key = self.keys[by]
             places = (self.places(levels) if levels else
                       self.telling_levels(key) or self.levels_for(participant, key))
             self.must(self.status == 'open' and self.may_have(places, key) and self.may_be_called(participant))
             assert participant not in self.ids_in_use()
-            arm, draw = self.drawn(places, counts or self.counts())
+            slot, draw = self.drawn(places, counts or self.counts(), **(how or {}))
             self.decided_by_counts += self.decides(places)
             self.decided_by_amendments += self.decides_anew(places)
             self.decided_by_forced += self.decides_by_forced(places)
+            self.decided_by_design += self.decides_by_design(places)
             self.bg_state = draw['bgStateAfter']
-            self.enrolled[participant] = self.person(participant, places, arm)
+            self.enrolled[participant] = self.person(participant, places, slot)
+            treatment = self.arms[self.design.slots[slot]]
             self.said('ParticipantRandomized', {'participantId': participant, 'levels': self.named(places)}, by, behalf,
-                      request, {'allocation': {'treatment': self.arms[arm]}, 'draw': draw})
+                      request, {'allocation': {'treatment': treatment}, 'draw': draw},
+                      version=2 if 'slot' in draw else 1)
 
-    def person(self, participant, places, arm, forced=None):
+    def least_taken(self, arm):
+        """Of the slots of an arm, the first of those with the fewest participants whom the urns hold."""
+        held = [person['slot'] for person in self.enrolled.values() if is_counted(person) and self.is_of_epoch(person)]
+        return min(self.design.slots_of_arm(arm), key=held.count)
+
+    def open_at(self, ms):
+        """The arms that were open then: behind the last record before the first that is younger."""
+        index = next((i for i, (at, _) in enumerate(self.open_arms) if at > ms), len(self.open_arms))
+        return self.open_arms[max(index, 1) - 1][1]
+
+    def person(self, participant, places, slot, forced=None):
         """Enrolled by the next record."""
-        return {'revision': self.revision(), 'arm': arm, 'asRandomized': places, 'levels': places,
-                'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [], 'voided': None,
-                'forced': forced}
+        return {'revision': self.revision(), 'arm': self.design.slots[slot], 'slot': slot, 'asRandomized': places,
+                'levels': places, 'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [],
+                'voided': None, 'forced': forced}
 
     def force(self, participant, treatment, levels, cause='outage', ago=3_600_000, occurred_at=None, replaces=None,
               note='the envelope was opened', by=None, behalf=None, request=None):
@@ -795,9 +993,10 @@ class History:
         self.must(self.is_open_at(places) and self.may_be_called(participant))
         if by:
             self.must('force' in self.keys[by]['scopes'] and self.within(self.keys[by], places))
+        self.must(treatment in self.open_at(occurred))
         counted = self.design.policies['forcedCounts'] == 'counted'
-        person = self.person(participant, places, self.arms.index(treatment),
-                             {'counted': counted, 'occurredAt': instant(occurred)})
+        slot = self.least_taken(self.arms.index(treatment))
+        person = self.person(participant, places, slot, {'counted': counted, 'occurredAt': instant(occurred)})
         if replaces is None:
             self.must(participant not in self.ids_in_use())
         else:
@@ -811,7 +1010,8 @@ class History:
         data = present(cause=cause, counted=counted, levels=self.named(places), occurredAt=instant(occurred),
                        participantId=participant, replaces=replaces)
         self.said('AllocationForced', data, by, behalf, request,
-                  {'allocation': {'treatment': treatment}, 'note': {'text': note}})
+                  {'allocation': present(treatment=treatment, slot=slot if self.design.has_ratio else None),
+                   'note': {'text': note}})
 
     def give_way(self, participant, revision):
         """A wrong entry leaves the study with all its corrections. @returns the other ids that it has and had"""
@@ -825,7 +1025,8 @@ class History:
         return [i for i in [*wrong['formerIds'], wrong['id']] if i != participant]
 
     def named(self, places):
-        return [{'factor': factor, 'level': level} for factor, level in self.by_factor(places).items()]
+        return [{'factor': factor, 'level': level} for factor, level in self.by_factor(places).items()
+                if level is not None]
 
     def may_be_called(self, participant):
         pattern = self.design.id_pattern
@@ -860,24 +1061,35 @@ class History:
         self.said('StudyReopened', data, by, request=request)
 
     def amend(self, *changes, reason='as the protocol says', by=None, approvals=None, protocol=None, behalf=None,
-              request=None):
-        """@param approvals one, unless others are given"""
+              request=None, history=None):
+        """@param approvals one, unless others are given
+        @param history what the urns count from here on, if it is not the default
+        """
         approvals = [RUIZ] if approvals is None else approvals
         self.must(self.status in ('open', 'paused', 'closed') and (approvals or self.configuration['mode'] == 'test'))
         self.must(changes or protocol)
         for change in changes:
             self.design.change(change, self.revision())
+        self.must(self.design.is_legal())
+        kinds = {change['kind'] for change in changes}
+        if any(map(touches_urns, changes)):
+            history = history or ('restart' if {'arm-added', 'ratio'} & kinds else 'keep')
+        self.must(history != 'keep' or 'ratio' not in kinds)
+        self.changes_arms |= history == 'restart' or any(
+            touches_urns(change) and not change['kind'].startswith('level-') for change in changes)
+        if history == 'restart':
+            self.design.restart(self.revision())
         self.design.amendment += 1
         self.design.protocol = protocol or self.design.protocol
         self.life['amendments'] = self.design.amendment
         if approvals:
             self.warn('approval-asserted')
-        touches_urns = any(change['kind'].startswith('level-') for change in changes)
         data = present(amendment=self.design.amendment, approvals=approvals, changes=list(changes),
-                       history='keep' if touches_urns else None, protocol=protocol, reason=reason)
+                       history=history, protocol=protocol, reason=reason)
         self.said('StudyAmended', data, by, behalf, request)
 
-    def instead(self, about, act, change=None, found=None, pattern=None, arm=None):
+    def instead(self, about, act, change=None, found=None, pattern=None, arm=None, sections=None, field=None,
+                version=None):
         """Keeps a copy that is altered: the study as it is now, with one more record that must not be there.
 
         @param act what is done in the copy
@@ -885,6 +1097,9 @@ class History:
         @param found in which contents it can be found: in all of them, unless it is said
         @param pattern whether only the pattern of ids tells
         @param arm another treatment in the sealed allocation
+        @param sections alters what is sealed
+        @param version of the record, in place of its own
+        @param field which member is wrong: one for all contents in which it is found, or a list with one for each
         """
         altered = copy.deepcopy(self)
         altered.is_altered = True
@@ -893,15 +1108,44 @@ class History:
         record = json.loads(text)
         if change:
             change(record['data'])
-        if arm:
-            sections = json.loads(sealed)
-            sections['allocation']['treatment'] = arm
-            sealed = canonical(sections)
-            record['seals']['allocation'] = sha256(canonical(sections['allocation']).encode()).hex()
+        record['version'] = version or record['version']
+        if arm or sections:
+            content = json.loads(sealed)
+            if arm:
+                content['allocation']['treatment'] = arm
+            if sections:
+                sections(content)
+            sealed = canonical(content)
+            record['seals'] = {name: sha256(canonical(section).encode()).hex() for name, section in content.items()}
         text = canonical(record)
+        found = found or CONTENTS
+        fields = [field for _ in found] if isinstance(field, str) else field
         self.altered.append({
-            'about': about, 'found': found or CONTENTS, **present(pattern=pattern), 'record': text,
+            'about': about, 'found': found, **present(fields=fields, pattern=pattern), 'record': text,
             'sealed': sealed, 'leaf': leaf_hash(text).hex()})
+
+    def instead_drawn(self, about, by, participant, misreading):
+        """Keeps a copy in which somebody is drawn who gets another arm by a misreading, or at least has another draw.
+
+        @returns whether there is such a copy: often a misreading makes no difference
+        """
+        _, counts, how = next(each for each in self.misreadings() if each[0] == misreading)
+        possible = [places for places in self.all_places() if self.may_have(places, self.keys[by])]
+        pairs = [(places, self.drawn(places, self.counts()), self.drawn(places, counts, **how)) for places in possible]
+        other = [pair for pair in pairs if pair[1][0] != pair[2][0]] + [pair for pair in pairs if pair[1] != pair[2]]
+        if other:
+            places, (_, right), (_, wrong) = other[0]
+            levels = [level for level in self.names(places) if level is not None]
+            self.instead(about, lambda it: it.enrol(by, participant, levels=levels, counts=counts, how=how),
+                         found=['full'], field='draw.' + first_difference(right, wrong))
+        return bool(other)
+
+    def enrol_until_told(self, by, participants, misreading, about):
+        """Enrols them all. Of the first at whom a misreading can tell, if there is one, a copy is kept."""
+        is_told = False
+        for participant in participants:
+            is_told = is_told or self.instead_drawn(about, by, participant, misreading)
+            self.enrol(by, participant)
 
     def about_one(self, participant):
         return {'participantId': participant, 'randomizedAt': self.enrolled[participant]['revision']}
@@ -1025,8 +1269,10 @@ class History:
     # Imports
 
     def begin_import(self, rows, generator='fresh', seed_known=False, source_format='reference', names=None,
-                     approvals=None):
-        """@param names of the arms in the file, if they are others there"""
+                     approvals=None, slots=()):
+        """@param names of the arms in the file, if they are others there
+        @param slots by the name in the file, of those arms that have several names there
+        """
         assert self.status in ('open', 'paused') and not self.enrolled
         assert approvals or self.configuration['mode'] == 'test'
         revision = self.revision()
@@ -1039,9 +1285,9 @@ class History:
             seed = int.from_bytes(self.digest(f'seed of the import at {revision}')[:16], 'big')
             state = saved(numpy.random.PCG64(seed))
         seed_state = saved(numpy.random.PCG64(self.seed)) if seed_known else None
-        proofs = [(None, 'other-system') if source_format == 'csv'
-                  else proof_of(self.in_force(), rows, place, seed_state) for place in range(len(rows))]
-        redrawn = sum(draw is not None for draw, _ in proofs)
+        proofs = self.proofs_of(rows, seed_state, source_format, set(dict(slots).values()))
+        redrawn = sum(draw is not None for draw, _, _ in proofs)
+        self.must(generator == 'fresh' or not self.design.has_ratio)
         self.importing = {
             'import': self.uuid4(f'import {revision}'), 'rows': list(zip(rows, proofs)), 'taken': 0,
             'before': self.status, 'generator': state}
@@ -1050,7 +1296,8 @@ class History:
             self.warn('approval-asserted')
         if generator == 'continued':
             self.warn('generator-known-elsewhere')
-        names_map = [{'from': there, 'to': here} for there, here in names.items()] if names else None
+        names_map = [present(**{'from': there}, to=here, slot=dict(slots).get(there))
+                     for there, here in names.items()] if names else None
         self.append(
             self.stream, 'HistoryImported',
             present(**{'import': self.importing['import']}, generator=generator, approvals=approvals or [],
@@ -1061,24 +1308,42 @@ class History:
                 'source': present(sha256=self.digest(f'file {revision}').hex(), treatmentMap=names_map),
                 'generator': present(bgState=state, seed=None if seed is None else str(seed))})
 
+    def proofs_of(self, rows, seed_state, source_format, named):
+        """@param named the slots that the file tells
+        @returns of each row the draw that gives it, why there is none, and its slot
+        """
+        design = self.design
+        proofs, slots = [], []
+        for place, row in enumerate(rows):
+            arm = design.slots[row['arm']]
+            right = [row['arm']] if row['arm'] in named else design.slots_of_arm(arm)
+            draw, cause = (None, 'other-system') if source_format == 'csv' else proof_of(
+                self.in_force(), rows, slots, place, seed_state, right.__contains__)
+            slots.append(draw['slot'] if draw else min(right, key=slots.count))
+            proofs.append((draw, cause, slots[-1]))
+        return proofs
+
     def import_rows(self, many=None):
         """That many more, or all that are missing."""
         first = self.importing['taken']
         rows = self.importing['rows'][first:None if many is None else first + many]
-        for row, (draw, cause) in rows:
+        for row, (draw, cause, slot) in rows:
             self.importing['taken'] += 1
-            self.import_row(row, draw, cause)
+            self.import_row(row, draw, cause, slot)
 
-    def import_row(self, row, draw, cause):
+    def import_row(self, row, draw, cause, slot):
         participant = row['id']
         assert self.status == 'importing' and participant not in self.ids_in_use()
         self.must(self.may_be_called(participant))
         # A closed level does not matter: it took participants once.
         places = self.places(row['levels'])
-        self.enrolled[participant] = self.person(participant, places, row['arm'])
+        self.enrolled[participant] = self.person(participant, places, slot)
         self.imported.append('redrawn' if draw else 'unproven')
         original = {'user': row['user'], 'datetime': row['datetime']}
-        treatment = self.arms[row['arm']]
+        treatment = self.arms[self.design.slots[slot]]
+        has_ratio = self.design.has_ratio
+        if draw and not has_ratio:
+            draw = {name: value for name, value in draw.items() if name != 'slot'}
         self.newest = {'id': participant, 'levels': places, 'treatment': treatment, 'row': row['row'],
                        **original, 'at': instant(row['instant'] // 1000)}
         if not draw:
@@ -1088,7 +1353,7 @@ class History:
             self.stream, 'ParticipantImported',
             present(**{'import': self.importing['import']}, row=row['row'], participantId=participant,
                     levels=self.named(places), redrawn=draw is not None, cause=cause, original=original),
-            sections={'allocation': {'treatment': treatment}, **how})
+            sections={'allocation': present(treatment=treatment, slot=slot if has_ratio and not draw else None), **how})
 
     def end_import(self):
         assert self.importing['taken'] == len(self.importing['rows'])
@@ -1166,7 +1431,13 @@ class History:
         amended = {}
         if self.life.get('forced'):
             amended = {'decidedByForced': self.decided_by_forced}
-        if self.design.amendment:
+        if self.changes_arms:
+            amended |= {'decidedByDesign': self.decided_by_design}
+        else:
+            for state in self.expected:
+                for name in OF_ARMS:
+                    state.get('design', {}).pop(name, None)
+        if self.design.amendment or self.changes_arms:
             amended |= {'decidedByAmendments': self.decided_by_amendments, 'altered': self.altered}
         else:
             # It is as registered.
@@ -1177,6 +1448,14 @@ class History:
             'stream': self.stream, 'streams': self.streams, 'expected': self.expected,
             'decidedByCounts': self.decided_by_counts, 'findings': {'life': life, 'warnings': self.warnings}, **amended,
         }
+
+
+def first_difference(right, wrong):
+    """The first member of a draw that is wrong, in the order in which they are worked out."""
+    name = next(each for each in ('candidates', 'selectedFactor', 'counts', 'balls') if right[each] != wrong[each])
+    if isinstance(right[name], str) or len(right[name]) != len(wrong[name]):
+        return name
+    return name + f'[{next(i for i, (a, b) in enumerate(zip(right[name], wrong[name])) if a != b)}]'
 
 
 def removed(voided):
@@ -2377,7 +2656,7 @@ def entered_by_hand():
     h.instead('an arm that the study does not have', lambda it: it.force('001-0006', 'A', ['m', '3']),
               arm='D', found=['full', 'open'])
     h.instead('drawn as if somebody had been entered on another arm', lambda it: (
-        it.enrolled['001-0005'].update(arm=2), it.enrol('nurse', '001-0006', levels=['f', '1'])), found=['full'])
+        it.enrolled['001-0005'].update(slot=2), it.enrol('nurse', '001-0006', levels=['f', '1'])), found=['full'])
     h.instead('a level that there is not', lambda it: it.force('001-0006', 'A', ['m', '3']),
               lambda data: data['levels'][1].update(level='4'))
     h.instead('a factor is left out', lambda it: it.force('001-0006', 'A', ['m', '3']),
@@ -2634,6 +2913,638 @@ def wrong_entries():
     return h
 
 
+def put(section, **members):
+    """Alters a sealed section; a member that is to be None is left out."""
+    def alter(sections):
+        sections[section] = present(**{**sections[section], **members})
+    return alter
+
+
+def arms_close_and_reopen():
+    h = History('arms closed and reopened, two closed and one added at once, and entries by hand of all these times', {
+        'name': 'ARMS CLOSE', 'treatments': ['A', 'B', 'C', 'D'], 'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.key('monitor', 'force', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('nurse', *ids(1, 8))
+    for about, wrong in [('an arm that there is not', arm_closed('E')), ('an arm that is open', arm_reopened('B')),
+                         ('an arm that there is', arm_added('B'))]:
+        kind = wrong['kind'].removeprefix('arm-')
+        h.instead(f'{about} is {kind}', lambda it: it.amend(arm_closed('C')),
+                  lambda data, wrong=wrong: data.update(changes=[wrong]), field='data.changes[0].treatment')
+    h.instead('three of four arms are closed', lambda it: it.amend(arm_closed('C')),
+              lambda data: data['changes'].extend([arm_closed('A'), arm_closed('D')]),
+              field='data.changes[2].treatment')
+    h.instead('an arm is closed twice', lambda it: it.amend(arm_closed('C')), lambda data: data['changes'].append(
+        arm_closed('C')), field='data.changes[1].treatment')
+    h.instead('an arm is closed, and it is not said what the urns count', lambda it: it.amend(arm_closed('C')),
+              lambda data: data.pop('history'), field='data.history')
+    h.amend(arm_closed('C'), by='manager', request='close C')
+    closing = h.last_at()
+    h.instead('an allocation to a closed arm', lambda it: it.enrol('nurse', '001-0009'), arm='C',
+              found=['full', 'open'], field='allocation.treatment')
+    h.instead_drawn('drawn as if the urns had those of a closed arm', 'nurse', '001-0009', 'closed arms')
+    h.enrol('nurse', *ids(9, 12))
+    h.instead('entered on a closed arm', lambda it: it.force('F1', 'A', ['m', '1'], ago=0), arm='C',
+              found=['full', 'open'], field='allocation.treatment')
+    h.instead('entered on an arm that was closed in that millisecond', lambda it: it.force(
+        'F1', 'A', ['m', '1'], occurred_at=closing), arm='C', found=['full', 'open'], field='allocation.treatment')
+    h.force('F1', 'C', ['m', '1'], occurred_at=closing - 1, by='monitor')
+    h.correct('F1', {'site': '2'}, by='data', note='of an arm that is closed')
+    on_c = next(i for i, person in h.enrolled.items() if person['arm'] == 2 and person['id'] != 'F1')
+    h.void(on_c, 'duplicate', duplicate_of='F1', by='data')
+    h.enrol('nurse', *ids(13, 14))
+    h.amend(arm_reopened('C'), arm_closed('A'), renamed('site', '1', 'one'), by='manager')
+    second = h.last_at()
+    h.instead('entered for a time at which the arm was closed', lambda it: it.force(
+        'F2', 'B', ['f', 'one'], occurred_at=second - 1), arm='C', found=['full', 'open'],
+        field='allocation.treatment')
+    h.enrol('nurse', '001-0015')
+    h.force('F2', 'A', ['f', 'one'], occurred_at=second - 1, by='monitor', note='A was open then')
+    h.force('F3', 'C', ['f', 'one'], occurred_at=second, by='monitor', note='C is open from then on')
+    h.enrol('nurse', *ids(16, 20))
+    # The clock steps back. A change counts only from the youngest record before it on.
+    youngest = h.last_at()
+    h.step_back(10_800_000)
+    h.amend(arm_closed('B'), arm_reopened('A'))
+    h.wait(h=5)
+    h.instead('entered for the time of the youngest record before the arm was closed', lambda it: it.force(
+        'F4', 'C', ['m', '2'], occurred_at=youngest), arm='B', found=['full', 'open'], field='allocation.treatment')
+    h.instead('entered for a time before that, on an arm that was closed then', lambda it: it.force(
+        'F4', 'B', ['m', '2'], occurred_at=youngest - 1), arm='A', found=['full', 'open'],
+        field='allocation.treatment')
+    h.force('F4', 'B', ['m', '2'], occurred_at=youngest - 1, by='monitor')
+    h.force('F5', 'A', ['m', '2'], occurred_at=youngest, by='monitor')
+    h.enrol('nurse', *ids(21, 24))
+    h.instead('two arms are open, and one of them is closed', lambda it: it.amend(arm_closed('A')),
+              lambda data: data['changes'].append(arm_closed('D')), field='data.changes[1].treatment')
+    # One arm would be left between the changes.
+    h.amend(arm_closed('A'), arm_closed('D'), arm_added('E'), history='keep', by='manager', reason='E in place of both')
+    added_at = h.last_at()
+    h.instead('entered on an arm that there was not yet', lambda it: it.force(
+        'F6', 'C', ['m', '2'], occurred_at=added_at - 1), arm='E', found=['full', 'open'],
+        field='allocation.treatment')
+    h.force('F6', 'E', ['m', '2'], occurred_at=added_at, by='monitor')
+    h.enrol('nurse', *ids(25, 30))
+    h.instead('a new arm has the name of a closed one', lambda it: it.amend(arm_added('F')),
+              lambda data: data['changes'][0].update(treatment='A'), field='data.changes[0].treatment')
+    h.pause('to reopen', by='manager')
+    h.force('F7', 'D', ['f', '2'], occurred_at=added_at - 1, by='monitor')
+    h.amend(arm_reopened('A'), arm_reopened('B'), arm_reopened('D'))
+    h.resume('reopened', by='manager')
+    h.reinstate(on_c, by='data')
+    h.enrol('nurse', *ids(31, 35))
+    h.close('safety', 'of A and B')
+    h.amend(arm_closed('A'), arm_closed('B'), added('site', '3'), history='restart')
+    h.force('F8', 'A', ['f', '3'], occurred_at=h.closed_at - 1, note='made before the closing')
+    h.reopen('without them', [RUIZ])
+    h.instead_drawn('drawn as if the urns had not begun anew', 'nurse', '001-0036', 'earlier epochs')
+    h.correct('F8', {'sex': 'm'}, by='data')
+    h.enrol('nurse', *ids(36, 42))
+    return h
+
+
+def arms_are_added():
+    h = History('arms added with and without those who were there, a ratio begun by one, and corrections of them', {
+        'name': 'ARMS ADDED', 'blinding': 'blinded', 'D': 'variance', 'policies': {'voidCounts': 'removed'},
+        'treatments': ['Ä', 'B'], 'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('nurse', *ids(1, 12))
+    h.void('001-0002', 'duplicate', duplicate_of='001-0001', by='data')
+    h.correct('001-0003', h.next_levels('001-0003', 'sex'), by='data')
+    h.instead('a slot, while there is no ratio', lambda it: it.enrol('nurse', '001-0013'), version=2,
+              sections=put('draw', slot=0), field=['draw.slot', 'version', 'version'])
+    h.instead('an arm with two slots and two with twenty', lambda it: it.amend(arm_added('C', 20)),
+              lambda data: data['changes'].append(arm_added('D', 20)), field='data.changes[1].ratio')
+    h.amend(arm_added('C'), by='manager', reason='all begin at nothing')
+    h.instead_drawn('drawn as if the urns had not begun anew', 'nurse', '001-0013', 'earlier epochs')
+    h.enrol('nurse', '001-0013')
+    h.reinstate('001-0002', 'of somebody whom the urns hold no longer', by='data')
+    h.correct('001-0004', h.next_levels('001-0004', 'sex', 'site'), by='data', note='the same')
+    h.void('001-0005', 'never-enrolled', by='data', note='the same')
+    h.rename('001-0006', '001-0600', by='data')
+    h.instead_drawn('drawn by counts in which somebody from before was corrected', 'nurse', '001-0014',
+                    'earlier epochs')
+    h.enrol('nurse', *ids(14, 18))
+    h.correct('001-0013', h.next_levels('001-0013', 'site'), by='data', note='this one moves')
+    h.void('001-0014', 'duplicate', duplicate_of='001-0015', by='data', note='this one leaves')
+    h.enrol('nurse', *ids(19, 21))
+    h.instead('an arm is added and the history kept, and a ratio is set', lambda it: it.amend(
+        arm_added('D', 3), history='keep'), lambda data: data['changes'].append(ratio_of(1, 1, 1, 2)),
+        field='data.history')
+    h.amend(arm_added('D', 3), history='keep', by='manager')
+    h.instead('without the slot', lambda it: it.enrol('nurse', '001-0022'), version=1,
+              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.enrol_until_told('nurse', ids(22, 30), 'unsorted', 'drawn from balls that are not sorted')
+    h.reinstate('001-0014', 'with the slot that they had', by='data')
+    h.correct('001-0022', h.next_levels('001-0022', 'sex'), by='data', note='with their slot')
+    h.enrol('nurse', *ids(31, 33))
+    h.amend(arm_added('E', 2), arm_closed('C'), renamed('site', '1', 'one'), closed('site', '2'),
+            arm_added('F'), by='manager', request='E')
+    h.enrol_until_told('nurse', ids(34, 40), 'unsorted', 'drawn from balls that are not sorted')
+    h.correct('001-0034', h.next_levels('001-0034', 'sex'), by='data')
+    h.void('001-0035', 'duplicate', duplicate_of='001-0001', by='data')
+    h.void('001-0036', 'never-enrolled', by='data')
+    h.reinstate('001-0005', by='data')
+    h.amend(arm_reopened('C'), arm_closed('D'), history='keep')
+    h.enrol('nurse', *ids(41, 46))
+    # It is of the third epoch, and of the same arm.
+    h.reinstate('001-0036', by='data')
+    h.amend(ratio_of(1, 1, 1, 1, 1, 1), reopened('site', '2'))
+    h.instead('a slot, when the ratio has ended', lambda it: it.enrol('nurse', '001-0047'), version=2,
+              sections=put('draw', slot=0), field=['draw.slot', 'version', 'version'])
+    h.enrol('nurse', *ids(47, 50))
+    h.reinstate('001-0035', by='data')
+    h.amend(arm_added('G'), arm_reopened('D'), history='keep')
+    h.enrol('nurse', *ids(51, 56))
+    return h
+
+
+def other_urns():
+    h = History('other numbers of balls and other measures of imbalance, on the counts that there are', {
+        'name': 'OTHER URNS', 'D': 'range', 'w': 2, 'alpha': 0, 'beta': 3, 'treatments': ['A', 'B', 'C'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'], age=['<5', '5+'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('data', 'correct', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('nurse', *ids(1, 6))
+    for about, wrong, member in [('w that it has', {'w': 2}, 'w'), ('no number', {}, 'kind'),
+                                 ('a measure that it has', {'D': 'range', 'w': 4}, 'D')]:
+        h.instead(f'urns are amended to {about}', lambda it: it.amend(urn(w=3)),
+                  lambda data, wrong=wrong: data.update(changes=[urn(**wrong)]), field=f'data.changes[0].{member}')
+    h.instead('other balls, and it is not said what the urns count', lambda it: it.amend(urn(w=3)),
+              lambda data: data.pop('history'), field='data.history')
+    h.amend(urn(w=3), by='manager')
+    h.instead_drawn('drawn from the balls of before', 'nurse', '001-0007', 'numbers')
+    h.enrol('nurse', *ids(7, 10))
+    h.amend(urn(D='variance', beta=1), by='manager', reason='less of a push')
+    h.instead_drawn('drawn by the measure and the balls of before', 'nurse', '001-0011', 'numbers')
+    h.enrol('nurse', *ids(11, 15))
+    h.amend(urn(alpha=1), renamed('site', '1', 'one', alias=True), policy('levelCounts', 'as-corrected'))
+    h.correct('001-0001', {'site': '2' if h.levels_of('001-0001')['site'] == 'one' else 'one'}, by='data')
+    h.instead_drawn('drawn without alpha', 'nurse', '001-0016', 'numbers')
+    h.enrol('nurse', *ids(16, 20))
+    h.amend(urn(D='chisquare', w=1, alpha=0, beta=2), history='restart')
+    h.instead_drawn('drawn as if the urns had not begun anew', 'nurse', '001-0021', 'earlier epochs')
+    h.correct('001-0002', h.next_levels('001-0002', 'sex'), by='data')
+    h.enrol('nurse', *ids(21, 26))
+    # Twice within one amendment, and back.
+    h.amend(urn(beta=0), urn(beta=7, w=1_000_000), urn(w=1), by='manager')
+    h.enrol('nurse', *ids(27, 32))
+    h.begin_anew(h.declare_loss(1, 'restored behind an amendment of the urns'))
+    h.enrol('nurse', *ids(33, 34))
+    h.amend(urn(D='range', beta=0), by='manager', reason='no memory')
+    h.enrol('nurse', *ids(35, 38))
+    h.amend(urn(w=2, beta=3), retired('age'), arm_closed('B'))
+    h.enrol('nurse', *ids(39, 44))
+    h.amend(arm_reopened('B'), added('site', '3'), history='restart', reason='the same once more, from the beginning')
+    h.enrol('nurse', *ids(45, 50))
+    return h
+
+
+def two_to_one():
+    h = History('2:1 from the registration on, by variance, with entries by hand that count', {
+        'name': 'TWO TO ONE', 'D': 'variance', 'ratio': [2, 1], 'treatments': ['A', 'B'],
+        'policies': {'levelCounts': 'as-corrected', 'voidCounts': 'removed'},
+        'factors': factors(x=['1', '2'], y=['1', '2'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('data', 'correct', 'read')
+    h.key('monitor', 'force', 'read')
+    h.register()
+    h.enrol('nurse', '001-0001', levels=['1', '1'])
+    h.enrol('nurse', '001-0002', levels=['2', '2'])
+    h.enrol('nurse', '001-0003', levels=['1', '2'])
+    other = h.drawn([0, 0], h.counts())[0]
+    h.instead('another slot of the same arm', lambda it: it.enrol('nurse', '001-0004', levels=['1', '1']),
+              sections=put('draw', slot={0: 1, 1: 0, 2: 1}[other]), found=['full'], field='draw.slot')
+    h.instead('a slot that there is not', lambda it: it.enrol('nurse', '001-0004', levels=['1', '1']),
+              sections=put('draw', slot=3), found=['full'], field='draw.slot')
+    h.instead('without the slot', lambda it: it.enrol('nurse', '001-0004'), version=1,
+              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.instead('the other arm', lambda it: it.enrol('nurse', '001-0004', levels=['1', '1']),
+              arm='B' if other < 2 else 'A', found=['full'], field='allocation.treatment')
+    h.enrol_until_told('nurse', ids(4, 9), 'unsorted', 'drawn from balls that are not sorted')
+    fewest = h.least_taken(0)
+    h.instead('entered at a slot that has more', lambda it: it.force('F1', 'A', ['1', '2']),
+              sections=put('allocation', slot=1 - fewest), found=['full'], field='allocation.slot')
+    h.instead('entered at a slot of another arm', lambda it: it.force('F1', 'A', ['1', '2']),
+              sections=put('allocation', slot=2), found=['full', 'open'], field='allocation.slot')
+    h.instead('entered at a slot that there is not', lambda it: it.force('F1', 'A', ['1', '2']),
+              sections=put('allocation', slot=3), found=['full', 'open'], field='allocation.slot')
+    h.instead('entered without a slot', lambda it: it.force('F1', 'A', ['1', '2']),
+              sections=put('allocation', slot=None), found=['full', 'open'], field='allocation.slot')
+    for n in range(1, 6):
+        h.force(f'F{n}', 'A' if n != 3 else 'B', ['1', '2'] if n % 2 else ['2', '1'], by='monitor')
+    h.enrol_until_told('nurse', ids(10, 13), 'first slot',
+                       'drawn as if all entries were at the first slot of their arm')
+    # The slot of somebody who is void and removed is free again.
+    h.void('F1', 'entry', by='data')
+    h.void('F2', 'duplicate', duplicate_of='F4', by='data')
+    fewest = h.least_taken(0)
+    h.instead('entered anew at a slot that has more', lambda it: it.force(
+        'F1', 'A', ['2', '2'], replaces=it.enrolled['F1']['revision']), sections=put('allocation', slot=1 - fewest),
+        found=['full'], field='allocation.slot')
+    h.force('F1', 'A', ['2', '2'], replaces=h.enrolled['F1']['revision'], by='monitor')
+    h.force('F6', 'A', ['1', '1'], by='monitor')
+    h.reinstate('F2', by='data')
+    h.correct('F4', {'x': '1'}, by='data', note='with their slot')
+    h.force('F7', 'A', ['1', '1'], by='monitor')
+    h.enrol('nurse', *ids(14, 18))
+    h.instead('the ratio that it has', lambda it: it.amend(ratio_of(3, 1)),
+              lambda data: data['changes'][0].update(value=[2, 1]), field='data.changes[0].kind')
+    h.instead('a ratio with a common divisor', lambda it: it.amend(ratio_of(3, 1)),
+              lambda data: data['changes'][0].update(value=[4, 2]), field='data.changes[0].value')
+    h.instead('a ratio for three arms', lambda it: it.amend(ratio_of(3, 1)),
+              lambda data: data['changes'][0].update(value=[3, 1, 1]), field='data.changes[0].value')
+    h.instead('a ratio for an arm that is not added yet', lambda it: it.amend(ratio_of(3, 1)),
+              lambda data: data.update(changes=[ratio_of(3, 1, 1), arm_added('C')]), field='data.changes[0].value')
+    h.instead('a ratio with the history kept', lambda it: it.amend(ratio_of(3, 1)),
+              lambda data: data.update(history='keep'), field='data.history')
+    h.instead('a ratio, and it is not said what the urns count', lambda it: it.amend(ratio_of(3, 1)),
+              lambda data: data.pop('history'), field='data.history')
+    h.amend(ratio_of(20, 19), reason='39 slots')
+    h.instead('an arm with two slots beside 39', lambda it: it.amend(arm_added('C'), history='keep'),
+              lambda data: data['changes'][0].update(ratio=2), field='data.changes[0].ratio')
+    h.instead_drawn('drawn as if the urns had not begun anew', 'nurse', '001-0019', 'earlier epochs')
+    h.enrol('nurse', *ids(19, 24))
+    h.void('F7', 'never-enrolled', by='data', note='of the epoch before')
+    h.force('F8', 'B', ['2', '1'], by='monitor')
+    h.amend(arm_added('C'), history='keep', reason='40 slots')
+    h.force('F9', 'C', ['2', '1'], ago=0, by='monitor')
+    h.enrol('nurse', *ids(25, 30))
+    return h
+
+
+def three_two_one():
+    h = History('3:2:1 by range, with entries by hand that do not count, then do, and limits that stop', {
+        'name': 'THREE TWO ONE', 'D': 'range', 'ratio': [3, 2, 1], 'treatments': ['A', 'B', 'C'], 'w': 2, 'beta': 3,
+        'policies': {'stopAtLimit': True, 'forcedCounts': 'not-counted'},
+        'limits': {'total': 33, 'levels': [{'factor': 'site', 'level': '2', 'max': 9}]},
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('data', 'correct', 'read')
+    h.key('monitor', 'force', 'read')
+    h.register()
+    h.wait(h=2)
+    h.force('F1', 'A', ['m', '1'], by='monitor', note='the first slot, as nobody is counted')
+    h.instead('entered at the second slot, though nobody is counted', lambda it: it.force('F2', 'A', ['m', '1']),
+              sections=put('allocation', slot=1), found=['full'], field='allocation.slot')
+    h.force('F2', 'A', ['m', '1'], by='monitor', note='once more the first slot')
+    h.force('F3', 'B', ['f', '2'], by='monitor')
+    h.enrol('nurse', *ids(1, 12))
+    h.instead('entered as counted', lambda it: it.force('F4', 'C', ['m', '1']),
+              lambda data: data.update(counted=True), field='data.counted')
+    h.force('F4', 'C', ['m', '1'], by='monitor')
+    h.force('F5', 'A', ['m', '2'], by='monitor')
+    h.amend(policy('forcedCounts', 'counted'))
+    h.void('F1', 'entry', by='data')
+    h.force('F1', 'A', ['m', '1'], replaces=h.enrolled['F1']['revision'], by='monitor', note='counted now')
+    h.force('F6', 'A', ['f', '3'], by='monitor')
+    h.enrol('nurse', *ids(13, 18))
+    h.amend(arm_closed('B'), renamed('site', '2', 'two'))
+    closing = h.last_at()
+    h.instead_drawn('drawn as if the urns had those of a closed arm', 'nurse', '001-0019', 'closed arms')
+    h.instead('a slot of the closed arm', lambda it: it.enrol('nurse', '001-0019'),
+              sections=lambda sections: (sections['draw'].update(slot=3), sections['allocation'].update(treatment='B')),
+              found=['full', 'open'], field=['draw.slot', 'allocation.treatment'])
+    h.instead('slots counted without those of the closed arm', lambda it: it.enrol(
+        'nurse', '001-0019', levels=next(it.names(p) for p in it.all_places() if it.may_have(p, it.keys['nurse'])
+                                         and it.drawn(p, it.counts())[0] == 5)),
+        sections=put('draw', slot=3), found=['full'], field='draw.slot')
+    h.force('F7', 'B', ['f', '3'], occurred_at=closing - 1, by='monitor', note='a slot of a closed arm')
+    h.force('F8', 'B', ['f', '3'], occurred_at=closing - 1, by='monitor', note='the other one')
+    h.enrol('nurse', *ids(19, 21))
+    h.amend(arm_reopened('B'), policy('forcedCounts', 'not-counted'), urn(D='chisquare', w=1, beta=1),
+            history='restart')
+    h.enrol_until_told('nurse', ids(22, 25), 'unsorted', 'drawn from balls that are not sorted')
+    h.instead('beyond the limit in all', lambda it: it.enrol('nurse', '001-0026', levels=['m', '1']),
+              field='type')
+    h.amend(setting('limits'))
+    h.enrol('nurse', *ids(26, 34))
+    return h
+
+
+def one_one_two():
+    h = History('1:1:2 by chi-square, blinded, started paused, recovered and moved', {
+        'name': '1 : 1 : 2', 'D': 'chisquare', 'ratio': [1, 1, 2], 'treatments': ['α', 'β', 'γ'], 'blinding': 'blinded',
+        'start': 'paused', 'factors': factors(**{'Größe': ['S', 'L'], 'site': ['1', '2'], 'z': ['only']})})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.key('monitor', 'force', 'read')
+    h.register()
+    h.wait(h=2)
+    h.force('F1', 'γ', ['S', '1', 'only'], by='monitor')
+    h.resume('begin')
+    h.enrol_until_told('nurse', ids(1, 10), 'unsorted', 'drawn from balls that are not sorted')
+    h.begin_anew(h.declare_loss(1, 'the disk was full', signed=(5, 0)))
+    h.instead('without the slot, after a recovery', lambda it: it.enrol('nurse', '001-0011'), version=1,
+              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.enrol('nurse', *ids(11, 16))
+    h.amend(arm_closed('α'), reason='γ still has two slots')
+    h.enrol('nurse', *ids(17, 22))
+    h.correct('001-0017', h.next_levels('001-0017', 'Größe', 'site'), by='data')
+    h.move('sqlite:/new', arrived_from='sqlite:/old')
+    h.enrol('nurse', *ids(23, 25))
+    h.amend(arm_reopened('α'), arm_closed('γ'), retired('site'), history='restart',
+            reason='no open arm has two slots, and the ratio stays')
+    h.instead('without the slot, as no open arm has two', lambda it: it.enrol('nurse', '001-0026'), version=1,
+              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.enrol('nurse', *ids(26, 29))
+    h.amend(arm_reopened('γ'))
+    h.force('F2', 'γ', ['S', 'only'], ago=0, by='monitor')
+    h.force('F3', 'γ', ['L', 'only'], ago=0, by='monitor')
+    h.enrol('nurse', *ids(30, 36))
+    return h
+
+
+def ratios_come_and_go():
+    h = History('ratios by amendment, with closed arms and new ones, ended with ones, and begun again', {
+        'name': 'RATIOS', 'mode': 'test', 'D': 'chisquare', 'treatments': ['A', 'B', 'C'],
+        'policies': {'voidCounts': 'removed', 'levelCounts': 'as-corrected'},
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('data', 'correct', 'read')
+    h.key('monitor', 'force', 'read')
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('nurse', *ids(1, 8))
+    h.instead('ones, while there is no ratio', lambda it: it.amend(ratio_of(2, 1, 1)),
+              lambda data: data['changes'][0].update(value=[1, 1, 1]), field='data.changes[0].kind')
+    h.instead('a ratio without the arm that is closed with it', lambda it: it.amend(arm_closed('B'), ratio_of(2, 1, 1)),
+              lambda data: data['changes'][1].update(value=[2, 1]), field='data.changes[1].value')
+    h.instead('41 slots', lambda it: it.amend(ratio_of(2, 1, 1)),
+              lambda data: data['changes'][0].update(value=[20, 20, 1]), field='data.changes[0].value')
+    h.amend(ratio_of(2, 1, 1), by='manager')
+    h.instead_drawn('drawn as if the urns had not begun anew', 'nurse', '001-0009', 'earlier epochs')
+    h.enrol_until_told('nurse', ids(9, 14), 'unsorted', 'drawn from balls that are not sorted')
+    h.force('F1', 'A', ['m', '1'], by='monitor')
+    h.force('F2', 'A', ['f', '2'], by='monitor')
+    h.void('001-0001', 'duplicate', duplicate_of='001-0002', by='data', note='of an earlier epoch')
+    h.enrol('nurse', *ids(15, 17))
+    h.amend(arm_closed('A'), approvals=[])
+    closing = h.last_at()
+    h.enrol('nurse', *ids(18, 20))
+    h.force('F3', 'A', ['f', '2'], occurred_at=closing - 1, by='monitor')
+    # The closed arm has a number, too, and its slots come where it stands.
+    h.amend(ratio_of(3, 1, 2), by='manager')
+    h.enrol('nurse', *ids(21, 26))
+    h.correct('F3', {'sex': 'm'}, by='data', note='of an earlier epoch')
+    h.force('F4', 'A', ['f', '2'], occurred_at=closing - 1, by='monitor', note='at a slot of now')
+    h.force('F5', 'C', ['f', '2'], by='monitor')
+    h.amend(arm_reopened('A'), by='manager')
+    h.enrol_until_told('nurse', ids(27, 31), 'first slot',
+                       'drawn as if all entries were at the first slot of their arm')
+    h.amend(arm_added('D', 2), ratio_of(3, 1, 2, 1), renamed('site', '1', 'one'), by='manager')
+    h.enrol('nurse', *ids(32, 36))
+    h.amend(ratio_of(1, 1, 1, 1), reason='the ratio ends')
+    h.instead('entered with a slot, when the ratio has ended', lambda it: it.force('F6', 'D', ['m', 'one'], ago=0),
+              sections=put('allocation', slot=3), found=['full', 'open'], field='allocation.slot')
+    h.enrol('nurse', *ids(37, 41))
+    h.force('F6', 'D', ['m', 'one'], ago=0, by='monitor')
+    h.reinstate('001-0001', by='data')
+    h.amend(ratio_of(1, 1, 1, 3), ratio_of(1, 1, 1, 1), arm_closed('C'), by='manager', reason='there and back')
+    h.enrol('nurse', *ids(42, 44))
+    h.amend(arm_added('E', 2), history='keep', by='manager', reason='a ratio, and the history is kept')
+    h.enrol('nurse', *ids(45, 49))
+    h.instead('entered without a slot', lambda it: it.force('F7', 'E', ['m', 'one'], ago=0),
+              sections=put('allocation', slot=None), found=['full', 'open'], field='allocation.slot')
+    h.force('F7', 'E', ['m', 'one'], ago=0, by='monitor')
+    h.force('F8', 'E', ['m', '2'], ago=0, by='monitor')
+    h.correct('F7', {'sex': 'f'}, by='data')
+    h.enrol('nurse', *ids(50, 53))
+    h.amend(ratio_of(2, 1, 1, 1, 1), urn(D='variance', beta=2))
+    h.enrol_until_told('nurse', ids(54, 60), 'unsorted', 'drawn from balls that are not sorted')
+    return h
+
+
+def factors_retire():
+    h = History('factors that retire, with corrections of those who have a level of them, limits and keys', {
+        'name': 'FACTORS RETIRE', 'treatments': ['A', 'B', 'C'],
+        'policies': {'levelCounts': 'as-corrected', 'voidCounts': 'removed', 'stopAtLimit': True},
+        'limits': {'total': 60, 'levels': [{'factor': 'site', 'level': '1', 'max': 30}]},
+        'factors': factors(sex=['m', 'f'], age=['y', 'o', '?'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('young', 'randomize', 'read', where=[{'factor': 'age', 'levels': ['y']}])
+    h.key('data', 'correct', 'read')
+    h.key('data-young', 'correct', 'read', where=[{'factor': 'age', 'levels': ['y']}])
+    h.key('monitor', 'force', 'read')
+    h.key('monitor-young', 'force', 'read', where=[{'factor': 'age', 'levels': ['y']}])
+    h.key('manager', 'manage')
+    h.register()
+    h.enrol('nurse', *ids(1, 8))
+    h.enrol('young', *ids(9, 10))
+    h.force('F1', 'A', ['f', 'o', '2'], by='monitor')
+    h.correct('001-0001', h.next_levels('001-0001', 'age'), by='data')
+    h.instead('a factor that there is not retires', lambda it: it.amend(retired('age')),
+              lambda data: data['changes'][0].update(factor='weight'), field='data.changes[0].factor')
+    h.instead('all factors retire', lambda it: it.amend(retired('age')),
+              lambda data: data['changes'].extend([retired('sex'), retired('site')]), field='data.changes[2].factor')
+    h.instead('a factor retires twice', lambda it: it.amend(retired('age')),
+              lambda data: data['changes'].append(retired('age')), field='data.changes[1].factor')
+    h.instead('a level of it is added as it retires', lambda it: it.amend(retired('age')),
+              lambda data: data['changes'].append(added('age', 'x')), field='data.changes[1].factor')
+    h.instead('it retires, and it is not said what the urns count', lambda it: it.amend(retired('age')),
+              lambda data: data.pop('history'), field='data.history')
+    h.amend(retired('age'), by='manager', reason='no longer collected')
+    h.instead('a level of it is recorded still', lambda it: it.enrol('nurse', '001-0011'),
+              lambda data: data['levels'].insert(1, {'factor': 'age', 'level': 'y'}),
+              field='data.levels')
+    h.instead('drawn by a key that is for a level of it', lambda it: it.enrol(
+        'young', '001-0011', levels=['m', '2']),
+              field='actor.keyId')
+    h.instead('entered by a key that is for a level of it', lambda it: it.force(
+        'F2', 'A', ['m', '2'], by='monitor-young'),
+              field='actor.keyId')
+    h.enrol('nurse', *ids(11, 14))
+    h.instead('a level of it is recorded of an entry', lambda it: it.force('F2', 'A', ['m', '2']),
+              lambda data: data['levels'].insert(1, {'factor': 'age', 'level': 'y'}),
+              field='data.levels')
+    h.force('F2', 'B', ['m', '2'], by='monitor')
+    h.instead('its level is corrected', lambda it: it.correct('001-0002', it.next_levels('001-0002', 'sex')),
+              lambda data: data.update(changes=[{'factor': 'age', 'from': it_level(h, '001-0002'), 'to': '?'}]),
+              field='data.changes[0].factor')
+    for about, wrong in [('closed', closed('age', 'y')), ('added', added('age', 'x')),
+                         ('renamed', renamed('age', 'y', 'young'))]:
+        h.instead(f'a level of it is {about}', lambda it: it.amend(closed('site', '2')),
+                  lambda data, wrong=wrong: data.update(changes=[wrong]), field='data.changes[0].factor')
+    h.instead('it retires once more', lambda it: it.amend(closed('site', '2')),
+              lambda data: data.update(changes=[retired('age')]), field='data.changes[0].factor')
+    h.correct('001-0001', h.next_levels('001-0001', 'sex', 'site'), by='data', note='of those that are left')
+    h.correct('001-0009', h.next_levels('001-0009', 'sex'), by='data-young', note='it keeps whom it had')
+    h.correct('001-0011', h.next_levels('001-0011', 'sex'), by='data', note='who has no level of it')
+    h.void('001-0003', 'duplicate', duplicate_of='001-0011', by='data')
+    h.void('001-0012', 'never-enrolled', by='data')
+    h.rename('001-0010', '001-0100', by='data-young')
+    h.enrol('nurse', *ids(15, 19))
+    h.reinstate('001-0003', by='data')
+    h.reinstate('001-0012', by='data')
+    h.amend(renamed('site', '1', 'one'), added('site', '3'), arm_closed('C'), by='manager')
+    h.enrol('nurse', *ids(20, 24))
+    h.instead('two factors are left, and both retire', lambda it: it.amend(retired('sex')),
+              lambda data: data['changes'].append(retired('site')), field='data.changes[1].factor')
+    # Its last open level is closed, but it is no factor any more.
+    h.amend(closed('sex', 'm'), closed('sex', 'f'), retired('sex'), history='restart', by='manager')
+    h.enrol('nurse', *ids(25, 29))
+    h.instead('the last factor retires', lambda it: it.amend(closed('site', '2')),
+              lambda data: data.update(changes=[retired('site')]), field='data.changes[0].factor')
+    h.correct('001-0002', h.next_levels('001-0002', 'site'), by='data', note='of an earlier epoch')
+    h.correct('001-0025', h.next_levels('001-0025', 'site'), by='data', note='of this one')
+    h.force('F3', 'A', ['3'], by='monitor', ago=0)
+    h.void('F3', 'entry', by='data')
+    h.void('F1', 'entry', by='data')
+    h.force('F1', 'B', ['one'], replaces=h.enrolled['F1']['revision'], by='monitor', note='with fewer levels')
+    h.instead('a level that is closed as the last one', lambda it: it.amend(closed('site', '2')),
+              lambda data: data['changes'].extend([closed('site', '3'), closed('site', 'one')]),
+              field='data.changes[2].level')
+    # All open levels close, and another one is added.
+    h.amend(closed('site', '2'), closed('site', '3'), closed('site', 'one'), added('site', '4'), by='manager')
+    h.enrol('nurse', *ids(30, 31))
+    h.amend(reopened('site', 'one'), arm_reopened('C'), ratio_of(1, 2, 1), by='manager')
+    h.enrol_until_told('nurse', ids(32, 38), 'unsorted', 'drawn from balls that are not sorted')
+    h.begin_anew(h.declare_loss(1, 'restored behind a factor that retired'))
+    h.enrol('nurse', *ids(39, 40))
+    return h
+
+
+def it_level(history, participant):
+    return history.levels_of(participant)['age']
+
+
+def imported_with_slots():
+    h = History('an import of a study that ran with three arms for 2:1: rows drawn again, and others', {
+        'name': 'IMPORTED 2:1', 'D': 'chisquare', 'ratio': [2, 1], 'treatments': ['A', 'B'], 'start': 'paused',
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])}, seed=5**70)
+    h.key('nurse', 'randomize', 'read')
+    h.key('monitor', 'force', 'read')
+    h.key('data', 'correct', 'read')
+    h.register()
+    there = OtherSystem(h, h.seed)
+    there.draw(*ids(1, 9))
+    there.draw('001-0010', back=2, missed=1)
+    there.draw('001-0011', outcome='override')
+    there.enter('001-0012', 1, ['m', '1'])
+    there.draw(*ids(13, 16))
+    there.draw('001-0017', state=saved(numpy.random.PCG64(99)))
+    there.draw('001-0018', is_shown=False)
+    there.draw(*ids(19, 24))
+    how = {'names': {'A1': 'A', 'A2': 'A'}, 'slots': {'A1': 0, 'A2': 1}, 'approvals': [RUIZ]}
+    h.instead('continued, with a ratio', lambda it: it.begin_import(
+        there.file(), seed_known=True, generator='continued', **how), field='data.generator')
+    h.begin_import(there.file(), seed_known=True, **how)
+    h.instead('a row that is drawn again, with a slot beside the draw', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=0), found=['full', 'open'], field='allocation.slot')
+    h.instead('a row that is drawn again, without its slot', lambda it: it.import_rows(1),
+              sections=lambda sections: sections['draw'].pop('slot'), found=['full'])
+    h.import_rows(4)
+    first = h.importing['rows'][4][1][0]['slot']
+    h.instead('a row that is drawn again, at another slot', lambda it: it.import_rows(1),
+              sections=put('draw', slot=(first + 1) % 3), found=['full'], field='draw.slot')
+    h.import_rows(6)
+    # The twelfth row was entered at the second slot.
+    h.import_rows(0)
+    taken = h.importing['taken']
+    upto = next(i for i, (row, _) in enumerate(h.importing['rows']) if row['id'] == '001-0012')
+    h.import_rows(upto - taken)
+    h.instead('a row that was not drawn, without a slot', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=None), found=['full', 'open'],
+              field='allocation.slot')
+    h.instead('a row that was not drawn, at a slot of another arm', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=2), found=['full', 'open'],
+              field='allocation.slot')
+    h.import_rows()
+    h.end_import()
+    h.resume('it goes on here')
+    h.enrol('nurse', *ids(25, 30))
+    h.force('F1', 'A', ['m', '2'], by='monitor')
+    h.void('001-0012', 'ineligible', by='data')
+    h.correct('001-0011', h.next_levels('001-0011', 'site'), by='data')
+    h.enrol('nurse', *ids(31, 33))
+    h.amend(arm_added('C'), history='keep')
+    h.enrol('nurse', *ids(34, 36))
+    h.amend(ratio_of(3, 1, 1), renamed('site', '1', 'one'))
+    h.correct('001-0013', h.next_levels('001-0013', 'site'), by='data', note='imported, and of an earlier epoch')
+    h.enrol_until_told('nurse', ids(37, 42), 'unsorted', 'drawn from balls that are not sorted')
+    return h
+
+
+def imported_without_slots():
+    h = History('imports into amended studies: without names of slots, with a retired factor, given up and repeated', {
+        'name': 'IMPORTED, NO SLOTS', 'mode': 'test', 'D': 'variance', 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], old=['x', 'y'], site=['1', '2'])}, seed=7**60)
+    h.key('tester', 'randomize', 'read', 'manage')
+    h.key('monitor', 'force', 'read')
+    h.register()
+    h.amend(retired('old'), urn(D='range', beta=2), ratio_of(1, 3), approvals=[], by='tester')
+    there = OtherSystem(h, h.seed)
+    there.draw(*ids(1, 6))
+    # The file has one name for all three slots of B.
+    h.begin_import(there.file(), seed_known=True, names={'Bee': 'B'}, approvals=[])
+    h.instead('a row with a level of a retired factor', lambda it: it.import_rows(1),
+              lambda data: data['levels'].insert(1, {'factor': 'old', 'level': 'x'}),
+              field='data.levels')
+    h.import_rows(3)
+    h.instead('amended while it is imported', lambda it: it.amend(arm_closed('A'), arm_added('C'), approvals=[]),
+              field='type')
+    h.abort_import('the wrong file')
+    there = OtherSystem(h, h.seed)
+    there.enter('001-0001', 1, ['m', '1'])
+    there.enter('001-0002', 1, ['f', '1'])
+    there.draw(*ids(3, 8))
+    there.enter('001-0009', 1, ['m', '2'])
+    there.draw(*ids(10, 14))
+    h.begin_import(there.file(is_shuffled=True), seed_known=True, approvals=[])
+    h.import_rows(1)
+    h.instead('not at the slot with the fewest', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=3), found=['full'], field='allocation.slot')
+    h.import_rows()
+    h.end_import()
+    h.enrol('tester', *ids(15, 20))
+    h.force('F1', 'B', ['m', '1'], by='monitor')
+    h.amend(ratio_of(1, 1), approvals=[], by='tester')
+    h.enrol('tester', *ids(21, 25))
+    h.amend(arm_closed('A'), arm_closed('B'), arm_added('C'), arm_added('D'), history='keep', approvals=[BOARD],
+            reason='both in place of both')
+    h.enrol('tester', *ids(26, 30))
+    return h
+
+
+def imported_from_elsewhere_with_a_ratio():
+    h = History('an import of another format into a study with a ratio, whose slots are given by rule or by name', {
+        'name': 'IMPORTED CSV 3:1', 'D': 'range', 'ratio': [3, 1], 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('data', 'correct', 'read')
+    h.register()
+    there = OtherSystem(h, 1)
+    for n in range(1, 11):
+        there.enter(f'001-{n:04}', 3 if n % 4 == 0 else 0, [['m', 'f'][n % 2], ['1', '2', '3'][n % 3]])
+    h.begin_import(there.file(), source_format='csv', approvals=[RUIZ])
+    h.import_rows(5)
+    fewest = h.importing['rows'][5][1][2]
+    h.instead('a row at a slot of its arm that has more', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=(fewest + 1) % 3), found=['full'], field='allocation.slot')
+    h.instead('a row at the slot of another arm', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=3), found=['full', 'open'], field='allocation.slot')
+    h.instead('a row without a slot', lambda it: it.import_rows(1),
+              sections=put('allocation', slot=None), found=['full', 'open'], field='allocation.slot')
+    h.import_rows()
+    h.end_import()
+    h.enrol('nurse', *ids(11, 16))
+    h.correct('001-0001', h.next_levels('001-0001', 'site'), by='data')
+    h.amend(arm_closed('B'), arm_added('C', 2), history='keep', protocol={'version': '2'})
+    h.enrol('nurse', *ids(17, 22))
+    h.amend(arm_reopened('B'), history='restart')
+    h.void('001-0002', 'ineligible', by='data')
+    h.enrol('nurse', *ids(23, 28))
+    return h
+
+
 STUDIES = [
     unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
     closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
@@ -2641,6 +3552,8 @@ STUDIES = [
     imported_and_continued, imported_while_paused, imported_from_another_system, imports_given_up, imported_again,
     recovered_while_importing, sites_come_and_go, names_back_and_forth, limits_come_and_go, rules_of_the_study,
     imported_and_amended, entered_by_hand, entered_and_not_counted, wrong_entries,
+    arms_close_and_reopen, arms_are_added, other_urns, two_to_one, three_two_one, one_one_two, ratios_come_and_go,
+    factors_retire, imported_with_slots, imported_without_slots, imported_from_elsewhere_with_a_ratio,
 ]
 
 
@@ -2660,7 +3573,7 @@ def written(vector):
             [{'record': record, 'sealed': sealed, 'leaf': leaf.hex()} for record, sealed, leaf in records], '   ')
         for stream, records in vector['streams'].items())
     members = ('about', 'log', 'study', 'stream', 'decidedByCounts', 'decidedByAmendments', 'decidedByForced',
-               'findings')
+               'decidedByDesign', 'findings')
     head = ',\n'.join(f'  "{name}": {line(vector[name])}' for name in members if name in vector)
     lists = ',\n'.join(
         f'  "{name}": {listed(vector[name], "  ")}' for name in ('expected', 'altered') if name in vector)

@@ -1,6 +1,10 @@
 /** What all routes that write to a study answer when the study does not allow it. */
+import type { LevelLimit } from '../../../events/access.ts';
+import type { Design } from '../../../projections/design.ts';
 import type { Status } from '../../study/acts.ts';
 import type { FullLimit, StudyOutcome } from '../../study/commands.ts';
+import { retiredLimit } from '../../study/key-limits.ts';
+import { HttpProblem } from './problem.ts';
 import type { StudyReply } from './study-request.ts';
 
 const CONFLICT = { status: 409, results: '[]' } as const;
@@ -73,6 +77,20 @@ export function closedReply(
     revision,
     refused: 'level-closed',
   };
+}
+
+/** A key that may not enrol a participant with these levels. */
+export function outsideLimits(
+  where: readonly LevelLimit[] | undefined,
+  inForce: Pick<Design, 'factors'>,
+): HttpProblem {
+  const retired = retiredLimit(where, inForce);
+  return new HttpProblem(
+    403,
+    retired === undefined
+      ? 'This API key is limited to other levels than these'
+      : `This API key is limited by ${retired}, which is retired, so it can enrol nobody (hint: ask for a key with other limits)`,
+  );
 }
 
 /** What is well-formed, but not possible in this study. @param empty `results` of the route without a result */

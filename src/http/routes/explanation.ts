@@ -18,7 +18,7 @@ import { mayKnowOf, studyHandler } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 
-const PerTreatment = z.array(z.int()).meta({ description: 'In the order of `treatments`' });
+const PerSlot = z.array(z.int()).meta({ description: 'In the order of `treatments`' });
 const Doubles = z
   .array(z.number())
   .meta({ description: 'For the selected urn, in the order of `treatments`' });
@@ -35,14 +35,17 @@ export const ExplanationResult = z.strictObject({
   w: z.int(),
   alpha: z.int(),
   beta: z.int(),
-  treatments: z.array(z.string()),
+  treatments: z.array(z.string()).meta({
+    description:
+      'The arm of each slot that could be drawn: without those that were closed, and with a ratio each as often as it has slots',
+  }),
   urns: z
     .array(
       z.strictObject({
         factor: z.string(),
         level: z.string(),
-        counts: PerTreatment,
-        balls: PerTreatment,
+        counts: PerSlot,
+        balls: PerSlot,
         imbalance: z.number(),
         candidate: z.boolean(),
         selected: z.boolean(),
@@ -50,7 +53,7 @@ export const ExplanationResult = z.strictObject({
     )
     .meta({
       description:
-        "For each factor, the urn of the participant's level, as it was and was called before this participant",
+        "For each factor that was not retired, the urn of the participant's level, as it was and was called before this participant",
     }),
   corrections: z
     .array(

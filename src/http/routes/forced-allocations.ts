@@ -13,6 +13,7 @@ import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT } from '../request/receipt.ts';
+import { outsideLimits } from '../request/refused-reply.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
@@ -21,7 +22,9 @@ import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 const Body = z.strictObject({
   study: StudyName,
   id: ParticipantId,
-  levels: z.record(z.string(), z.string()).meta({ description: 'The level of every factor, by its name' }),
+  levels: z
+    .record(z.string(), z.string())
+    .meta({ description: 'The level of every factor that is not retired, by its name' }),
   treatment: z.string().meta({ description: 'The arm that the participant was given' }),
   occurred_at: PastInstant.meta({
     format: 'date-time',
@@ -64,7 +67,7 @@ export const forceOperation = bodyOperation(
     errors: {
       ...ERRORS,
       409: 'A history is being imported into the study, or the study is closed',
-      422: 'Well-formed, but impossible in this study: the id is taken, a level is closed, or the allocation was made after the study was closed. Or the Idempotency-Key was used for a different request',
+      422: 'Well-formed, but impossible in this study: the id is taken, a level is closed, the arm took no participants at that time, or the allocation was made after the study was closed. Or the Idempotency-Key was used for a different request',
     },
   },
 );
@@ -97,7 +100,7 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   const unlike = lookAlikeProblem(id) ?? request.view().patternProblem(id);
   if (unlike !== undefined) problems.push(`id ${unlike}`);
   if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
-    throw new HttpProblem(403, 'This API key is limited to other levels than these');
+    throw outsideLimits(accepted.key.where, inForce);
   const { user } = accepted.key;
   const command: Force = {
     ...{ type: 'force', user, idempotencyKey: idempotencyKeyOf(http), amendment: inForce.amendment },

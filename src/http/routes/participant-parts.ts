@@ -13,7 +13,12 @@ export const ParticipantRecord = z
     'urn.revision': placeMembers['urn.revision'].optional(),
     ...remarkMembers,
   })
-  .catchall(z.string().meta({ description: 'f_<factor>: the level of that factor, by its name of now' }));
+  .catchall(
+    z.string().meta({
+      description:
+        'f_<factor>: the level of that factor, by its name of now. Absent for participants who came after it was retired',
+    }),
+  );
 
 /** The `results` of both operations. */
 export const RECORDS = { type: 'array', items: ref('ParticipantRecord') };

@@ -5,7 +5,7 @@ import { type Participant, participants } from '../../../projections/participant
 import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Randomize, StudyOutcome } from '../../study/commands.ts';
-import { isWithin } from '../../study/key-limits.ts';
+import { isWithin, retiredLimit } from '../../study/key-limits.ts';
 import { problemsOfId } from '../../study/participant-id.ts';
 import { BG_STATE, DRY_RUN_PARAMETER, idParameter, STUDY } from '../request/documented-parameters.ts';
 import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
@@ -16,7 +16,13 @@ import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
 import { DRY_RUN } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
-import { closedReply, fullReply, refusedReply, reusedReply } from '../request/refused-reply.ts';
+import {
+  closedReply,
+  fullReply,
+  outsideLimits,
+  refusedReply,
+  reusedReply,
+} from '../request/refused-reply.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import {
@@ -37,7 +43,7 @@ export const randomizeParticipantOperation = operation(
     parameters: [
       STUDY,
       idParameter(true),
-      levelParameters('One level of every factor'),
+      levelParameters('One level of every factor that is not retired'),
       BG_STATE,
       DRY_RUN_PARAMETER,
       ...WRITE_HEADERS,
@@ -67,8 +73,7 @@ export function randomizeParticipant(services: Services) {
     const inForce = design();
     const asked = withBodyUnread(http, () => services.views.of(inForce).newParticipant(query, problems));
     const { id, levels } = asked;
-    if (!isWithin(accepted.key.where, inForce, levels))
-      throw new HttpProblem(403, 'This API key is limited to other levels than these');
+    if (!isWithin(accepted.key.where, inForce, levels)) throw outsideLimits(accepted.key.where, inForce);
     const { keyId, user } = accepted.key;
     const actor = actorOf(request);
     const command = {
@@ -117,8 +122,13 @@ async function unlikeDesign(
   command: Randomize,
   problems: readonly string[],
 ): Promise<StudyReply> {
-  const refusal = new HttpProblem(400, problems.join('; '));
-  if (request.design().amendment === 0) throw refusal;
+  const { where } = request.accepted.key;
+  const inForce = request.design();
+  const refusal =
+    retiredLimit(where, inForce) === undefined
+      ? new HttpProblem(400, problems.join('; '))
+      : outsideLimits(where, inForce);
+  if (inForce.amendment === 0) throw refusal;
   const { outcome, revision } = await services.studies.tryOut(request.study.stream, command);
   if (!ANSWERED_BEFORE.has(outcome.type)) throw refusal;
   return answer(request, shownScopes, services.ledger, outcome, revision);

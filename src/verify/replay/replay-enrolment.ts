@@ -32,14 +32,18 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     this.#checks = checks;
   }
 
-  take(given: PartialEvent, withheldSeals: Readonly<Record<string, string>> = {}): readonly Mismatch[] {
+  take(
+    given: PartialEvent,
+    withheldSeals: Readonly<Record<string, string>> = {},
+    version = 1,
+  ): readonly Mismatch[] {
     const event = given as PartialStudyEvent;
     const life = this.#life;
     const enrolled = (id: string) => life?.enrolled.get(id);
     const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
     const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
-    const mismatches = mismatchesOf(event, life);
+    const mismatches = mismatchesOf(event, life, version);
     if (mismatches.length > 0) return mismatches;
     const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
     if (mismatchOfDecided) return [mismatchOfDecided];
@@ -66,7 +70,11 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
   }
 }
 
-function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonly Mismatch[] {
+function mismatchesOf(
+  event: PartialStudyEvent,
+  life: Life | undefined,
+  version: number,
+): readonly Mismatch[] {
   const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
   if (event.type === 'StudyRegistered') return life ? refused({ type: 'already-registered' }) : [];
   if (!life) return refused({ type: 'not-registered' });
@@ -74,8 +82,8 @@ function mismatchesOf(event: PartialStudyEvent, life: Life | undefined): readonl
     case 'ParticipantRandomized': {
       const outcome = enrolmentRefusal(event, life);
       if (outcome) return refused(outcome);
-      const unknown = treatmentMismatch(event, life);
-      return unknown ? [unknown] : [];
+      const wrong = versionMismatch(life, version) ?? treatmentMismatch(event, life);
+      return wrong ? [wrong] : [];
     }
     case 'AllocationForced': {
       const problem = forcedProblem(life, event);
@@ -130,6 +138,13 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
   if (closed) return closed;
   const limit = fullLimit(life.filled, life.design, levels);
   return limit && { type: 'full', limit };
+}
+
+/** The draw, which is withheld, says its slot if and only if there is a ratio. */
+function versionMismatch({ design }: Life, version: number): Mismatch | undefined {
+  const expected = hasRatio(design) ? 2 : 1;
+  if (version === expected) return undefined;
+  return mismatch('version', expected, version, 'only with a ratio a draw says its slot');
 }
 
 function treatmentMismatch(event: EnrolmentEvent, { design }: Life): Mismatch | undefined {

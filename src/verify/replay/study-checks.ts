@@ -59,11 +59,13 @@ export function enrolments(event: PartialEvent): number {
   return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
 }
 
+const isOfAllocation = (field: string) => field === 'treatment' || field === 'slot';
+
 /** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
   if (outcome.type === 'impossible')
     return mismatch(
-      outcome.field === 'treatment' ? 'allocation.treatment' : `data.${outcome.field}`,
+      isOfAllocation(outcome.field) ? `allocation.${outcome.field}` : `data.${outcome.field}`,
       'what is possible in this study',
       undefined,
       outcome.why,

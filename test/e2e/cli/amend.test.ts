@@ -167,8 +167,8 @@ effect             No count of an urn changes. A new level begins with the same 
 
   it('names everything that no amendment can change, with its line, and writes nothing', async () => {
     const wrong = withSites('x\u200b', DUPAGE, COOK)
-      .replace('mode: live', 'mode: test\n  w: 3\n  protocol: {version: "2.0"}')
-      .replace('[A, B]', '[A, C]')
+      .replace('mode: live', 'mode: test\n  protocol: {version: "2.0"}')
+      .replace('[A, B]', '[B, A]')
       .replace('[Male, Female]', '[Male, Female]\n    age: [young, old]');
     const { code, stdout, stderr } = await amend(wrong, '--rename', 'site:x', '--protocol', '3.0');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -179,13 +179,12 @@ effect             No count of an urn changes. A new level begins with the same 
     expect(lines.map((line) => line.replace(/studies-\d+\.yaml/, 'FILE').replace(/ \(hint: .*/, ''))).toEqual(
       [
         expect.stringMatching(/^urn: --rename "site:x": "site" has no such level/),
-        'FILE:5: the file says another protocol than --protocol',
+        'FILE:4: the file says another protocol than --protocol',
         'FILE:3: mode differs (in force: live; file: test), which no amendment changes',
-        'FILE:4: w differs (in force: 1; file: 3), which no amendment changes',
-        'FILE:9: treatments differs (in force: ["A", "B"]; file: ["A", "C"]), which no amendment changes',
-        expect.stringMatching(/^FILE:13: factors\.site differs \(in force: .*, which no amendment changes$/),
-        'FILE:12: factors.age differs (in force: none; file: ["young", "old"]), which no amendment changes',
-        expect.stringMatching(/^FILE:13: factors\.site: new level "x\\u200b": the name contains U\+200B/),
+        'FILE:8: treatments differs (in force: ["A", "B"]; file: ["B", "A"]), which no amendment changes',
+        expect.stringMatching(/^FILE:12: factors\.site differs \(in force: .*, which no amendment changes$/),
+        'FILE:11: the factor "age" is new: nobody so far has a level of it, so its urns would have no counts',
+        expect.stringMatching(/^FILE:12: factors\.site: new level "x\\u200b": the name contains U\+200B/),
         'a live study can be amended only with an approval',
       ],
     );

@@ -2,9 +2,10 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { StudyConfiguration } from '../../../events/study.ts';
 import { ask, clientOf, exactResults, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
+import { CONFIGURATION, SEED } from '../../support/facts.ts';
 import { drawnRows } from '../../support/import-facts.ts';
 import {
   APPROVED,
@@ -234,6 +235,120 @@ describe('treatments that the file names otherwise', () => {
     const { code, stderr } = await importInto(data, eaten(), '--dry-run', ...args);
     expect(code).toBe(2);
     expect(stderr).toContain(expected);
+  });
+});
+
+describe('a history that kept a ratio by several names of one arm', () => {
+  const RATIO = REFERENCE.studies.replace(
+    'treatments: [Control, "Low dose", "High dose"]',
+    'treatments: [Control, Dose]\n  ratio: {Control: 1, Dose: 2}',
+  );
+  const MAP = ['--treatment-map', 'Low dose=Dose,High dose=Dose'];
+  const data = newFolder();
+  beforeAll(() => registerIn(data, RATIO));
+
+  it.each([
+    ['export', REFERENCE.csv],
+    ['database', REFERENCE.database],
+  ])('is drawn again row by row from the %s of the reference, and goes on in the ratio', async (_, from) => {
+    const own = copyOf(data);
+    const { code, stderr } = await importInto(own, from, '--seed-known', ...MAP, ...APPROVED);
+    expect(code).toBe(0);
+    expect(stderr).toContain('60 rows: 60 redrawn, 0 unproven. The generator is fresh.');
+    expect(JSON.parse(eventsIn(own, 'HistoryImported')[0]?.sealed ?? '').source.treatmentMap).toEqual([
+      { from: 'Low dose', to: 'Dose', slot: 1 },
+      { from: 'High dose', to: 'Dose', slot: 2 },
+    ]);
+    const key = await issueKey(own, 'edc');
+    const service = await serveHere(own, RATIO);
+    const levels = { site: '02-Süd', sex: 'Male', 'prior (1+) lines': '0' };
+    expect((await clientOf(service.url, key).randomize(HARVEST, 'next', levels)).status).toBe(200);
+    await service.stop();
+    const { draw, allocation } = JSON.parse(eventsIn(own, 'ParticipantRandomized')[0]?.sealed ?? '');
+    expect(draw.balls).toHaveLength(3);
+    expect(['Control', 'Dose', 'Dose'][draw.slot]).toBe(allocation.treatment);
+    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
+    const { balance } = await showOf(own);
+    expect(balance).toMatchObject({ treatments: ['Control', 'Dose'], ratio: [1, 2] });
+    const { code: refused, stderr: why } = await urn([
+      ...['export', '--study', HARVEST, '--format', 'reference-csv', '--out', join(newFolder(), 'x.csv')],
+      ...['--data', own],
+    ]);
+    expect([refused, why]).toEqual([2, expect.stringContaining('the study has a ratio')]);
+  });
+
+  it('is drawn again as it was drawn, with the imbalance in the order of the slots', async () => {
+    // Urns with few participants are often equally imbalanced, but for the order of their slots.
+    const levels = Array.from({ length: 20 }, (_, i) => `${i + 1}`);
+    const trick: StudyConfiguration = {
+      ...CONFIGURATION,
+      ...{ name: HARVEST, mode: 'test', D: 'variance', treatments: ['A1', 'A2', 'B'] },
+      factors: [
+        { name: 'site', levels },
+        { name: 'surgeon', levels },
+      ],
+    };
+    const rows = drawnRows(
+      Array.from({ length: 300 }, (_, i) => ({
+        levels: [levels[i % 20] ?? '', levels[(i + Math.floor(i / 20)) % 20] ?? ''],
+      })),
+      trick,
+    );
+    const from = join(newFolder(), 'trick.csv');
+    writeFileSync(from, referenceCsv(rows, trick));
+    const study = {
+      ...{ mode: 'test', starting_seed: SEED, D: 'variance', treatments: ['A', 'B'], ratio: [2, 1] },
+      factors: Object.fromEntries(trick.factors.map(({ name, levels }) => [name, levels])),
+    };
+    const yaml = JSON.stringify({ [HARVEST]: study }, (_, v) => (typeof v === 'bigint' ? Number(v) : v));
+    const own = await registerIn(newFolder(), yaml.replace(String(Number(SEED)), String(SEED)));
+    const { stderr } = await importInto(own, from, '--seed-known', '--treatment-map', 'A1=A,A2=A');
+    expect(stderr).toContain('300 rows: 300 redrawn, 0 unproven');
+    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
+  });
+
+  it('is not drawn again if the names take the slots in another order, which the database tells', async () => {
+    const turned = ['--treatment-map', 'High dose=Dose,Low dose=Dose', '--seed-known', '--dry-run'];
+    expect((await importInto(data, REFERENCE.csv, ...turned)).stderr).toMatch(/60 rows: \d+ redrawn, [1-9]/);
+    expect(await importInto(data, REFERENCE.database, ...turned)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'gives the slots of an arm in another order than the database (hint: the order there is "Control", "Low dose", "High dose")',
+      ),
+    });
+  });
+
+  it.each([
+    ['without the map', [], 'there is no treatment "Low dose" (there are: "Control", "Dose")'],
+    [
+      'with more names than slots',
+      ['--treatment-map', 'Low dose=Dose,High dose=Dose,x=Dose'],
+      '3 names stand for "Dose", which has 2 slots (hint: one for each slot, or one in all)',
+    ],
+    [
+      'with two names for one slot',
+      ['--treatment-map', 'Low dose=Control,High dose=Control'],
+      'several names stand for "Control", which has one slot',
+    ],
+    ['with a name that is left', ['--treatment-map', 'Low dose=Dose'], 'there is no treatment "High dose"'],
+    [
+      'that continues the generator',
+      [...MAP, '--generator', 'continued'],
+      '--generator continued: the other system knows no ratio',
+    ],
+  ])('is refused %s', async (_, args, message) => {
+    const { code, stderr } = await importInto(data, REFERENCE.csv, '--dry-run', ...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  it('is refused if the database was set up with other arms than the slots', async () => {
+    const { code, stderr } = await importInto(
+      ...[data, REFERENCE.database, '--dry-run', '--treatment-map', 'Low dose=Control,High dose=Dose'],
+    );
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /treatments is \["Control","Low dose","High dose"\] in the database, and \["Control","Dose","Dose"\]/,
+    );
   });
 });
 

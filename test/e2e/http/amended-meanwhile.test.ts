@@ -8,12 +8,12 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const CLIENTS = 12;
 const ROUNDS = 12;
-const AMENDMENTS = 8;
+const AMENDMENTS = 10;
 const SITES = ['north', 'south', 'South', 'west', 'added by 0', 'added by 1'];
 const STUDIES = `
 Rush:
   mode: test
-  treatments: [A, B]
+  treatments: [A, B, C]
   factors:
     sex: [Male, Female]
     site: [north, south, west]
@@ -35,7 +35,7 @@ afterAll(() => Promise.all(services.map((service) => service.stop())));
 
 const urlOf = (i: number) => services[i % services.length]?.url ?? '';
 
-/** Every change that concerns levels, over and over. */
+/** Changes that concern levels and arms, over and over. */
 function changeOf(manager: number, round: number): object {
   const of = { factor: 'site' };
   const changes = [
@@ -44,9 +44,13 @@ function changeOf(manager: number, round: number): object {
     { ...of, kind: 'level-renamed', level: 'south', to: 'South', alias: true },
     { ...of, kind: 'level-reopened', level: 'west' },
     { ...of, kind: 'level-renamed', level: 'South', to: 'south' },
+    { kind: 'arm-closed', treatment: 'C' },
+    { kind: 'arm-added', treatment: `added by ${manager}`, ratio: 2 },
+    { kind: 'arm-reopened', treatment: 'C' },
+    { kind: 'arm-closed', treatment: 'B' },
     { kind: 'id-pattern', value: `[a-z0-9-]{1,${20 + round}}` },
   ];
-  return changes[(round + manager * 2) % changes.length] ?? {};
+  return changes[(round + manager * 6) % changes.length] ?? {};
 }
 
 /** Sends each amendment until it is recorded, or impossible because the other manager was there before. */
@@ -109,8 +113,11 @@ it('each request is decided by the design before it, and the log is sound', asyn
     expect(await send(1, id, levels)).toMatchObject({ status: 200, results: [{ id, trt }] });
   }
 
-  const types = storedLog(data)
-    .map(({ record }) => record.type)
+  const records = storedLog(data).map(({ record }) => record);
+  const kinds = records.flatMap((record) => record.data.changes ?? []).map(({ kind }) => kind);
+  expect(kinds).toEqual(expect.arrayContaining(['level-added', 'arm-closed', 'arm-added']));
+  const types = records
+    .map((record) => record.type)
     .filter((type) => type === 'StudyAmended' || type === 'ParticipantRandomized');
   const turns = types.filter((type, i) => type === 'StudyAmended' && types[i + 1] !== type);
   expect(turns.length).toBeGreaterThan(2);

@@ -150,16 +150,16 @@ describe('an amendment', () => {
     const nothing = await amend([]);
     expect([nothing.status, nothing.message]).toEqual([422, expect.stringMatching(/nothing to change/)]);
     const only = await amend([change('level-closed', 'Male'), change('level-closed', 'Female')].map(ofSex));
-    expect(only.message).toBe('changes[1].level: it is the only open level of the factor');
+    expect(only.message).toBe('changes[1].level: no level of the factor would be open');
     expect(await designOf()).toEqual(before);
   });
 
   it('is refused with every mistake in its form: 400', async () => {
-    const answer = await amend([{ kind: 'arm-closed' }, change('level-added', 'x', { to: 'y' })], {
+    const answer = await amend([{ kind: 'factor-added' }, change('level-added', 'x', { to: 'y' })], {
       amendment: 0,
       reason: '',
       approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-02-30' }],
-      history: 'restart',
+      history: 'forget',
     });
     expect([answer.status, answer.results]).toEqual([400, {}]);
     for (const part of ['amendment', 'changes[0].kind', 'changes[1]', 'reason', 'approvals[0].on', 'history'])

@@ -104,18 +104,74 @@ describe('the changes that a file asks for', () => {
   });
 
   it('leave what no amendment changes, so the file still differs', () => {
-    const file = fileWith({ ...sites('2', '1', '3', '4'), w: 2, treatments: ['A', 'C'], mode: 'live' });
+    const file = fileWith({ ...sites('2', '1', '3', '4'), treatments: ['B', 'A'], mode: 'live' });
     const changes = asked(file);
     expect(changes).toEqual([site('level-added', '4')]);
     const after = changes.reduce(changedDesign, design);
     expect(configurationDifferences(registered, after, file).map(({ what }) => what)).toEqual([
-      ...['mode', 'w', 'treatments', 'factors.site'],
+      ...['mode', 'treatments', 'factors.site'],
     ]);
     const factor = { name: 'age', levels: ['<18'] };
     const added = fileWith({ factors: [...configuration.factors, factor] });
     expect(asked(added)).toEqual([]);
     expect(configurationDifferences(registered, design, added)).toEqual([
       { what: 'factors.age', file: '["<18"]' },
+    ]);
+  });
+});
+
+describe('the changes of arms, urns and factors that a file asks for', () => {
+  const arm = (kind: 'arm-added' | 'arm-closed' | 'arm-reopened', treatment: string) => ({ kind, treatment });
+  const inRatio = registeredDesign({ ...configuration, treatments: ['A', 'B', 'C'], ratio: [2, 1, 3] });
+
+  it('close arms last, and open them again', () => {
+    expect(asked(fileWith({ treatments: ['C', 'B'] }))).toEqual([
+      arm('arm-added', 'C'),
+      arm('arm-closed', 'A'),
+    ]);
+    const closed = changedDesign(design, arm('arm-closed', 'A'));
+    expect(asked(fileWith({}), [], closed)).toEqual([arm('arm-reopened', 'A')]);
+    expect(asked(fileWith({ treatments: ['A', 'C'], idPattern: '[0-9]+' }))).toEqual([
+      arm('arm-added', 'C'),
+      { kind: 'id-pattern', value: '[0-9]+' },
+      arm('arm-closed', 'B'),
+    ]);
+  });
+
+  it('add an arm with its number of slots, if the others keep theirs', () => {
+    expect(asked(fileWith({ treatments: ['A', 'B', 'C'], ratio: [1, 1, 2] }))).toEqual([
+      { ...arm('arm-added', 'C'), ratio: 2 },
+    ]);
+    expect(asked(fileWith({ treatments: ['C', 'A', 'B'], ratio: [2, 3, 1] }))).toEqual([
+      arm('arm-added', 'C'),
+      { kind: 'ratio', value: [3, 1, 2] },
+    ]);
+  });
+
+  it('name every arm in a new ratio, closed ones as they are in force', () => {
+    const closed = changedDesign(inRatio, arm('arm-closed', 'C'));
+    const treatments = ['A', 'B'];
+    expect(asked(fileWith({ treatments, ratio: [2, 1] }), [], closed)).toEqual([]);
+    expect(asked(fileWith({ treatments, ratio: [4, 1] }), [], closed)).toEqual([
+      { kind: 'ratio', value: [4, 1, 3] },
+    ]);
+    expect(asked(fileWith({ treatments }), [], closed)).toEqual([{ kind: 'ratio', value: [1, 1, 3] }]);
+  });
+
+  it('name only those numbers of the urns that are different', () => {
+    expect(asked(fileWith({ w: 2, D: 'variance' }))).toEqual([{ kind: 'urn', w: 2, D: 'variance' }]);
+    expect(asked(fileWith({ alpha: 1, beta: 3 }))).toEqual([{ kind: 'urn', alpha: 1, beta: 3 }]);
+  });
+
+  it('retire a factor that the file leaves out, and keep its limits', () => {
+    const file = fileWith({ factors: [{ name: 'sex', levels: ['Male', 'Female'] }], limits: { total: 300 } });
+    expect(asked(file)).toEqual([{ kind: 'factor-retired', factor: 'site' }]);
+    const retired = changedDesign(design, { kind: 'factor-retired', factor: 'site' });
+    expect(asked(file, [], retired)).toEqual([]);
+    // It never returns, so the file differs.
+    expect(asked(fileWith({}), [], retired)).toEqual([]);
+    expect(configurationDifferences(registered, retired, fileWith({}))).toEqual([
+      { what: 'factors.site', file: '["1", "2", "3"]' },
     ]);
   });
 });
@@ -148,21 +204,68 @@ describe('any file that amendments can follow', () => {
       }),
   );
 
+  /** What can change of arms and urns. Arms of the registration keep their order; others may stand anywhere. */
+  const urns = fc
+    .record({
+      first: fc.subarray(['A', 'B']),
+      added: fc.uniqueArray(fc.constantFrom('C', 'D', 'E')),
+      at: fc.nat(2),
+      shares: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 5, maxLength: 5 }),
+      numbers: fc.record({
+        w: fc.integer({ min: 1, max: 2 }),
+        alpha: fc.nat(1),
+        beta: fc.integer({ min: 1, max: 2 }),
+        D: fc.constantFrom('range' as const, 'variance' as const),
+      }),
+    })
+    .filter(({ first, added }) => first.length + added.length > 1)
+    .map(({ first, added, at, shares, numbers }) => {
+      const treatments = first.toSpliced(at, 0, ...added);
+      const ratio = shares.slice(0, treatments.length);
+      return { treatments, ...numbers, ...(ratio.some((share) => share > 1) && { ratio }) };
+    });
+
+  const follows = (files: readonly StudyInFile[], isPossible: (problem: object) => boolean = () => false) => {
+    let now = design;
+    for (const [i, wanted] of files.entries()) {
+      const changes = changesTo(wanted, registered, now, []);
+      const fact = amendmentOf({
+        ...{ type: 'amend', user: 'u', amendment: i + 1, changes, reason: 'x', approvals: [] },
+        protocol: { version: String(i) },
+      });
+      const problem = amendmentProblem(now, fact);
+      if (problem && isPossible(problem)) continue;
+      expect(problem).toBeUndefined();
+      now = changes.reduce(changedDesign, now);
+      expect(configurationDifferences(registered, now, wanted)).toEqual([]);
+      expect(changesTo(wanted, registered, now, [])).toEqual([]);
+    }
+  };
+
   it('is the design afterwards, and asks for nothing more', () => {
+    check(fc.property(fc.array(file, { minLength: 1, maxLength: 4 }), (files) => follows(files)));
+  });
+
+  it('is the design afterwards if it changes arms, ratio, urns and levels at once', () => {
+    const wished = fc
+      .tuple(file, urns)
+      .map(([one, changed]) => ({ ...one, configuration: { ...one.configuration, ...changed } }));
+    // With the arms that the file leaves out, the numbers of a ratio may have a common divisor.
+    const isDivisible = (problem: object) => JSON.stringify(problem).includes('can be divided');
     check(
-      fc.property(fc.array(file, { minLength: 1, maxLength: 4 }), (files) => {
-        let now = design;
-        for (const [i, wanted] of files.entries()) {
-          const changes = changesTo(wanted, registered, now, []);
-          const fact = amendmentOf({
-            ...{ type: 'amend', user: 'u', amendment: i + 1, changes, reason: 'x', approvals: [] },
-            protocol: { version: String(i) },
-          });
-          expect(amendmentProblem(now, fact)).toBeUndefined();
-          now = changes.reduce(changedDesign, now);
-          expect(configurationDifferences(registered, now, wanted)).toEqual([]);
-          expect(changesTo(wanted, registered, now, [])).toEqual([]);
-        }
+      fc.property(fc.array(wished, { minLength: 1, maxLength: 4 }), (files) => follows(files, isDivisible)),
+    );
+  });
+
+  it('is the design afterwards if it retires a factor', () => {
+    check(
+      fc.property(file, urns, fc.boolean(), (one, changed, isFirst) => {
+        const factors = one.configuration.factors.slice(isFirst ? 1 : 0, isFirst ? 2 : 1);
+        const limits = isFirst ? one.configuration.limits : { total: 9 };
+        follows(
+          [one, { ...one, configuration: { ...one.configuration, ...changed, factors, limits } }],
+          (problem) => JSON.stringify(problem).includes('can be divided'),
+        );
       }),
     );
   });

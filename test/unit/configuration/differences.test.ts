@@ -230,6 +230,61 @@ describe('the file of a study that was amended', () => {
     expect(standing([], site(['1']))).toBe('differs');
   });
 
+  const arm = (kind: 'arm-added' | 'arm-closed', treatment: string): DesignChange => ({ kind, treatment });
+
+  it('lists the open arms, those that were added anywhere, but those of the registration in their order', () => {
+    const amendments = [[arm('arm-added', 'C')], [arm('arm-added', 'D')]];
+    const treatments = (...names: string[]) => ({ treatments: names });
+    expect(standing(amendments, treatments('A', 'B', 'C', 'D'))).toBe('agrees');
+    expect(standing(amendments, treatments('D', 'A', 'C', 'B'))).toBe('agrees');
+    expect(standing(amendments, treatments('B', 'A', 'C', 'D'))).toBe('differs');
+    expect(standing(amendments, treatments('A', 'B', 'C'))).toBe('behind');
+    const closed = [...amendments, [arm('arm-closed', 'A')]];
+    expect(standing(closed, treatments('D', 'B', 'C'))).toBe('agrees');
+    expect(standing(closed, treatments('A', 'B', 'C', 'D'))).toBe('behind');
+  });
+
+  it('says the ratio of the open arms, whatever their order, and names no arm where it differs', () => {
+    const amendments: DesignChange[][] = [
+      [{ kind: 'arm-added', treatment: 'C', ratio: 3 }],
+      [{ kind: 'ratio', value: [2, 2, 3] }],
+    ];
+    const file = (treatments: string[], ratio?: number[]) => ({ treatments, ...(ratio && { ratio }) });
+    expect(standing(amendments, file(['A', 'B', 'C'], [2, 2, 3]))).toBe('agrees');
+    expect(standing(amendments, file(['C', 'A', 'B'], [3, 2, 2]))).toBe('agrees');
+    expect(standing(amendments, file(['A', 'B', 'C'], [1, 1, 3]))).toBe('behind');
+    expect(standing(amendments, file(['A', 'B', 'C'], [1, 2, 3]))).toBe('differs');
+    const closed = [...amendments, [arm('arm-closed', 'C')]];
+    expect(standing(closed, file(['A', 'B'], [2, 2]))).toBe('agrees');
+    expect(standing(closed, file(['A', 'B'], [2, 1]))).toBe('differs');
+    const comparison = compare(drawn, designsAfter(closed), fileWith(file(['A', 'B'], [2, 1])));
+    expect(describeComparison(comparison, { secrets: 'withhold' })[0]).toBe(
+      'ratio differs (in force: 2:2; file: 2:1)',
+    );
+    expect(compare(drawn, designsAfter(closed), fileWith()).differences).toEqual([
+      { what: 'ratio', inForce: '2:2' },
+    ]);
+  });
+
+  it('leaves retired factors out, and their limits', () => {
+    const limited = { ...configuration, limits: { levels: [{ factor: 'site', level: '1', max: 10 }] } };
+    const designs = designsAfter([[{ kind: 'factor-retired', factor: 'site' }]], limited);
+    const registered = { ...drawn, configuration: limited };
+    const sex = { factors: configuration.factors.slice(0, 1) };
+    expect(compare(registered, designs, fileWith(sex)).standing).toBe('agrees');
+    expect(compare(registered, designs, fileWith({ limits: limited.limits }))).toMatchObject({
+      standing: 'behind',
+      differences: [{ what: 'factors.site', file: '["1", "2"]' }],
+    });
+  });
+
+  it('says the numbers of the urns that are in force', () => {
+    const urn: DesignChange = { kind: 'urn', w: 2, D: 'variance' };
+    expect(standing([[urn]], { w: 2, D: 'variance' })).toBe('agrees');
+    expect(standing([[urn]], {})).toBe('behind');
+    expect(standing([[urn]], { w: 2 })).toBe('differs');
+  });
+
   it('is told what it lacks, and that the study goes on', () => {
     const comparison = compare(drawn, designsAfter([[change('level-added', '3')]]), fileWith());
     expect(describeComparison(comparison, { secrets: 'withhold' })).toEqual([

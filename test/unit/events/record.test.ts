@@ -575,6 +575,16 @@ describe('a fact that two versions could say', () => {
     expect(decodePartialRecord(blinded(2, paused, NURSE), none)).toMatchObject(paused);
   });
 
+  it('cannot tell the version by a section that is withheld, if that says more in one of them', () => {
+    const version2 = inVersion(2, withDraw({ slot: 0 }) as Fact, NURSE, STREAM);
+    expect(decodeRecord(version2)).toMatchObject({ type: 'ParticipantRandomized' });
+    const withheld = { ...version2, sealed: Buffer.from('{}') };
+    expect(decodePartialRecord(withheld, () => false)).toMatchObject({ sections: {} });
+    // No version of the registration says more in its section.
+    const registration = { ...inVersion(2, registered(), OPERATOR, STREAM), sealed: Buffer.from('{}') };
+    expect(faultOf(() => decodePartialRecord(registration, () => false))).toBe('malformed');
+  });
+
   it('names the version, and the one that can say it', () => {
     const why = (version: number, actor: Actor) => () =>
       decodeRecord(inVersion(version, paused, actor, STREAM));

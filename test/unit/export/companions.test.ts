@@ -1,8 +1,10 @@
 /** What comes with the list for statisticians. Names are chosen to break a script that quotes them carelessly. */
 
 import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { registeredDesign } from '../../../projections/design.ts';
+import { changedDesign, registeredDesign } from '../../../projections/design.ts';
+import { NONE } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { columnsOf, headLine, rowLines } from '../../../src/export/columns.ts';
 import { dictionary, rScript, sasScript } from '../../../src/export/companions.ts';
@@ -36,6 +38,42 @@ describe('the data dictionary', () => {
   it('names no arm without the column of arms', () => {
     const blinded = dictionary(columnsOf(registeredDesign(CONFIGURATION), { isBlinded: true }), false);
     expect(blinded).not.toMatch(/treatment|MART|RMC/);
+  });
+});
+
+describe('an amended design', () => {
+  const CHANGES: DesignChange[] = [
+    { kind: 'arm-added', treatment: 'Ä new arm, long' },
+    { kind: 'arm-closed', treatment: 'MART' },
+    { kind: 'factor-retired', factor: 'site' },
+  ];
+  const before = registeredDesign(named('sex', 'site'));
+  const amended = CHANGES.reduce(changedDesign, before);
+  const all = columnsOf(amended, { isBlinded: false });
+  const late = { ...PARTICIPANT, levels: ['=Mâle', NONE] };
+  const cellsOf = (participant: Participant, name: string) =>
+    parseCsv(rowLines(all, [participant]))[0]?.[all.findIndex((column) => column.name === name)];
+
+  it('leaves the columns of a retired factor, which are empty for who came after it', () => {
+    expect(headLine(all)).toBe(headLine(columnsOf(before, { isBlinded: false })));
+    for (const name of ['f_site', 'randomized_f_site']) expect(cellsOf(late, name)).toBe('');
+    const early = { ...PARTICIPANT, levels: ['=Mâle', '=Mâle'] };
+    for (const name of ['f_site', 'randomized_f_site']) expect(cellsOf(early, name)).toBe('=Mâle');
+    const meanings = parseCsv(dictionary(all, false)).map(([name, meaning]) => [
+      name,
+      meaning?.split('; ')[1],
+    ]);
+    const empty = 'empty for those who came after the factor was retired';
+    expect(meanings.filter(([, after]) => after === empty).map(([name]) => name)).toEqual([
+      ...['f_site', 'randomized_f_site'],
+    ]);
+  });
+
+  it('has every arm there ever was, in the dictionary and for R and SAS', () => {
+    const line = parseCsv(dictionary(all, false)).find(([name]) => name === 'treatment');
+    expect(JSON.parse(line?.[3] ?? '')).toEqual([...CONFIGURATION.treatments, 'Ä new arm, long']);
+    expect(rScript(all, 'a.csv')).toContain('"MART", "RMC-Q", "RMC-A", "\\U{c4} new arm, long"');
+    expect(sasScript(all, [late], 'a.csv')).toContain('informat treatment $char16.');
   });
 });
 

@@ -51,6 +51,21 @@ describe('a record in the feed', () => {
     );
   });
 
+  it.each([
+    ['blinded', false],
+    ['open', false],
+    ['full', true],
+  ] as const)('with content %s, tells the slot of a study with a ratio: %s', (content, tells) => {
+    const fact = randomized();
+    const withSlot = { ...fact, sections: { ...fact.sections, draw: { ...fact.sections.draw, slot: 2 } } };
+    const { value, headers } = recordMessage(stored(withSlot, 3), content);
+    expect(JSON.parse(value.toString())).toMatchObject(
+      content === 'blinded' ? { version: 2 } : { record: { version: 2 } },
+    );
+    expect(value.toString().includes('"slot":')).toBe(tells);
+    expect(JSON.stringify(headers)).not.toContain('slot');
+  });
+
   it('is read by the SDK as a valid CloudEvent', () => {
     const event = received(recordMessage(stored(randomized(), 3), 'blinded'));
     // Attributes of the binary mode are text; the constructor checks them.

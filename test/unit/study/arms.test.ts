@@ -352,6 +352,19 @@ describe('a retired factor', () => {
     expect(trial.enrol('a', ['Female', ''])).toMatchObject({ type: 'duplicate', differingFactors: [] });
   });
 
+  it('is left out of an allocation that is entered by hand, also if it is the first', () => {
+    const trial = begun();
+    trial.ask(amend([retired('10')]));
+    const entered = force('f', { levels: ['', COOK ?? ''] });
+    expect(trial.ask(entered)).toMatchObject({ type: 'forced' });
+    expect(trial.last('AllocationForced').levels).toEqual([{ factor: '9', level: COOK }]);
+    trial.ask(amend([{ kind: 'level-closed', factor: '9', level: COOK ?? '' }], 2));
+    expect(trial.ask({ ...entered, participantId: 'g' })).toMatchObject({
+      type: 'impossible',
+      field: 'levels[0].level',
+    });
+  });
+
   it('is not the last, and changes no more', () => {
     const trial = begun();
     expect(problemOf(trial, amend([retired('9'), retired('10')]))).toMatchObject({
@@ -362,6 +375,24 @@ describe('a retired factor', () => {
     const change: DesignChange = { kind: 'level-closed', factor: '9', level: COOK };
     for (const again of [retired('9'), change])
       expect(problemOf(trial, amend([again], 2))).toMatchObject({ why: 'the factor is retired' });
+  });
+
+  it('is not corrected any more', () => {
+    const trial = begun();
+    trial.ask(amend([retired('9')]));
+    const correct: CorrectLevels = {
+      ...{ type: 'correct-levels', user: 'nurse', note: 'slip', cause: 'entry', participantId: 'p0' },
+      changes: [{ factor: '9', from: COOK, to: DUPAGE }],
+    };
+    const problem = { type: 'impossible', field: 'changes[0].factor', why: 'the factor is retired' };
+    expect(trial.ask(correct)).toEqual(problem);
+  });
+
+  it('leaves those behind it in their places, also when somebody is entered by hand', () => {
+    const trial = begun();
+    trial.ask(amend([retired('10')]));
+    expect(trial.ask(force('x', { levels: ['', DUPAGE] }))).toMatchObject({ type: 'forced' });
+    expect(trial.last('AllocationForced').levels).toEqual([{ factor: '9', level: DUPAGE }]);
   });
 });
 

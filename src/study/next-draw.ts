@@ -1,0 +1,40 @@
+/** What the next participant of each level would be drawn from. */
+import { openTreatments } from '../../projections/design.ts';
+import { rowSeen } from '../urn/allocate.ts';
+import { balls } from '../urn/balls.ts';
+import { probabilities } from '../urn/draw.ts';
+import type { RegisteredState } from './state.ts';
+
+/** The urn of an open level. */
+export interface LevelOdds {
+  /** Indexes in the design, which no amendment changes. */
+  readonly place: { readonly factor: number; readonly level: number };
+  readonly factor: string;
+  readonly level: string;
+  /** Of each open treatment, in order. */
+  readonly odds: readonly { readonly treatment: string; readonly probability: number }[];
+}
+
+/**
+ * Each arm's probability if the urn of this level is the one that is drawn from: the share of its balls, over all slots of
+ * the arm.
+ */
+export function nextDraw(state: Pick<RegisteredState, 'design' | 'urnDesign' | 'counts'>): LevelOdds[] {
+  const { design, urnDesign, counts } = state;
+  const open = openTreatments(design);
+  return design.factors.flatMap(({ name, levels, closed, isRetired }, factor) =>
+    levels.flatMap((level, place) => {
+      if (isRetired || closed.includes(level)) return [];
+      const shares = probabilities(balls(urnDesign, rowSeen(urnDesign, counts, factor, place)));
+      const odds = open.map((treatment) => ({
+        treatment,
+        probability: sum(shares.filter((_, slot) => urnDesign.slots[slot] === treatment)),
+      }));
+      return [{ place: { factor, level: place }, factor: name, level, odds }];
+    }),
+  );
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

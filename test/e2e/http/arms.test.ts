@@ -1,0 +1,445 @@
+/** Arms, ratios, urn parameters and retired factors: amended over HTTP, and as sites, auditors and others see them. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, ask, clientOf } from '../../support/client.ts';
+import { parseCsv } from '../../support/csv.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const data = temporaryFolders()();
+const [COOK, KANE] = ['11-Cook County – Chicago', '45-Kane (3+)'];
+const STUDIES = `
+Sleep:
+  mode: test
+  blinding: blinded
+  treatments: [A, B, C]
+  factors:
+    sex: [Male, Female]
+    local_site: ["${COOK}", "${KANE}"]
+
+Unequal:
+  mode: test
+  treatments: [A, B, C]
+  factors:
+    sex: [Male, Female]
+    ward: [a, b]
+`;
+let service: Service;
+let keys: Record<'edc' | 'manager' | 'forcer' | 'blinded' | 'cook' | 'auditor', string>;
+
+const get = (path: string, key = keys.manager, parameters: Record<string, string> = {}) =>
+  ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
+const designOf = async () => (await get('/study_design')).results.design;
+const balanceOf = async () => (await get('/balance', keys.auditor)).results;
+const edc = () => clientOf(service.url, keys.edc);
+
+/** The next amendment of the study. */
+async function amend(changes: readonly object[], more: object = {}): Promise<Answer> {
+  const { amendment } = await designOf();
+  const body = { study: 'Sleep', amendment: amendment + 1, changes, reason: 'protocol 3', ...more };
+  return postJson(service.url, '/amendments', keys.manager, body);
+}
+
+async function amended(...changes: readonly object[]): Promise<Answer> {
+  const answer = await amend(changes);
+  expect(answer.status, answer.message).toBe(200);
+  return answer;
+}
+
+let lastId = 0;
+const newId = () => `p${++lastId}`;
+/** Of those who are enrolled, until the factor is retired. */
+let levels: Record<string, string> = { sex: 'Male', local_site: COOK };
+
+/** The record of a new participant. */
+async function enrolled(id = newId(), headers = {}) {
+  const answer = await edc().randomize('Sleep', id, levels, headers);
+  expect(answer.status, answer.message).toBe(200);
+  return answer.results[0];
+}
+
+/** The arms of new participants. */
+async function armsOf(number: number): Promise<string[]> {
+  const arms: string[] = [];
+  for (let n = 0; n < number; n++) arms.push((await enrolled()).trt);
+  return arms;
+}
+
+const force = (id: string, treatment: string, occurred_at: string, more: object = {}) =>
+  postJson(service.url, '/forced_allocations', keys.forcer, {
+    ...{ study: 'Sleep', id, levels, treatment, occurred_at, cause: 'outage', note: 'envelope 12' },
+    ...more,
+  });
+
+const explained = async (id: string) =>
+  (await clientOf(service.url, keys.auditor).explain('Sleep', id)).results;
+const counts = (tally: { factors: { levels: { counts: number[] }[] }[] }) =>
+  tally.factors.flatMap((factor) => factor.levels.map((level) => level.counts));
+const none = (rows: readonly number[][]) => rows.flat().every((n) => n === 0);
+
+beforeAll(async () => {
+  keys = await issueKeys(data, {
+    edc: ['edc', '--scope', 'randomize,read'],
+    manager: ['data-manager', '--scope', 'blinded,manage,correct'],
+    forcer: ['enterer', '--scope', 'read,force'],
+    blinded: ['monitor', '--scope', 'blinded'],
+    cook: [
+      'cook',
+      '--scope',
+      'blinded,randomize,correct',
+      '--study',
+      'Sleep',
+      '--where',
+      `local_site=${COOK}`,
+    ],
+    auditor: ['auditor', '--scope', 'read,audit'],
+  });
+  service = await serve({ data, studies: STUDIES });
+});
+afterAll(() => service.stop());
+
+describe('an amendment of arms', () => {
+  it('is refused with every problem at once: 422', async () => {
+    const before = await designOf();
+    const answer = await amend(
+      [
+        { kind: 'arm-closed', treatment: 'X' },
+        { kind: 'arm-reopened', treatment: 'A' },
+        { kind: 'arm-added', treatment: 'B' },
+        { kind: 'urn', w: 1 },
+        { kind: 'urn' },
+        { kind: 'ratio', value: [2, 2, 4] },
+        { kind: 'ratio', value: [1, 2] },
+        { kind: 'factor-retired', factor: 'X' },
+      ],
+      { history: 'keep' },
+    );
+    expect([answer.status, answer.results]).toEqual([422, {}]);
+    const fields = answer.message.split('; ').map((problem) => problem.split(': ')[0]);
+    expect(fields).toEqual([
+      ...['changes[0].treatment', 'changes[1].treatment', 'changes[2].treatment', 'changes[3].w'],
+      ...['changes[4].kind', 'changes[5].value', 'changes[6].value', 'changes[7].factor', 'history'],
+    ]);
+    const last = await amend([
+      ...['A', 'B'].map((treatment) => ({ kind: 'arm-closed', treatment })),
+      ...['sex', 'local_site'].map((factor) => ({ kind: 'factor-retired', factor })),
+    ]);
+    expect(last.message.split('; ')).toEqual([
+      'changes[1].treatment: fewer than two arms would be open',
+      'changes[3].factor: it is the last factor',
+    ]);
+    expect(await designOf()).toEqual(before);
+  });
+
+  it('is refused with every mistake in its form: 400', async () => {
+    const answer = await amend([
+      { kind: 'arm-closed', treatment: 1 },
+      { kind: 'arm-added', treatment: 'D', ratio: 1 },
+      { kind: 'urn', w: 0, D: 'entropy' },
+      { kind: 'ratio', value: [21, 1, 1] },
+      { kind: 'factor-retired', factor: 'sex', level: 'Male' },
+    ]);
+    expect([answer.status, answer.results]).toEqual([400, {}]);
+    for (const at of ['[0].treatment', '[1].ratio', '[2].w', '[2].D', '[3].value', '[4]'])
+      expect(answer.message).toContain(`changes${at}`);
+    const invisible = await amend([{ kind: 'arm-added', treatment: 'a\u200bb' }]);
+    expect(invisible).toMatchObject({ status: 400, message: expect.stringContaining('U+200B') });
+  });
+
+  it('is stale if somebody else was faster: 409', async () => {
+    const { amendment } = await designOf();
+    const answer = await amend([{ kind: 'arm-closed', treatment: 'C' }], { amendment: amendment + 2 });
+    expect([answer.status, answer.results]).toEqual([409, {}]);
+  });
+});
+
+describe('a closed arm', () => {
+  let id: string;
+  let beforeClosing: string;
+
+  it('is drawn no more, and stays in records, lists and the balance', async () => {
+    await armsOf(12);
+    const before = await balanceOf();
+    const tried = await amend([{ kind: 'arm-closed', treatment: 'C' }], { dry_run: true });
+    expect(tried.results.effect).toMatchObject({ counts: 'stays', design: { closed_treatments: ['C'] } });
+    expect((await designOf()).closed_treatments).toEqual([]);
+    beforeClosing = new Date().toISOString();
+    await amended({ kind: 'arm-closed', treatment: 'C' });
+    expect(await balanceOf()).toEqual(before);
+    expect(await designOf()).toMatchObject({
+      ...{ treatments: ['A', 'B', 'C'], closed_treatments: ['C'], epoch: 0 },
+    });
+    expect((await get('/study_config', keys.blinded)).results.treatments).toEqual(['A', 'B', 'C']);
+    expect(new Set(await armsOf(15))).toEqual(new Set(['A', 'B']));
+    const { id: last } = await enrolled();
+    id = last;
+  });
+
+  it('is explained by the arms that were open', async () => {
+    const why = await explained(id);
+    expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'] });
+    for (const { counts: n, balls } of why.urns) expect([n.length, balls.length]).toEqual([2, 2]);
+    expect(why.probabilities).toHaveLength(2);
+    const text = await urnOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
+    expect(text).toMatch(/all\n/);
+    expect(text).not.toMatch(/^ +C /m);
+  });
+
+  it('can be entered if it was given before the closing, and not after it', async () => {
+    const late = await force(newId(), 'C', new Date().toISOString());
+    expect(late).toMatchObject({ status: 422, results: [], message: expect.stringMatching(/^treatment: /) });
+    const early = await force(newId(), 'C', beforeClosing);
+    expect(early).toMatchObject({ status: 200, results: [{ trt: 'C' }] });
+    const unknown = await force(newId(), 'X', beforeClosing);
+    expect(unknown).toMatchObject({ status: 400, message: expect.stringContaining('no treatment "X"') });
+  });
+
+  it('comes back with its counts', async () => {
+    const before = await balanceOf();
+    await amended({ kind: 'arm-reopened', treatment: 'C' });
+    expect(await balanceOf()).toEqual(before);
+    const { id: next } = await enrolled();
+    const { urns } = await explained(next);
+    expect(urns[0].counts).toEqual(before.counted.factors[0].levels[0].counts);
+  });
+});
+
+describe('an added arm', () => {
+  it('makes the urns begin anew, unless the history is kept', async () => {
+    const change = { kind: 'arm-added', treatment: 'D' };
+    const effects: unknown[] = [];
+    for (const history of [undefined, 'restart', 'keep']) {
+      const tried = await amend([change], { dry_run: true, history });
+      effects.push([tried.results.effect.counts, tried.results.effect.design.epoch]);
+    }
+    expect(effects).toEqual([
+      ['zero', 1],
+      ['zero', 1],
+      ['stays', 0],
+    ]);
+    const { totals } = await balanceOf();
+    const since = new Date().toISOString();
+    const { results } = await amended(change);
+    expect(results.design).toMatchObject({ treatments: ['A', 'B', 'C', 'D'], epoch: 1 });
+    const after = await balanceOf();
+    expect(after.totals).toEqual([...totals, 0]);
+    expect(none(counts(after.counted))).toBe(true);
+    const { id } = await enrolled();
+    const why = await explained(id);
+    expect(why).toMatchObject({ agrees: true, earlier_participants: 0, treatments: ['A', 'B', 'C', 'D'] });
+    expect(why.probabilities).toEqual([0.25, 0.25, 0.25, 0.25]);
+    expect((await force(newId(), 'D', since)).status).toBe(422);
+    expect((await force(newId(), 'D', new Date().toISOString())).status).toBe(200);
+  });
+
+  it('leaves the answers to earlier requests as they were', async () => {
+    const retry = { 'Idempotency-Key': 'before-the-arm' };
+    const first = await enrolled('kept', retry);
+    await amended({ kind: 'arm-added', treatment: 'E' }, { kind: 'arm-closed', treatment: first.trt });
+    expect(await enrolled('kept', retry)).toEqual(first);
+    await amended({ kind: 'arm-reopened', treatment: first.trt }, { kind: 'arm-closed', treatment: 'E' });
+  });
+});
+
+describe('other numbers of balls', () => {
+  it('hold from then on', async () => {
+    await amended({ kind: 'urn', w: 2, alpha: 1, beta: 3, D: 'range' });
+    expect((await get('/study_config')).results).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'range' });
+    const { id } = await enrolled();
+    const { urns, ...why } = await explained(id);
+    expect(why).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'range', agrees: true });
+    const { counts: n, balls } = urns[0];
+    const all = n.reduce((sum: number, one: number) => sum + one, 0);
+    expect(balls).toEqual(n.map((one: number) => 2 + one + 3 * (all - one)));
+  });
+});
+
+describe('a ratio', () => {
+  it('is amended with a restart, and shows in design, balance and explanations', async () => {
+    const change = { kind: 'ratio', value: [2, 1, 1, 3, 1] };
+    const tried = await amend([change], { dry_run: true });
+    expect(tried.results.effect).toMatchObject({ counts: 'zero', design: { ratio: change.value } });
+    await amended(change);
+    expect((await designOf()).ratio).toEqual(change.value);
+    expect((await get('/balance', keys.auditor)).results).toMatchObject({
+      ...{ treatments: ['A', 'B', 'C', 'D', 'E'], ratio: change.value },
+    });
+    expect(none(counts((await balanceOf()).counted))).toBe(true);
+    let last = await enrolled();
+    // Somebody on an arm with several slots.
+    while (!['A', 'D'].includes(last.trt)) last = await enrolled();
+    const { id, trt } = last;
+    const why = await explained(id);
+    // E is closed.
+    expect(why).toMatchObject({ agrees: true, treatments: ['A', 'A', 'B', 'C', 'D', 'D', 'D'] });
+    expect(why.urns[0].balls).toHaveLength(7);
+    const text = await urnOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
+    expect(text).toContain('Unequal allocation');
+    expect(text.match(/<- u falls here/g)).toHaveLength(1);
+    const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
+    expect(stored?.record.version).toBe(2);
+    const { slot } = JSON.parse(stored?.sealed ?? '').draw;
+    expect(['A', 'A', 'B', 'C', 'D', 'D', 'D', 'E'][slot]).toBe(trt);
+    expect(JSON.stringify(stored?.record)).not.toContain('slot');
+  });
+
+  it('is in no draw once it is ended with ones', async () => {
+    await amended({ kind: 'ratio', value: [1, 1, 1, 1, 1] });
+    expect(await designOf()).not.toHaveProperty('ratio');
+    expect(await balanceOf()).not.toHaveProperty('ratio');
+    const { id } = await enrolled();
+    const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
+    expect(stored?.record.version).toBe(1);
+  });
+});
+
+describe('a retired factor', () => {
+  const RETRY = { 'Idempotency-Key': 'before-the-factor' };
+  const before = { sex: 'Male', local_site: COOK };
+  let first: { id: string; trt: string };
+  let ofCook: string[];
+  let id: string;
+
+  const idsOf = (answer: Answer): string[] => answer.results.map((one: { id: string }) => one.id);
+
+  beforeAll(async () => {
+    first = await enrolled('early', RETRY);
+    ofCook = idsOf(await get('/study_participants', keys.cook));
+    await amended({ kind: 'factor-retired', factor: 'local_site' });
+    levels = { sex: 'Female' };
+    ({ id } = await enrolled());
+  });
+
+  it('is no longer asked for, and is not in the records of new participants', async () => {
+    const { factors } = (await get('/study_config')).results;
+    expect(Object.keys(factors)).toEqual(['sex']);
+    expect((await designOf()).factors.map((one: { retired: boolean }) => one.retired)).toEqual([false, true]);
+    for (const parameters of [{}, { 'urn.view': 'current' }, { 'urn.view': 'as_randomized' }]) {
+      const all = (await get('/study_participants', keys.blinded, parameters)).results;
+      const of = (wanted: string) => all.find((one: { id: string }) => one.id === wanted);
+      expect(of(id)).toMatchObject({ f_sex: 'Female' });
+      expect(of(id)).not.toHaveProperty('f_local_site');
+      expect(of('early')).toMatchObject({ f_sex: 'Male', f_local_site: COOK });
+    }
+    const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
+    expect(stored?.record.data.levels).toEqual([{ factor: 'sex', level: 'Female' }]);
+    const why = await explained(id);
+    expect(why).toMatchObject({ agrees: true, candidates: ['sex'] });
+    expect(why.urns).toHaveLength(1);
+  });
+
+  it('keeps its columns in CSV, which are empty for new participants', async () => {
+    const response = await fetch(`${service.url}/study_participants?study=Sleep`, {
+      headers: { 'X-API-Key': keys.blinded, Accept: 'text/csv' },
+    });
+    const [head = [], ...rows] = parseCsv(await response.text());
+    const cells = (wanted: string, name: string) =>
+      rows.find((row) => row[head.indexOf('id')] === wanted)?.[head.indexOf(name)];
+    for (const name of ['f_local_site', 'randomized_f_local_site']) {
+      expect(cells('early', name)).toBe(COOK);
+      expect(cells(id, name)).toBe('');
+    }
+  });
+
+  it('is still a filter', async () => {
+    expect(idsOf(await get('/study_participants', keys.blinded, { local_site: COOK }))).toEqual(ofCook);
+    expect(ofCook).toContain('early');
+    expect((await get('/study_participants', keys.blinded, { local_site: 'X' })).status).toBe(400);
+  });
+
+  it('is refused where it is still sent, with what to do, unless the request was answered before', async () => {
+    const answer = await edc().randomize('Sleep', 'late', before);
+    expect([answer.status, answer.results]).toEqual([400, []]);
+    expect(answer.message).toBe('local_site is retired (hint: leave it out)');
+    expect(await edc().randomize('Sleep', 'early', before, RETRY)).toMatchObject({
+      ...{ status: 200, results: [{ id: 'early', trt: first.trt, f_local_site: COOK }] },
+    });
+    expect(await edc().randomize('Sleep', 'early', { sex: 'Male' }, RETRY)).toMatchObject({ status: 200 });
+    expect((await edc().randomize('Sleep', 'early', { ...before, sex: 'Female' }, RETRY)).status).toBe(422);
+    expect(await edc().randomize('Sleep', 'early', before)).toMatchObject({
+      ...{ status: 400, message: 'Participant early is already assigned', results: [{ id: 'early' }] },
+    });
+    const forced = await force(newId(), 'A', new Date().toISOString(), { levels: before });
+    expect(forced).toMatchObject({ status: 400, message: expect.stringContaining('local_site is retired') });
+    expect((await force(newId(), 'A', new Date().toISOString())).status).toBe(200);
+    const corrected = await postJson(service.url, '/level_corrections', keys.manager, {
+      ...{ study: 'Sleep', id: 'early', cause: 'entry', note: 'typo' },
+      changes: [{ factor: 'local_site', from: COOK, to: KANE }],
+    });
+    expect([corrected.status, corrected.message]).toEqual([200, 'Success']);
+    expect(idsOf(await get('/study_participants', keys.cook))).not.toContain('early');
+  });
+
+  it('leaves a key that it limits those whom it had, and nobody new', async () => {
+    const cook = clientOf(service.url, keys.cook);
+    const shown = idsOf(await get('/study_participants', keys.cook));
+    expect(shown).toEqual(ofCook.filter((one) => one !== 'early'));
+    for (const asked of [levels, before])
+      expect(await cook.randomize('Sleep', 'late', asked)).toMatchObject({
+        ...{ status: 403, results: [] },
+        message: expect.stringMatching(/limited by local_site, which is retired, so it can enrol nobody/),
+      });
+    expect(await edc().randomize('Sleep', 'late', { sex: 'none' })).toMatchObject({ status: 400 });
+    const correct = (one: string) =>
+      postJson(service.url, '/level_corrections', keys.cook, {
+        ...{ study: 'Sleep', id: one, cause: 'entry', note: 'typo' },
+        changes: [{ factor: 'sex', from: 'Male', to: 'Female' }],
+      });
+    expect(await correct(shown[0] ?? '')).toMatchObject({ status: 200, results: [{ f_sex: 'Female' }] });
+    expect((await correct('early')).status).toBe(404);
+  });
+
+  it('changes no more, and never returns', async () => {
+    for (const kind of ['level-closed', 'level-added'])
+      expect(await amend([{ kind, factor: 'local_site', level: COOK }])).toMatchObject({
+        ...{ status: 422, message: 'changes[0].factor: the factor is retired' },
+      });
+  });
+});
+
+describe('a study with a ratio', () => {
+  it('gives each arm its share', async () => {
+    const body = { study: 'Unequal', amendment: 1, reason: 'before the first participant' };
+    const changes = [{ kind: 'ratio', value: [3, 2, 1] }];
+    const { results } = await postJson(service.url, '/amendments', keys.manager, { ...body, changes });
+    expect(results.design).toMatchObject({ ratio: [3, 2, 1], epoch: 1, amendment: 1 });
+    const wards = ['a', 'b'];
+    const shares: Record<string, number> = { A: 0, B: 0, C: 0 };
+    for (let n = 0; n < 60; n++) {
+      const of = { sex: n % 3 === 0 ? 'Male' : 'Female', ward: wards[n % 2] ?? '' };
+      const { results } = await edc().randomize('Unequal', `u${n}`, of);
+      shares[results[0].trt] = (shares[results[0].trt] ?? 0) + 1;
+    }
+    const { totals, ratio } = (await get('/balance', keys.auditor, { study: 'Unequal' })).results;
+    expect(totals).toEqual(Object.values(shares));
+    expect(ratio).toEqual([3, 2, 1]);
+    // 30, 20 and 10 are expected; the urns let them differ by little.
+    for (const [k, expected] of [30, 20, 10].entries())
+      expect(Math.abs(totals[k] - expected), `${totals}`).toBeLessThan(9);
+  });
+
+  it('is a study like any other for blinded readers', async () => {
+    const [one] = (await get('/study_participants', keys.blinded, { study: 'Unequal' })).results;
+    expect(Object.keys(one)).toEqual(['id', 'f_sex', 'f_ward', 'datetime', 'user']);
+  });
+});
+
+describe('the log after all of these', () => {
+  it('is sound, and shows the same after a restart', async () => {
+    const shown = async () => [
+      await designOf(),
+      await balanceOf(),
+      (await get('/study_participants', keys.auditor)).results,
+      (await get('/study_participants', keys.cook, { 'urn.view': 'as_randomized' })).results,
+    ];
+    for (const study of ['Sleep', 'Unequal'])
+      expect((await get('/verification', keys.auditor, { study })).results.ok).toBe(true);
+    const before = await shown();
+    await service.stop();
+    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serve({ data, studies: STUDIES });
+    expect(await shown()).toEqual(before);
+    await enrolled();
+  });
+});
