@@ -6,10 +6,12 @@ export interface CodeBreak {
   readonly revision: number;
   /** When it was recorded. */
   readonly at: string;
-  /** As randomized. */
-  readonly participantId: string;
+  /** As randomized. Undefined of a pack that nobody had. */
+  readonly participantId: string | undefined;
   /** Of the event that enrolled the participant. */
-  readonly randomizedAt: number;
+  readonly randomizedAt: number | undefined;
+  /** Of the pack, if the code-break was asked for by it. */
+  readonly code: string | undefined;
   readonly how:
     | { readonly type: 'revealed'; readonly category: RevealCategory }
     | {
@@ -51,6 +53,7 @@ function codeBreakOf(event: UnblindingEvent): CodeBreak {
     at,
     participantId: event.data.participantId,
     randomizedAt: event.data.randomizedAt,
+    code: event.type === 'AllocationRevealed' ? event.data.code : undefined,
     user: actor.user,
     keyId: 'keyId' in actor ? actor.keyId : undefined,
     onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,

@@ -5,8 +5,9 @@ import type { Projection } from './projection.ts';
 
 /** Somebody learned the arm of a participant. */
 export type UnblindingEvent = Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>;
-/** An event about one participant, besides the one that enrolled them. */
-export type ParticipantEvent = UnblindingEvent | WholeCorrection;
+type ReplacementEvent = Extract<LogEvent, { type: 'CodeReplaced' }>;
+/** An event about one participant, besides the one that enrolled them. A code-break can be about a pack that nobody had. */
+export type ParticipantEvent = UnblindingEvent | WholeCorrection | ReplacementEvent;
 
 export interface ParticipantEvents {
   /** In the order of the records. */
@@ -20,9 +21,10 @@ export const participantEvents: Projection<ParticipantEvents> = {
   stream: 'study',
   initial: () => ({ inOrder: [], byEnrolment: new Map() }),
   apply(state, event) {
-    if (!isUnblinding(event) && !isCorrection(event)) return state;
+    if (!isUnblinding(event) && !isCorrection(event) && event.type !== 'CodeReplaced') return state;
     const { randomizedAt } = event.data;
     state.inOrder.push(event);
+    if (randomizedAt === undefined) return state;
     const earlier = state.byEnrolment.get(randomizedAt);
     if (earlier) earlier.push(event);
     else state.byEnrolment.set(randomizedAt, [event]);

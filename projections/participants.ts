@@ -11,9 +11,9 @@ import {
   enrolledBy,
   isCorrection,
   underNewNames,
-  withPack,
   type WholeCorrection,
   type WholeEnrolment,
+  withPack,
 } from './enrolled.ts';
 import type { Projection } from './projection.ts';
 

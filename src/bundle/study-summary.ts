@@ -276,13 +276,15 @@ export class StudySummary {
   }
 
   #breakCode(event: Extract<PartialEvent, { type: 'AllocationRevealed' }>): void {
-    const { category, participantId, shownAt } = event.data;
+    const { category, code, participantId, shownAt } = event.data;
     this.revealed[category] = (this.revealed[category] ?? 0) + 1;
     const late =
       shownAt === undefined
         ? undefined
         : `recorded late: the treatment was shown at ${shownInstant(shownAt)}`;
-    const what = `code of ${this.#idOf(participantId)} broken: ${category}`;
+    const whose = participantId === undefined ? 'a pack that nobody had' : this.#idOf(participantId);
+    const asked = code === undefined ? '' : ` (asked for by the pack ${code})`;
+    const what = `code of ${whose} broken: ${category}${asked}`;
     this.#noteBreak(event, category, sentence(what, late, ...groundsTexts(event.sections)));
   }
 
@@ -301,7 +303,8 @@ export class StudySummary {
     way: string,
     what: string,
   ): void {
-    this.people?.reveal(event.data.participantId, way);
+    const { participantId } = event.data;
+    if (participantId !== undefined) this.people?.reveal(participantId, way);
     this.#breaks++;
     if (this.#breaks > MAX_LISTED) this.unlistedBreaks++;
     else this.#note(event, what);

@@ -54,7 +54,7 @@ async function list({ study: name, json, ...options }: ListOptions): Promise<voi
     if (!study) throw unknownStudy(name);
     const everybody = runner.state(participants, study.stream);
     const all = codeBreaksIn(runner.state(participantEvents, study.stream)).map((one) => {
-      const participant = everybody.find(one.participantId);
+      const participant = everybody.find(one.participantId ?? '');
       return { ...one, id: participant ? currentId(participant) : one.participantId };
     });
     if (json) result(JSON.stringify(all, null, 2));
@@ -64,8 +64,20 @@ async function list({ study: name, json, ...options }: ListOptions): Promise<voi
 }
 
 /** `id`: the one in use. */
-function row(one: CodeBreak & { readonly id: string }): string[] {
-  const { knownAt, id, participantId, how, user, keyId, onBehalfOf, reason, requestedBy, isLate } = one;
+function row(one: CodeBreak & { readonly id: string | undefined }): string[] {
+  const {
+    knownAt,
+    id = '',
+    participantId,
+    code,
+    how,
+    user,
+    keyId,
+    onBehalfOf,
+    reason,
+    requestedBy,
+    isLate,
+  } = one;
   const what = how.type === 'revealed' ? how.category : `reported: ${how.way}`;
   const by = [
     `${user}${keyId === undefined ? ' (command line)' : ` (${keyId})`}`,
@@ -73,12 +85,14 @@ function row(one: CodeBreak & { readonly id: string }): string[] {
     ...(requestedBy === undefined ? [] : [`for ${requestedBy}`]),
   ].join(' ');
   const remarks = [
+    ...(code === undefined ? [] : [`asked for by the pack ${code}`]),
+    ...(participantId === undefined ? ['which nobody had'] : []),
     ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
     ...(isLate ? [`recorded late, at ${one.at}`] : []),
   ].join(', ');
   return [
     knownAt,
-    id === participantId ? id : `${id} (randomized as ${participantId})`,
+    participantId === undefined || id === participantId ? id : `${id} (randomized as ${participantId})`,
     what,
     by,
     reason,

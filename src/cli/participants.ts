@@ -216,6 +216,8 @@ function described(event: HistoryEvent, everybody: Participants): string {
       return 'no longer voided';
     case 'ParticipantIdCorrected':
       return `id corrected (${event.data.cause}): from ${event.data.from} to ${event.data.to}`;
+    case 'CodeReplaced':
+      return `pack ${event.data.code} replaced by ${event.data.by} (${event.data.cause})`;
     case 'AllocationRevealed':
       return `code broken: ${event.data.category}`;
     case 'UnblindingReported':

@@ -49,8 +49,8 @@ async function run(options: Options): Promise<void> {
     const revealed = await codeBreaks.reveal(study, { participantId, category, grounds }, actor);
     if (revealed.type === 'not-revealed')
       throw refusalOf(revealed.outcome, options) ?? new Error(`unexpected outcome ${revealed.outcome.type}`);
-    const { participant, recordedIn, revision } = revealed;
-    const { treatment } = participant;
+    const { subject, recordedIn, revision } = revealed;
+    const { treatment } = 'pack' in subject ? subject.pack : subject.participant;
     if (json)
       result(JSON.stringify({ study: name, id: participantId, treatment, recordedIn, revision }, null, 2));
     else

@@ -1,5 +1,5 @@
 /**
- * Breaks the code of one participant. First the code-break is in the log, on the disk; then the arm is given. An emergency
+ * Breaks the code of one participant, or of one pack. First the code-break is in the log, on the disk; then the arm is given. An emergency
  * does not wait for a log that cannot be written: after three seconds the code-break goes to a file, and from there to the
  * log as soon as that is possible.
  */
@@ -8,11 +8,14 @@ import type { LevelLimit } from '../../events/access.ts';
 import type { RevealCategory } from '../../events/code-break.ts';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
+import type { Design } from '../../projections/design.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
 import type { Grounds, StudyOutcome } from '../study/commands.ts';
-import { mayReveal } from '../study/key-limits.ts';
+import { isPackWithin, mayReveal } from '../study/key-limits.ts';
+import { idByPack } from '../study/life.ts';
+import { studyState } from '../study/state.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
@@ -22,7 +25,10 @@ const EMERGENCY_WAIT_MS = 3000;
 const RETRY_MS = 2000;
 
 export interface RevealRequest {
-  readonly participantId: string;
+  /** Absent if the code-break is asked for by the pack. */
+  readonly participantId?: string | undefined;
+  /** Of the pack. */
+  readonly code?: string | undefined;
   readonly category: RevealCategory;
   readonly grounds: Grounds;
   /** The limits of the key. */
@@ -43,13 +49,18 @@ export interface LeftPending {
   readonly damaged: number;
 }
 
+/** Whose arm it is: that of a participant, or of a pack that nobody had. */
+export type Subject =
+  | { readonly participant: Participant }
+  | { readonly pack: { readonly code: string; readonly treatment: string } };
+
 /** Where the code-break is recorded. `none`: nowhere, because not even the file could be written. */
 export type RecordedIn = 'log' | 'pending' | 'none';
 
 export type RevealResult =
   | {
       readonly type: 'revealed';
-      readonly participant: Participant;
+      readonly subject: Subject;
       readonly recordedIn: RecordedIn;
       /** Of the code-break, if it is in the log; otherwise of the last event known. */
       readonly revision: number;
@@ -82,7 +93,7 @@ interface Asked extends RevealRequest {
   readonly reveal: string;
   readonly shownAt?: string;
   /** Set when the participant is known from an earlier attempt: the revision of the enrolling event. */
-  readonly randomizedAt?: number;
+  readonly randomizedAt?: number | undefined;
 }
 
 export class CodeBreaks {
@@ -115,9 +126,9 @@ export class CodeBreaks {
     const { user } = actor;
     const command = { type: 'reveal' as const, ...asked, grounds, user };
     const { outcome, revision } = await this.#parts.studies.submit(stream, command, actor);
-    const participant = this.#find(stream, asked.participantId);
-    if (participant && IS_RECORDED.has(outcome.type))
-      return { type: 'revealed', participant, recordedIn: 'log', revision };
+    const subject = this.#subject(stream, asked);
+    if (subject && IS_RECORDED.has(outcome.type))
+      return { type: 'revealed', subject, recordedIn: 'log', revision };
     return { type: 'not-revealed', outcome, revision };
   }
 
@@ -128,26 +139,41 @@ export class CodeBreaks {
     actor: Actor,
     error: Error,
   ): Promise<RevealResult> {
-    const participant = this.#find(stream, asked.participantId);
+    const subject = this.#subject(stream, asked);
     // The same for both, so that the answer does not tell who is outside the limits.
-    if (!participant || !mayReveal(asked.where, participant, design)) throw error;
+    if (!subject || !this.#isWithin(asked.where, subject, stream, design)) throw error;
+    const about =
+      'pack' in subject
+        ? {}
+        : {
+            participantId: subject.participant.participantId,
+            randomizedAt: subject.participant.revision,
+          };
     const { category, grounds, reveal, idempotencyKey } = asked;
     const shownAt = this.#now().toISOString();
     const recordedIn = await this.#keep(
       {
-        study: design.name,
-        participantId: participant.participantId,
-        randomizedAt: participant.revision,
+        ...{ study: design.name, code: asked.code, ...about },
         ...{ category, ...grounds, reveal, shownAt, actor, idempotencyKey },
       },
       error,
     );
-    return { type: 'revealed', participant, recordedIn, revision };
+    return { type: 'revealed', subject, recordedIn, revision };
+  }
+
+  #isWithin(where: RevealRequest['where'], subject: Subject, stream: string, design: Design): boolean {
+    if ('participant' in subject) return mayReveal(where, subject.participant, design);
+    const state = this.#parts.runner.state(studyState, stream);
+    const pack = state.status === 'unregistered' ? undefined : state.packs.get(subject.pack.code);
+    return pack !== undefined && isPackWithin(where, pack, design);
   }
 
   async #keep(reveal: PendingReveal, why: Error): Promise<RecordedIn> {
     const { pending } = this.#parts;
-    const shown = { study: reveal.study, participant: reveal.participantId };
+    const shown = {
+      study: reveal.study,
+      participant: reveal.participantId ?? `who has the pack ${reveal.code}`,
+    };
     try {
       if (!pending) throw new Error('a log in memory has no folder');
       await pending.add(reveal);
@@ -207,7 +233,7 @@ export class CodeBreaks {
 
   /** If the clock was behind then: no arm is shown before it is drawn, or the record would never verify. */
   #shownAt(stream: string, { participantId, shownAt }: PendingReveal): string {
-    const { at: drawnAt = shownAt } = this.#find(stream, participantId) ?? {};
+    const { at: drawnAt = shownAt } = this.#find(stream, participantId ?? '') ?? {};
     return drawnAt > shownAt ? drawnAt : shownAt;
   }
 
@@ -246,6 +272,19 @@ export class CodeBreaks {
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+
+  #subject(
+    stream: string,
+    { participantId, code }: Pick<RevealRequest, 'participantId' | 'code'>,
+  ): Subject | undefined {
+    const state = this.#parts.runner.state(studyState, stream);
+    const isByPack = code !== undefined && state.status !== 'unregistered';
+    const id = isByPack ? idByPack(state, code) : participantId;
+    const participant = id === undefined ? undefined : this.#find(stream, id);
+    if (participant) return { participant };
+    const pack = isByPack && id === undefined ? state.packs.get(code) : undefined;
+    return pack && { pack: { code: pack.code, treatment: pack.treatment } };
   }
 
   #find(stream: string, participantId: string): Participant | undefined {

@@ -28,8 +28,10 @@ const SETTLE_MS = 50;
 const PendingReveal = z.strictObject({
   study: z.string(),
   /** As randomized, and the revision of the enrolling event: after a recovery the id may be somebody else's. */
-  participantId: z.string(),
-  randomizedAt: z.int().nonnegative(),
+  participantId: z.string().optional(),
+  randomizedAt: z.int().nonnegative().optional(),
+  /** Of the pack, if the code-break was asked for by it. */
+  code: z.string().optional(),
   category: RevealCategory,
   reason: z.string(),
   requestedBy: z.string().optional(),

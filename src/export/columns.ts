@@ -121,6 +121,12 @@ function allocationColumns({ treatments }: Design): Column[] {
       levels: VoidCause.options,
       of: ({ corrected }) => corrected?.voided?.cause ?? '',
     },
+    {
+      name: 'pack_code',
+      meaning: 'Code of the pack that the participant has; empty without one',
+      type: 'text',
+      of: ({ pack }) => pack?.code ?? '',
+    },
   ];
 }
 

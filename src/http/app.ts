@@ -14,6 +14,7 @@ import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
 import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
+import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/codes.ts';
 import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
 import { getExplanation } from './routes/explanation.ts';
@@ -57,6 +58,9 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
+  route(app, '/codes', '{}', { GET: listCodes(parts) });
+  route(app, '/code_replacements', '{}', { POST: postCodeReplacement(parts) });
+  route(app, '/code_withdrawals', '{}', { POST: postCodeWithdrawal(parts) });
   route(app, '/forced_allocations', '[]', { POST: postForcedAllocation(parts) });
   route(app, '/amendments', '{}', { POST: postAmendment(parts) });
   route(app, '/level_corrections', '[]', { POST: postLevelCorrection(parts) });

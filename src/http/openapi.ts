@@ -10,6 +10,12 @@ import {
   listCodeBreaksOperation,
   reportUnblindingOperation,
 } from './routes/code-breaks.ts';
+import {
+  CodesResult,
+  listCodesOperation,
+  replaceCodeOperation,
+  withdrawCodesOperation,
+} from './routes/codes.ts';
 import { ConsistencyProofResult, consistencyProofOperation } from './routes/consistency-proof.ts';
 import {
   correctIdOperation,
@@ -65,6 +71,9 @@ const PATHS = {
   '/study_design': { get: studyDesignOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
+  '/codes': { get: listCodesOperation },
+  '/code_replacements': { post: replaceCodeOperation },
+  '/code_withdrawals': { post: withdrawCodesOperation },
   '/forced_allocations': { post: forceOperation },
   '/amendments': { post: amendOperation },
   '/level_corrections': { post: correctLevelsOperation },
@@ -99,6 +108,7 @@ function componentSchemas(): Json {
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
     StudyDesign: jsonSchema(StudyDesignResult),
+    Codes: jsonSchema(CodesResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),
     ParticipantHistory: jsonSchema(ParticipantHistoryResult),
     Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),

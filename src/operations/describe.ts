@@ -56,6 +56,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   closed: 'the study is closed',
   'level-closed': 'a level of the participant is closed',
   full: 'the study has reached a limit',
+  'no-code': 'a treatment has no pack left',
   importing: 'a history is being imported',
   stale: 'what was to be corrected is not as the request says',
   suspended: 'the studies file differs from the design in force',
@@ -77,6 +78,8 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
       return `the balance${at}`;
     case 'bundle':
       return `a bundle (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
+    case 'codes':
+      return `which treatment packs hold${at}`;
     case 'envelopes':
       return `the printed code-break${of}`;
     case 'export':

@@ -286,7 +286,11 @@ export type StudyOutcome =
   | { readonly type: 'import-begun' | 'import-ended' | 'import-aborted' | 'not-importing' }
   /** The study has participants. */
   | { readonly type: 'not-empty' }
-  | { readonly type: 'revealed'; readonly participantId?: string | undefined; readonly code?: string | undefined }
+  | {
+      readonly type: 'revealed';
+      readonly participantId?: string | undefined;
+      readonly code?: string | undefined;
+    }
   | { readonly type: 'unblinding-reported'; readonly participantId: string }
   | { readonly type: 'codes-registered' | 'codes-withdrawn' }
   | { readonly type: 'code-replaced'; readonly participantId: string; readonly moves: false }

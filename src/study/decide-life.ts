@@ -26,20 +26,24 @@ import {
   answeredBefore,
   contentOf,
   holderOf,
+  idByPack,
   isAmendedSince,
   type Life,
   requestSection,
 } from './life.ts';
+import { replacementProblem, replacingProblem } from './packs.ts';
 
 type Of<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type StateFact = Of<'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened'>;
 type AmendmentFact = Of<'StudyAmended'>;
 type UnblindingFact = Of<'AllocationRevealed' | 'UnblindingReported'>;
-type LifeFact = StateFact | AmendmentFact | ForcedFact | UnblindingFact | CorrectionFact;
+type AboutFact = UnblindingFact | CorrectionFact | Of<'CodeReplaced'>;
+type LifeFact = StateFact | AmendmentFact | ForcedFact | AboutFact | Of<'CodesWithdrawn'>;
 type LifeDecision = Decision<LifeFact, StudyOutcome>;
 
 export function decideLife(life: Life, command: LifeCommand): LifeDecision {
   if (command.type === 'force') return force(life, command);
+  if (command.type === 'reveal') return reveal(life, command);
   if ('participantId' in command) return aboutParticipant(life, command);
   return command.type === 'amend' ? amend(life, command) : setState(life, command);
 }
@@ -75,7 +79,10 @@ function force(life: Life, command: Force): LifeDecision {
     stateProblem(life, fact) ??
     amendedMeanwhile(life, command) ??
     forcedProblem(life, fact) ??
-    treatmentProblem(life, treatment, command.occurredAt);
+    treatmentProblem(life, treatment, command.occurredAt) ??
+    (command.isPackRight === false
+      ? impossible('code', 'no free pack of this arm has this code')
+      : undefined);
   if (problem) return { outcome: problem };
   return { fact, outcome: { type: 'forced', participantId, moves: fact.data.counted } };
 }
@@ -89,7 +96,25 @@ const ALREADY = {
   reopen: 'not-closed',
 } as const;
 
-function aboutParticipant(life: Life, command: ParticipantCommand): LifeDecision {
+/** Of a pack that was given out, the code-break is about the participant, too. */
+function reveal(life: Life, command: Reveal): LifeDecision {
+  const { code } = command;
+  const participantId = code === undefined ? command.participantId : idByPack(life, code);
+  if (participantId !== undefined) return aboutParticipant(life, { ...command, participantId });
+  const sections = { grounds: groundsOf(command.grounds), ...requestSection(command) };
+  const fact = { type: 'AllocationRevealed' as const, data: revealOf(command), sections };
+  const problem =
+    askedAgain(life, command, fact) ??
+    recordedAlready(life, command) ??
+    (code === undefined || command.isPackKnown === false
+      ? ({ type: 'no-such-participant' } as const)
+      : undefined);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'revealed', code } };
+}
+
+type AboutOne = ParticipantCommand | (Reveal & { readonly participantId: string });
+
+function aboutParticipant(life: Life, command: AboutOne): LifeDecision {
   const participant = participantFor(life, command);
   if (!participant) return { outcome: { type: 'no-such-participant' } };
   const { fact, outcome } = participantFact(life, command, participant);
@@ -102,14 +127,29 @@ function aboutParticipant(life: Life, command: ParticipantCommand): LifeDecision
     recordedAlready(life, command) ??
     stateProblem(life, fact) ??
     amendedMeanwhile(life, command) ??
-    (isUnblinding(fact) ? unblindingProblem(life, fact) : correctionProblem(life, fact, participant));
+    problemOfFact(life, command, fact, participant);
   return problem ? { outcome: withinLimits(life, command, participant, problem) } : { fact, outcome };
+}
+
+function problemOfFact(
+  life: Life,
+  command: AboutOne,
+  fact: AboutFact,
+  participant: Allocated,
+): StudyOutcome | undefined {
+  if (isUnblinding(fact)) return unblindingProblem(life, fact);
+  if (fact.type !== 'CodeReplaced') return correctionProblem(life, fact, participant);
+  if (command.type !== 'replace-code') return undefined;
+  return (
+    replacementProblem(participant, command) ??
+    (command.by === undefined ? { type: 'no-code' } : replacingProblem(life, fact.data))
+  );
 }
 
 /** A site may record that a participant moves to it, but must not find out levels by trying. */
 function withinLimits(
   { design }: Life,
-  { where }: ParticipantCommand,
+  { where }: AboutOne,
   participant: Allocated,
   problem: StudyOutcome,
 ): StudyOutcome {
@@ -117,12 +157,12 @@ function withinLimits(
   return { ...problem, why: 'a level is not as the request says' };
 }
 
-function amendedMeanwhile(life: Life, command: ParticipantCommand | Force): StudyOutcome | undefined {
+function amendedMeanwhile(life: Life, command: AboutOne | Force): StudyOutcome | undefined {
   return 'amendment' in command && isAmendedSince(life, command) ? { type: 'amended-meanwhile' } : undefined;
 }
 
 /** The answer to a request whose idempotency key was used before. */
-function askedAgain(life: Life, command: Repeatable, fact: LifeFact): StudyOutcome | undefined {
+export function askedAgain(life: Life, command: Repeatable, fact: LifeFact): StudyOutcome | undefined {
   const earlier = answeredBefore(life, command);
   if (!earlier) return undefined;
   return earlier.content === contentOf(fact, life.design)
@@ -130,14 +170,11 @@ function askedAgain(life: Life, command: Repeatable, fact: LifeFact): StudyOutco
     : { type: 'idempotency-key-reused' };
 }
 
-function stateProblem({ status }: Life, { type }: LifeFact): StudyOutcome | undefined {
+export function stateProblem({ status }: Life, { type }: Pick<StudyFact, 'type'>): StudyOutcome | undefined {
   return ACTS[type].in.includes(status) ? undefined : { type: 'refused', because: status };
 }
 
-function participantFor(
-  life: Life,
-  { participantId, randomizedAt }: ParticipantCommand,
-): Allocated | undefined {
+function participantFor(life: Life, { participantId, randomizedAt }: AboutOne): Allocated | undefined {
   const holder = holderOf(life, participantId);
   return holder?.revision === (randomizedAt ?? holder?.revision) ? holder : undefined;
 }
@@ -145,7 +182,7 @@ function participantFor(
 /** Outside the limits of a key there is no such participant. */
 function limitsProblem(
   { design }: Life,
-  { where }: ParticipantCommand,
+  { where }: AboutOne,
   participant: Allocated,
   fact: LifeFact,
 ): StudyOutcome | undefined {
@@ -179,9 +216,9 @@ function stateFact(command: StateCommand): StateFact {
 
 function participantFact(
   life: Life,
-  command: ParticipantCommand,
+  command: AboutOne,
   participant: Allocated,
-): { readonly fact: UnblindingFact | CorrectionFact; readonly outcome: StudyOutcome } {
+): { readonly fact: AboutFact; readonly outcome: StudyOutcome } {
   const { participantId, revision: randomizedAt } = participant;
   const about = { participantId, randomizedAt };
   switch (command.type) {
@@ -194,6 +231,12 @@ function participantFact(
       const sections = { grounds: groundsOf(command.grounds), ...requestSection(command) };
       const fact = { type: 'UnblindingReported' as const, data: unblindingOf(command, about), sections };
       return { fact, outcome: { type: 'unblinding-reported', participantId } };
+    }
+    case 'replace-code': {
+      const { by = '', cause, code } = command;
+      const data = { by, cause, code, ...about };
+      const fact = { type: 'CodeReplaced' as const, data, sections: requestSection(command) };
+      return { fact, outcome: { type: 'code-replaced', participantId, moves: false } };
     }
     default: {
       const fact = correctionOf(life, command, participant);
@@ -215,8 +258,14 @@ interface About {
   readonly randomizedAt: number;
 }
 
-function revealOf({ category, reveal, shownAt }: Reveal, { participantId, randomizedAt }: About) {
-  return { category, participantId, randomizedAt, reveal, ...(shownAt !== undefined && { shownAt }) };
+function revealOf({ category, code, reveal: id, shownAt }: Reveal, about?: About) {
+  return {
+    category,
+    ...(code !== undefined && { code }),
+    ...about,
+    reveal: id,
+    ...(shownAt !== undefined && { shownAt }),
+  };
 }
 
 function unblindingOf(
@@ -237,13 +286,13 @@ function groundsOf({ reason, requestedBy }: Grounds) {
   return { reason, ...(requestedBy !== undefined && { requestedBy }) };
 }
 
-function isUnblinding(fact: UnblindingFact | CorrectionFact): fact is UnblindingFact {
+function isUnblinding(fact: AboutFact): fact is UnblindingFact {
   return fact.type === 'AllocationRevealed' || fact.type === 'UnblindingReported';
 }
 
-function recordedAlready({ reveals }: Life, command: ParticipantCommand): StudyOutcome | undefined {
+function recordedAlready({ reveals }: Life, command: AboutOne | Reveal): StudyOutcome | undefined {
   if (command.type !== 'reveal') return undefined;
-  const recorded = reveals.find(({ reveal }) => reveal === command.reveal);
+  const recorded = reveals.find((one) => one.reveal === command.reveal);
   return recorded && { type: 'already-recorded', revision: recorded.revision };
 }
 

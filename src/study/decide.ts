@@ -1,18 +1,28 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 import type { StudyFact } from '../../events/catalogue.ts';
-import { levelNow } from '../../projections/design.ts';
+import { levelNow, openTreatments } from '../../projections/design.ts';
 import { currentLevels, NONE } from '../../projections/enrolled.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { ACTS } from './acts.ts';
-import type { LifeCommand, Randomize, Recover, Register, StudyCommand, StudyOutcome } from './commands.ts';
+import type {
+  LifeCommand,
+  PackCommand,
+  Randomize,
+  Recover,
+  Register,
+  StudyCommand,
+  StudyOutcome,
+} from './commands.ts';
 import { decideImport } from './decide-import.ts';
 import { decideLife } from './decide-life.ts';
+import { decidePacks, withFreePack, withPacks } from './decide-packs.ts';
 import { levelRefusal, namedLevels } from './levels.ts';
 import { answeredBefore, holderOf, isAmendedSince, requestSection } from './life.ts';
 import { fullLimit } from './limits.ts';
+import { freePacks, packFor } from './packs.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
@@ -29,8 +39,11 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
     case 'import-participant':
     case 'end-import':
       return decideImport(state, command);
+    case 'register-codes':
+    case 'withdraw-codes':
+      return decidePacks(state, command);
     default:
-      return decideLife(state, command);
+      return decideLife(state, withPacks(state, command));
   }
 }
 
@@ -59,10 +72,12 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
   const { design, urnDesign, counts, bgState } = state;
   const { treatment, draw } = allocate(urnDesign, counts, levelIndexes(state, levels), bgState);
   const named = namedLevels(design, levels);
+  const code =
+    state.lists === 0 ? undefined : packFor(freePacks(state, levels).get(treatment), participantId)?.code;
   return {
     fact: {
       type: 'ParticipantRandomized',
-      data: { levels: named, participantId },
+      data: code === undefined ? { levels: named, participantId } : { code, levels: named, participantId },
       sections: { allocation: { treatment }, draw, ...requestSection(command) },
     },
     outcome: { type: 'randomized', participantId },
@@ -98,13 +113,25 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
   const closed = levelRefusal(state.design, levels, 'level-closed');
   if (closed) return closed;
   const limit = fullLimit(state.filled, state.design, levels);
-  return limit && { type: 'full', limit };
+  if (limit) return { type: 'full', limit };
+  return state.lists > 0 && lacksPacks(state, levels) ? { type: 'no-code' } : undefined;
 }
 
+/** Nothing is drawn unless every arm that could come has a pack, so that nobody can fish for another arm. */
+function lacksPacks(state: RegisteredState, levels: readonly string[]): boolean {
+  const free = freePacks(state, levels);
+  return openTreatments(state.design).some((treatment) => !free.has(treatment));
+}
+
+export type Tried = Randomize | LifeCommand | PackCommand;
+
 /** What would come of a command, without drawing anything. */
-export function tryOut(state: StudyState, command: Randomize | LifeCommand): StudyOutcome {
+export function tryOut(state: StudyState, command: Tried): StudyOutcome {
   if (state.status === 'unregistered') return { type: 'not-registered' };
-  if (command.type !== 'randomize') return decideLife(state, command).outcome;
+  if (command.type === 'register-codes' || command.type === 'withdraw-codes')
+    return decidePacks(state, command).outcome;
+  if (command.type === 'force') return decideLife(state, withFreePack(state, command)).outcome;
+  if (command.type !== 'randomize') return decideLife(state, withPacks(state, command)).outcome;
   const { participantId } = command;
   return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
 }

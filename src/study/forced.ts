@@ -11,11 +11,12 @@ export type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
 /** The fact that the command asks for, whether or not it is possible. */
 export function forcedOf(life: Life, command: Force): ForcedFact {
   const { design } = life;
-  const { cause, levels, note, occurredAt, participantId, replaces, treatment } = command;
+  const { cause, code, levels, note, occurredAt, participantId, replaces, treatment } = command;
   return {
     type: 'AllocationForced',
     data: {
       cause,
+      ...(code !== undefined && { code }),
       counted: design.policies.forcedCounts === 'counted',
       levels: namedLevels(design, levels),
       occurredAt,
@@ -75,6 +76,7 @@ export function forcedProblem(life: Life, { data }: Pick<ForcedFact, 'data'>): S
   return (
     idProblem(life, data) ??
     levelRefusal(life.design, levels, 'level-unknown') ??
+    codeProblem(life, data) ??
     lateProblem(life, data) ??
     closedProblem(life, levels)
   );
@@ -94,6 +96,16 @@ function idProblem(life: Life, { participantId, replaces }: ForcedFact['data']):
   return holder.corrected?.voided?.cause === 'entry'
     ? undefined
     : impossible('replaces', 'that allocation is not voided as a wrong entry');
+}
+
+/** The pack of a wrong entry is that of the entry that replaces it, or stays used. */
+function codeProblem(
+  { enrolled, given }: Life,
+  { code, participantId, replaces }: ForcedFact['data'],
+): StudyOutcome | undefined {
+  if (code === undefined || given.get(code) === undefined) return undefined;
+  const isOwn = replaces !== undefined && enrolled.get(participantId)?.pack?.code === code;
+  return isOwn ? undefined : impossible('code', 'no free pack of this arm has this code');
 }
 
 /** Into a closed study goes only what was allocated before. */

@@ -1,6 +1,7 @@
 /** Which participants an API key with limits may act on. */
 import type { LevelLimit } from '../../events/access.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
+import type { Level } from '../../events/study.ts';
 import { type Design, levelNow } from '../../projections/design.ts';
 import { correctedBy, currentLevels, type Enrolled } from '../../projections/enrolled.ts';
 
@@ -37,6 +38,21 @@ type Factors = Pick<Design, 'factors'>;
 /** A correction must not lock out an emergency. */
 function unblindingStake(participant: Enrolled): Stake {
   return { need: 'any', of: [participant.levels, currentLevels(participant)] };
+}
+
+/** Whether a key with these limits may act on a pack that nobody has. One for all levels is within all limits. */
+export function isPackWithin(
+  where: readonly LevelLimit[] | undefined,
+  pack: { readonly where?: Level | undefined },
+  { factors }: Factors,
+): boolean {
+  const { where: of } = pack;
+  if (!where || !of) return true;
+  const factor = factors.find(({ name }) => name === of.factor);
+  const now = (level: string) => (factor ? levelNow(factor, level) : level);
+  return where.every(
+    (limit) => limit.factor !== of.factor || limit.levels.some((level) => now(level) === now(of.level)),
+  );
 }
 
 /** Whether a key with these limits may break the participant's code. */

@@ -29,6 +29,9 @@ import { ForkableMap } from './forkable-map.ts';
 import { begun, type Importing, withRow } from './imports.ts';
 import { type Filled, filledAfter, filledBy } from './limits.ts';
 
+/** In place of an id. */
+const NOBODY = '';
+
 /** What was asked with an idempotency key. */
 export interface Answered {
   readonly revision: number;
@@ -75,7 +78,7 @@ export interface Life {
   readonly importing?: Importing | undefined;
   /** How many lists of packs there are. */
   readonly lists: number;
-  /** By code, of every pack that was ever given out: the id, as randomized, of the participant. */
+  /** By code, of every pack that was ever given out: the id, as randomized, of the participant; or `NOBODY`. */
   readonly given: ForkableMap<string, string>;
   /** Code-breaks in order. */
   readonly reveals: readonly {
@@ -84,6 +87,11 @@ export interface Life {
     /** Undefined of a pack that nobody had. */
     readonly participantId: string | undefined;
   }[];
+}
+
+/** The id, as randomized, of the participant who has or had the pack. */
+export function idByPack({ given }: Pick<Life, 'given'>, code: string): string | undefined {
+  return given.get(code) || undefined;
 }
 
 /** The participant who has, or had, this id. */
@@ -117,7 +125,17 @@ export function requestSection({ idempotencyKey }: Repeatable) {
 }
 
 /** Members of facts that are worked out for each request, and so are no part of what was asked for. */
-const WORKED_OUT = new Set(['reveal', 'shownAt', 'counts', 'counted', 'voidedAt', 'from', 'slot', 'by', 'salt']);
+const WORKED_OUT = new Set([
+  'reveal',
+  'shownAt',
+  'counts',
+  'counted',
+  'voidedAt',
+  'from',
+  'slot',
+  'by',
+  'salt',
+]);
 
 /** What makes two requests the same, as a digest. It stays the same when a level is renamed. */
 export function contentOf(event: Asked, design: Pick<Design, 'factors'>): string {
@@ -255,7 +273,8 @@ function enrol<L extends Life>(
 function allocatedBy(design: Design, event: EnrolmentEvent): Allocated {
   const slot = slotOf(event, design);
   const { participantId, levels, revision, forced, pack } = enrolledBy(event, design.factors);
-  if (forced || pack) return { participantId, levels, revision, slot, ...(forced && { forced }), ...(pack && { pack }) };
+  if (forced || pack)
+    return { participantId, levels, revision, slot, ...(forced && { forced }), ...(pack && { pack }) };
   // Without a spread, as in enrolledBy.
   return { participantId, levels, revision, slot };
 }
@@ -277,6 +296,8 @@ function force<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'Al
   const replaced = enrolled.get(participantId);
   const participant = allocatedBy(design, event);
   enrolled.set(participantId, participant);
+  // The pack of a wrong entry stays used, but nobody knows who has it.
+  if (replaced?.pack) life.given.set(replaced.pack.code, NOBODY);
   if (participant.pack) life.given.set(participant.pack.code, participantId);
   const key = requestOf(event);
   if (key !== undefined) requests.set(key, { revision: event.revision, content: contentOf(event, design) });

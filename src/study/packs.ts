@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { Level } from '../../events/study.ts';
-import { type Design, levelNow } from '../../projections/design.ts';
+import { askedLevel, type Design, levelNow } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import { impossible, type StudyOutcome } from './commands.ts';
 import type { ForkableMap } from './forkable-map.ts';
@@ -40,7 +40,11 @@ export function isFree({ given, withdrawn }: Omit<Packs, 'packs' | 'design'>, co
 }
 
 /** Whether a participant with these levels may get the pack. */
-export function isFor({ where }: Pack, { factors }: Pick<Design, 'factors'>, levels: readonly string[]): boolean {
+export function isFor(
+  { where }: Pack,
+  { factors }: Pick<Design, 'factors'>,
+  levels: readonly string[],
+): boolean {
   if (!where) return true;
   const index = factors.findIndex(({ name }) => name === where.factor);
   const factor = factors[index];
@@ -75,6 +79,27 @@ function orderOf({ key, code }: Pack, id: string): string {
   return hash('sha256', Buffer.concat([Buffer.from(key, 'hex'), Buffer.from(`\0${id}\0${code}`)]));
 }
 
+/** What one record may hold. */
+export const MOST_CODES = 4000;
+
+/** Why the list is not possible, as far as that is in the clear; undefined if it is. */
+export function listProblem(
+  { design, lists }: Pick<Life, 'design' | 'lists'>,
+  { count, list, where }: Data<'CodesRegistered'>,
+): StudyOutcome | undefined {
+  if (list !== lists + 1)
+    return { type: 'stale', why: `the next list is number ${lists + 1}`, field: 'list' };
+  if (count > MOST_CODES) return impossible('count', `a list has at most ${MOST_CODES} codes`);
+  if (!where) return undefined;
+  const factor = design.factors.find(({ name }) => name === where.factor);
+  if (!factor) return impossible('where.factor', 'the study has no such factor');
+  if (factor.isRetired) return impossible('where.factor', 'the factor is retired');
+  if (factor.levels.includes(where.level)) return undefined;
+  const now = askedLevel(factor, where.level);
+  const hint = now === undefined ? '' : ` (hint: it is called ${JSON.stringify(now)} now)`;
+  return impossible('where.level', `the factor has no such level${hint}`);
+}
+
 /** Why the pack cannot be replaced, as far as that is in the clear; undefined if it can. */
 export function replacementProblem(
   { pack }: Allocated,
@@ -92,7 +117,10 @@ export function replacementProblem(
 }
 
 /** Why this is not the pack instead, as far as that is in the clear. */
-export function replacingProblem({ given }: Pick<Life, 'given'>, { by }: Data<'CodeReplaced'>): StudyOutcome | undefined {
+export function replacingProblem(
+  { given }: Pick<Life, 'given'>,
+  { by }: Data<'CodeReplaced'>,
+): StudyOutcome | undefined {
   return given.get(by) === undefined ? undefined : impossible('by', 'this pack was given out before');
 }
 

@@ -12,8 +12,8 @@ import { LOG_STREAM } from '../log/log-writer.ts';
 import { StoreError } from '../store/event-store.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';
-import type { LifeCommand, Randomize, Register, StudyCommand, StudyOutcome } from './commands.ts';
-import { studyDecider, tryOut } from './decide.ts';
+import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
+import { studyDecider, type Tried, tryOut } from './decide.ts';
 import { holderOf } from './life.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
@@ -162,7 +162,7 @@ export class Studies {
    * What would come of a command now. Nothing is written, and nothing is drawn.
    * @throws DomainError as `submit`
    */
-  async tryOut(stream: string, command: Randomize | LifeCommand): Promise<Written<StudyOutcome>> {
+  async tryOut(stream: string, command: Tried): Promise<Written<StudyOutcome>> {
     const { gate, runner } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;
@@ -207,7 +207,11 @@ export class Studies {
     if (NEVER_READ_FIRST.has(command.type)) return false;
     if (command.type !== 'reveal') return true;
     const state = this.#parts.runner.state(studyState, stream);
-    return state.status !== 'unregistered' && !holderOf(state, command.participantId);
+    if (state.status === 'unregistered') return false;
+    const { code, participantId } = command;
+    return code === undefined
+      ? !holderOf(state, participantId ?? '')
+      : state.given.get(code) === undefined && !state.packs.get(code);
   }
 
   /** @throws DomainError `unavailable` */

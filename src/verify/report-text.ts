@@ -108,7 +108,7 @@ function streamLines(
 /** How the study stands after its last sound record, and what happened in it besides its allocations. */
 function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
   const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
-  const { amendments = 0, imported, forced = {} } = life;
+  const { amendments = 0, imported, packs, forced = {} } = life;
   const { emergency = 0, ...others } = revealed;
   const other = Object.values(others).reduce((sum, times) => sum + times, 0);
   const broken = [
@@ -119,6 +119,9 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
     state,
     ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
     ...named('entered by hand', forced),
+    ...(packs
+      ? [`packs: ${packs.registered} registered, ${packs.replaced} replaced, ${packs.withdrawn} withdrawn`]
+      : []),
     ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
     ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
     ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),

@@ -142,6 +142,8 @@ export interface LifeReport {
   readonly voided?: Readonly<Record<string, number>>;
   /** How many corrections were recorded while the study was closed, by type of event. */
   readonly changedAfterClosing?: Readonly<Record<string, number>>;
+  /** How many packs are on the lists, were replaced, and were withdrawn. */
+  readonly packs?: { readonly registered: number; readonly replaced: number; readonly withdrawn: number };
   /** How many codes were broken, by category. */
   readonly revealed?: Readonly<Record<string, number>>;
   /** How many times a participant was unblinded without the service, as reported. */

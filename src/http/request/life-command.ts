@@ -1,5 +1,5 @@
 /** Submits a command from a JSON body, or tries it out. */
-import type { LifeCommand, StudyOutcome } from '../../study/commands.ts';
+import type { LifeCommand, PackCommand, StudyOutcome } from '../../study/commands.ts';
 import { dryRunReply } from './dry-run.ts';
 import { receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
@@ -16,7 +16,7 @@ interface Answers {
 export async function answerCommand(
   services: Services,
   request: BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>,
-  command: LifeCommand,
+  command: LifeCommand | PackCommand,
   { problemOf, results }: Answers,
 ): Promise<StudyReply> {
   const { studies, ledger } = services;

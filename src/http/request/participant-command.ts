@@ -1,7 +1,7 @@
 /** What all routes answer that write an event about one participant. */
 import type { StudyOutcome } from '../../study/commands.ts';
 import { ERRORS } from './operation.ts';
-import { impossibleReply, reusedReply } from './refused-reply.ts';
+import { impossibleReply, noCodeReply, reusedReply } from './refused-reply.ts';
 import { mayKnowOf, type StudyReply, type StudyRequest } from './study-request.ts';
 
 const NO_PARTICIPANT = 'There is no such participant';
@@ -55,6 +55,8 @@ export function participantProblem(outcome: StudyOutcome, revision: number): Stu
         revision,
         refused: 'stale',
       };
+    case 'no-code':
+      return noCodeReply(revision);
     case 'impossible':
       return impossibleReply(outcome, revision, '[]');
     case 'idempotency-key-reused':

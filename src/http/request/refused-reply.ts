@@ -67,6 +67,16 @@ export function fullReply({ max, of }: FullLimit, revision: number): StudyReply 
   };
 }
 
+/** The same text whatever arm lacks a pack. */
+export function noCodeReply(revision: number): StudyReply {
+  return {
+    ...CONFLICT,
+    message: 'There are not enough packs left for this participant (hint: ask for new packs)',
+    revision,
+    refused: 'no-code',
+  };
+}
+
 export function closedReply(
   { factor, level }: { readonly factor: string; readonly level: string },
   revision: number,

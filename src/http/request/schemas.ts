@@ -44,6 +44,7 @@ export const placeMembers = {
 
 /** Members that a record has only if they say something. */
 export const remarkMembers = {
+  'urn.code': z.string().optional().meta({ description: 'The pack that the participant has' }),
   'urn.occurred_at': z.string().optional().meta({
     description:
       'When the allocation was made, if it was made outside the service and entered by hand (ISO 8601, UTC)',

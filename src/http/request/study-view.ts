@@ -235,7 +235,7 @@ export class StudyView {
       record['urn.sequence'] = participant.sequence;
       record['urn.revision'] = participant.revision;
     }
-    if (!participant.corrected && participant.occurredAt === undefined)
+    if (!participant.corrected && participant.occurredAt === undefined && !participant.pack)
       return checked(rendering.schema, record) as object;
     return checked(rendering.fullSchema, { ...record, ...this.#remarks(participant) }) as object;
   }
@@ -248,9 +248,12 @@ export class StudyView {
     return named;
   }
 
-  /** What is not, or no longer, as randomized. */
-  #remarks({ participantId, levels, corrected, occurredAt }: Participant): object {
-    const forced = occurredAt === undefined ? {} : { 'urn.occurred_at': occurredAt };
+  /** The pack, and what is not, or no longer, as randomized. */
+  #remarks({ participantId, levels, corrected, occurredAt, pack }: Participant): object {
+    const forced = {
+      ...(occurredAt !== undefined && { 'urn.occurred_at': occurredAt }),
+      ...(pack && { 'urn.code': pack.code }),
+    };
     if (!corrected) return forced;
     const isMoved = corrected.levels.some((level, i) => level !== levels[i]);
     return {

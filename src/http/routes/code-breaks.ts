@@ -14,6 +14,7 @@ import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
+import { HttpProblem } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { ParticipantId, resultJson } from '../request/schemas.ts';
@@ -36,7 +37,8 @@ const grounds = {
 
 const RevealBody = z.strictObject({
   study: StudyName,
-  id: ParticipantId,
+  id: ParticipantId.optional().meta({ description: 'The participant. Either this or `code`' }),
+  code: z.string().min(1).optional().meta({ description: 'The code of a pack. Either this or `id`' }),
   category: RevealCategory.meta({
     description: 'An `emergency` is answered even if the log cannot be written; the others are refused then',
   }),
@@ -44,8 +46,20 @@ const RevealBody = z.strictObject({
   dry_run: DryRun,
 });
 
+/** For the OpenAPI document. */
+const PACK_RESULT = {
+  type: 'array',
+  description: 'Of a pack that nobody had',
+  items: {
+    type: 'object',
+    required: ['code', 'trt'],
+    additionalProperties: false,
+    properties: { code: { type: 'string' }, trt: { type: 'string' } },
+  },
+};
+
 export const breakCodeOperation = bodyOperation(
-  'Break the code of one participant',
+  'Break the code of one participant, or of one pack',
   'breakCode',
   ACTS.AllocationRevealed.scopes,
   {
@@ -57,7 +71,7 @@ export const breakCodeOperation = bodyOperation(
       reason: 'anaphylaxis, ICU',
       requested_by: 'Dr. K.',
     },
-    result: RECORDS,
+    result: { anyOf: [RECORDS, PACK_RESULT] },
     example: [EXAMPLE_RECORD],
     empty: [],
     headers: {
@@ -82,9 +96,11 @@ export function postCodeBreak(services: Services) {
   const answer = async (request: BodyRequest<z.infer<typeof RevealBody>>): Promise<StudyReply> => {
     const { http, accepted, study, body, view } = request;
     const { where, user } = accepted.key;
-    const { id: participantId, category, reason, requested_by: requestedBy } = body;
+    const { id: participantId, code, category, reason, requested_by: requestedBy } = body;
+    if ((participantId === undefined) === (code === undefined))
+      throw new HttpProblem(400, 'either id or code must be given');
     const asked = {
-      participantId,
+      ...{ participantId, code },
       category,
       grounds: { reason, requestedBy },
       where,
@@ -102,13 +118,16 @@ export function postCodeBreak(services: Services) {
       if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
       return problem;
     }
-    const { participant, recordedIn } = revealed;
+    const { subject, recordedIn } = revealed;
     const receipt = recordedIn === 'log' ? receiptHeader(services.ledger, study.stream, revision) : {};
     return {
       status: 200,
       message: SUCCESS,
       // The arm is what was asked for, whatever else the key may read.
-      results: view().records([participant], ['read']),
+      results:
+        'pack' in subject
+          ? JSON.stringify([{ code: subject.pack.code, trt: subject.pack.treatment }])
+          : view().records([subject.participant], ['read']),
       revision,
       headers: { 'Urn-Recorded': recordedIn, ...receipt },
     };
@@ -191,7 +210,8 @@ export const CodeBreaksResult = z.array(
   z.strictObject({
     revision: z.int(),
     at: z.string().meta({ description: 'When it was recorded, in ISO 8601 (UTC)' }),
-    id: z.string().meta({ description: 'The participant' }),
+    id: z.string().optional().meta({ description: 'The participant. Absent for a pack that nobody had' }),
+    code: z.string().optional().meta({ description: 'The pack, if the code-break was asked for by it' }),
     type: z.enum(['revealed', 'reported']).meta({
       description:
         '`revealed`: the service showed the arm. `reported`: somebody reported that it became known otherwise',
@@ -249,12 +269,14 @@ export function listCodeBreaks(services: Services) {
     refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'code_breaks'));
     const { study } = request;
     const all = codeBreaksIn(services.runner.state(participantEvents, study.stream));
-    const shown = all.flatMap((one) => {
-      const participant = request.participants.find(one.participantId);
+    const shown = all.flatMap((one): (CodeBreak & { readonly id: string | undefined })[] => {
+      const { participantId } = one;
+      if (participantId === undefined) return request.accepted.key.where ? [] : [{ ...one, id: undefined }];
+      const participant = request.participants.find(participantId);
       // They came with an import that was given up: only a key without limits may know of them.
       if (participant?.revision !== one.randomizedAt)
-        return request.accepted.key.where ? [] : [{ ...one, id: one.participantId }];
-      return mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
+        return request.accepted.key.where ? [] : [{ ...one, id: participantId }];
+      return participant && mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
     });
     const { scopes } = request.accepted.key;
     const withGrounds = scopes.includes('read') || scopes.includes('audit');
@@ -267,12 +289,14 @@ export function listCodeBreaks(services: Services) {
 }
 
 function rendered(
-  one: CodeBreak & { readonly id: string },
+  one: CodeBreak & { readonly id: string | undefined },
   withGrounds: boolean,
 ): z.infer<typeof CodeBreaksResult>[number] {
-  const { revision, at, id, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
+  const { revision, at, id, code, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
   return {
-    ...{ revision, at, id, type: how.type },
+    ...{ revision, at, type: how.type },
+    ...(id !== undefined && { id }),
+    ...(code !== undefined && { code }),
     ...(how.type === 'revealed'
       ? { category: how.category }
       : {

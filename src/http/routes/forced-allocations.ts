@@ -35,6 +35,7 @@ const Body = z.strictObject({
     description:
       '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: as it prescribes',
   }),
+  code: z.string().min(1).optional().meta({ description: 'The pack that the participant was given' }),
   replaces: z.int().nonnegative().optional().meta({
     description: 'The revision of an entry of this id that was wrong and is voided with the cause `entry`',
   }),
@@ -91,7 +92,7 @@ export function postForcedAllocation(services: Services) {
 function asked(request: BodyRequest<Body>): { command: Force; problems: readonly string[] } {
   const { accepted, body, design, http, study } = request;
   const inForce = design();
-  const { id, treatment, cause, replaces, note } = body;
+  const { id, treatment, cause, code, replaces, note } = body;
   const occurredAt = new Date(body.occurred_at).toISOString();
   const { levels, problems } = request.view().levelsIn(body.levels);
   if (!inForce.treatments.includes(treatment)) problems.push(noSuchTreatment(inForce, treatment));
@@ -104,7 +105,7 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   const { user } = accepted.key;
   const command: Force = {
     ...{ type: 'force', user, idempotencyKey: idempotencyKeyOf(http), amendment: inForce.amendment },
-    ...{ participantId: id, levels, treatment, cause, occurredAt, replaces, note },
+    ...{ participantId: id, levels, treatment, cause, code, occurredAt, replaces, note },
   };
   return { command, problems };
 }

@@ -37,6 +37,7 @@ export const ParticipantHistoryResult = z.array(
       'ParticipantIdCorrected',
       'AllocationRevealed',
       'UnblindingReported',
+      'CodeReplaced',
     ]),
     data: z.record(z.string(), z.unknown()).meta({
       description:

@@ -19,6 +19,7 @@ import { RECEIPT, receiptHeader } from '../request/receipt.ts';
 import {
   closedReply,
   fullReply,
+  noCodeReply,
   outsideLimits,
   refusedReply,
   reusedReply,
@@ -55,7 +56,7 @@ export const randomizeParticipantOperation = operation(
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
-      409: 'The study is paused or closed, has reached a limit, or a level is closed; or a history is being imported into it',
+      409: 'The study is paused or closed, has reached a limit, or a level is closed; there are not enough packs left; or a history is being imported into it',
       422: 'The Idempotency-Key was used for a different request',
     },
   },
@@ -219,6 +220,8 @@ function answer(
       return closedReply(outcome, revision);
     case 'full':
       return fullReply(outcome.limit, revision);
+    case 'no-code':
+      return noCodeReply(revision);
     default:
       throw new Error(`unexpected outcome ${outcome.type}`);
   }

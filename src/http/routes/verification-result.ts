@@ -75,6 +75,10 @@ const LifeResult = z.strictObject({
     .meta({ description: 'Number of participants that came from another system' }),
   amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
   corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
+  packs: z
+    .strictObject({ registered: z.int(), replaced: z.int(), withdrawn: z.int() })
+    .optional()
+    .meta({ description: 'How many packs are on the lists, were replaced, and were withdrawn' }),
   forced: Numbers.meta({ description: 'How many allocations were entered by hand, by cause' }),
   idsCorrected: z.int().optional(),
   voided: Numbers.meta({ description: 'Number of participants who are voided, by cause' }),

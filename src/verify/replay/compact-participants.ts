@@ -3,15 +3,17 @@
  * few who are corrected, or were entered by hand, are kept whole.
  */
 import type { Design, Renaming } from '../../../projections/design.ts';
-import { underNewNames } from '../../../projections/enrolled.ts';
+import { type GivenPack, NONE, underNewNames } from '../../../projections/enrolled.ts';
 import { Enrolment } from '../../study/enrolment.ts';
 import { ForkableMap } from '../../study/forkable-map.ts';
 import type { Allocated, Answered } from '../../study/life.ts';
 import { DigestSet } from './digest-set.ts';
 
 const FIRST_ROOM = 1024;
+/** Of a factor that was retired before. */
+const NO_INDEX = 0xffff;
 
-/** Takes 46 to 92 bytes for each participant, and 2 more for each factor. */
+/** Takes 46 to 92 bytes for each participant, 2 more for each factor, and some 100 more for a pack. */
 export class CompactParticipants extends Enrolment {
   #factors: Design['factors'] = [];
   /** The index of each level, per factor. */
@@ -21,6 +23,8 @@ export class CompactParticipants extends Enrolment {
   #revisions = new Uint32Array(FIRST_ROOM);
   #levels: Uint16Array;
   #slots = new Int16Array(FIRST_ROOM);
+  /** By number, of studies with packs. */
+  readonly #packs = new Map<number, GivenPack>();
   /** By number. */
   readonly #whole = new Map<number, Allocated>();
 
@@ -63,8 +67,10 @@ export class CompactParticipants extends Enrolment {
 
   #at(number: number, participantId: string): Allocated {
     const from = number * this.#factors.length;
-    const levels = this.#factors.map(({ levels }, i) => levels[this.#levels[from + i] ?? 0] ?? '');
-    return { participantId, levels, revision: this.#revisions[number] ?? 0, slot: this.#slots[number] ?? -1 };
+    const levels = this.#factors.map(({ levels }, i) => levels[this.#levels[from + i] ?? NO_INDEX] ?? NONE);
+    const [revision, slot] = [this.#revisions[number] ?? 0, this.#slots[number] ?? -1];
+    const pack = this.#packs.get(number);
+    return { participantId, levels, revision, slot, ...(pack && { pack }) };
   }
 
   override set(participantId: string, participant: Allocated): void {
@@ -74,6 +80,7 @@ export class CompactParticipants extends Enrolment {
       return;
     }
     const { levels, revision, slot } = participant;
+    if (participant.pack) this.#packs.set(this.#size, participant.pack);
     if (participant.forced) this.#whole.set(this.#size, participant);
     if (this.#size === this.#revisions.length) this.#grow();
     this.#ids.add(participantId);
@@ -81,7 +88,7 @@ export class CompactParticipants extends Enrolment {
     this.#slots[this.#size] = slot;
     const from = this.#size * this.#factors.length;
     levels.forEach((level, i) => {
-      this.#levels[from + i] = this.#indexes[i]?.get(level) ?? 0;
+      this.#levels[from + i] = this.#indexes[i]?.get(level) ?? NO_INDEX;
     });
     this.#size++;
   }

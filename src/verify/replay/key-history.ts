@@ -78,18 +78,18 @@ export class KeyHistory {
   }
 
   /**
-   * @param as `any`: every key ever issued is accepted; `audit`: only a valid key with the scope `audit`
+   * @param as `any`: every key ever issued is accepted; otherwise only a valid key with this scope
    * @returns why the actor was not allowed to ask; undefined if allowed
    */
-  judgeKnown(event: Header, as: 'any' | 'audit', warnings: Warnings): Mismatch | undefined {
+  judgeKnown(event: Header, as: 'any' | Scope, warnings: Warnings): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
     if (!unknown) this.#warnOfAge(event, actor, warnings);
     if (unknown || as === 'any') return unknown;
     const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
-    if (scopes.includes('audit')) return undefined;
-    return mismatch('actor.keyId', 'a key with the scope audit', scopes, 'the key may not see this');
+    if (scopes.includes(as)) return undefined;
+    return mismatch('actor.keyId', `a key with the scope ${as}`, scopes, 'the key may not see this');
   }
 
   /** Whether the stream `access` diverges at or before the revision that the actor names. */

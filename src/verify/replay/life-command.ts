@@ -16,6 +16,9 @@ export type LifeEvent = Of<
     | 'ParticipantImported'
     | 'HistoryImportEnded'
     | 'AllocationForced'
+    | 'CodesRegistered'
+    | 'CodesWithdrawn'
+    | 'CodeReplaced'
   >
 >;
 

@@ -19,6 +19,7 @@ export class LifeTally {
   /** Of those who are voided now, by cause. */
   readonly #voided: Record<string, number> = {};
   #amendments = 0;
+  readonly #packs = { registered: 0, replaced: 0, withdrawn: 0 };
   #levelsCorrected = 0;
   #idsCorrected = 0;
   readonly #forced: Record<string, number> = {};
@@ -45,6 +46,15 @@ export class LifeTally {
       case 'StudyAmended':
         this.#amendments++;
         if (event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
+        break;
+      case 'CodesRegistered':
+        this.#packs.registered += event.data.count;
+        break;
+      case 'CodesWithdrawn':
+        this.#packs.withdrawn += event.data.count;
+        break;
+      case 'CodeReplaced':
+        this.#packs.replaced++;
         break;
       case 'HistoryImported':
         this.#takeImport(event);
@@ -89,6 +99,7 @@ export class LifeTally {
       state,
       ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
       ...(this.#amendments > 0 && { amendments: this.#amendments }),
+      ...(this.#packs.registered > 0 && { packs: { ...this.#packs } }),
       ...(Object.keys(this.#forced).length > 0 && { forced: { ...this.#forced } }),
       ...(this.#levelsCorrected > 0 && { corrected: this.#levelsCorrected }),
       ...(this.#idsCorrected > 0 && { idsCorrected: this.#idsCorrected }),
@@ -165,9 +176,9 @@ export class LifeTally {
     );
   }
 
-  #countUnblinded(how: string, participantId: string): void {
+  #countUnblinded(how: string, participantId: string | undefined): void {
     add(this.#revealed, how, 1);
-    this.#unblinded.add(participantId);
+    if (participantId !== undefined) this.#unblinded.add(participantId);
   }
 
   #warnOfApproval(revision: number): void {

@@ -14,6 +14,7 @@ import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
 import { levelRefusal } from '../../study/levels.ts';
 import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
 import { fullLimit } from '../../study/limits.ts';
+import { listProblem, replacementProblem, replacingProblem } from '../../study/packs.ts';
 import type { Mismatch } from '../report.ts';
 import { CompactParticipants } from './compact-participants.ts';
 import { dataDifferences, mismatch } from './differences.ts';
@@ -43,7 +44,7 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
     const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
-    const mismatches = mismatchesOf(event, life, version);
+    const mismatches = mismatchesOf(event, life, version, this.#checks.isSupply(event));
     if (mismatches.length > 0) return mismatches;
     const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
     if (mismatchOfDecided) return [mismatchOfDecided];
@@ -74,6 +75,7 @@ function mismatchesOf(
   event: PartialStudyEvent,
   life: Life | undefined,
   version: number,
+  isSupply: boolean,
 ): readonly Mismatch[] {
   const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
   if (event.type === 'StudyRegistered') return life ? refused({ type: 'already-registered' }) : [];
@@ -82,7 +84,8 @@ function mismatchesOf(
     case 'ParticipantRandomized': {
       const outcome = enrolmentRefusal(event, life);
       if (outcome) return refused(outcome);
-      const wrong = versionMismatch(life, version) ?? treatmentMismatch(event, life);
+      const wrong =
+        versionMismatch(life, version) ?? codeMismatch(event, life) ?? treatmentMismatch(event, life);
       return wrong ? [wrong] : [];
     }
     case 'AllocationForced': {
@@ -102,6 +105,12 @@ function mismatchesOf(
     }
     case 'HistoryImportEnded':
       return problemsOf(event.type, life, endProblem(life, event.data));
+    case 'CodesRegistered':
+      return problemsOf(event.type, life, listProblem(life, event.data));
+    case 'CodesWithdrawn':
+      return problemsOf(event.type, life, undefined);
+    case 'CodeReplaced':
+      return problemsOf(event.type, life, replacedProblem(event, life, isSupply));
     case 'StudyRecovered':
       return life.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
     default:
@@ -141,10 +150,37 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
 }
 
 /** The draw, which is withheld, says its slot if and only if there is a ratio. */
-function versionMismatch({ design }: Life, version: number): Mismatch | undefined {
-  const expected = hasRatio(design) ? 2 : 1;
+function versionMismatch({ design, lists }: Life, version: number): Mismatch | undefined {
+  const expected = hasRatio(design) || lists > 0 ? 2 : 1;
   if (version === expected) return undefined;
-  return mismatch('version', expected, version, 'only with a ratio a draw says its slot');
+  return mismatch('version', expected, version, 'only a ratio or packs need version 2');
+}
+
+/** In a study with packs everybody gets one that nobody had. */
+function codeMismatch(
+  { data: { code } }: Of<'ParticipantRandomized'>,
+  { given, lists }: Life,
+): Mismatch | undefined {
+  if ((code === undefined) !== (lists === 0))
+    return mismatch(
+      'data.code',
+      lists > 0,
+      code,
+      'every participant has a pack once there are lists of packs',
+    );
+  return code === undefined || given.get(code) === undefined
+    ? undefined
+    : mismatch('data.code', 'a pack that nobody had', code, 'this pack was given out before');
+}
+
+function replacedProblem(
+  { data }: Of<'CodeReplaced'>,
+  life: Life,
+  isSupply: boolean,
+): StudyOutcome | undefined {
+  const participant = life.enrolled.get(data.participantId);
+  if (participant?.revision !== data.randomizedAt) return { type: 'no-such-participant' };
+  return replacementProblem(participant, { code: data.code, isSupply }) ?? replacingProblem(life, data);
 }
 
 function treatmentMismatch(event: EnrolmentEvent, { design }: Life): Mismatch | undefined {

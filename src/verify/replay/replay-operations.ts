@@ -1,3 +1,4 @@
+import type { Scope } from '../../../events/access.ts';
 import type { LogEvent } from '../../../events/record.ts';
 import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
@@ -11,6 +12,9 @@ type Disclosed = Extract<LogEvent, { type: 'EvidenceDisclosed' }>;
  * Replays the stream `operations`. Its events do not follow from others, so there is nothing to decide again. But the keys
  * that they name must exist, a key that was shown evidence must have been valid, and a run ends at most once.
  */
+/** What is not for auditors. */
+const SCOPE_FOR: Partial<Record<Disclosed['data']['what'], Scope>> = { codes: 'supply' };
+
 export class OperationsReplay implements Replay {
   readonly #history: KeyHistory;
   readonly #warnings: Warnings;
@@ -41,7 +45,7 @@ export class OperationsReplay implements Replay {
         return this.#history.judgeKnown(event, 'any', this.#warnings);
       case 'EvidenceDisclosed':
         return (
-          this.#history.judgeKnown(event, 'audit', this.#warnings) ??
+          this.#history.judgeKnown(event, SCOPE_FOR[event.data.what] ?? 'audit', this.#warnings) ??
           this.#judgeStudy(event) ??
           judgeExport(event)
         );

@@ -80,7 +80,10 @@ export class StudyReplay implements Replay {
   #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
     const invalid = this.#checks.mismatch(event, sections);
     if (invalid) return [invalid];
-    const { fact, outcome } = decide(this.#state, commandOf(event, this.#state));
+    const { fact, outcome } = decide(
+      this.#state,
+      commandOf(event, this.#state, this.#checks.isSupply(event)),
+    );
     if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
@@ -89,7 +92,8 @@ export class StudyReplay implements Replay {
   }
 }
 
-function commandOf(event: StudyEvent, state: StudyState): StudyCommand {
+/** @param isSupply whether whoever wrote the event may know which treatment packs hold */
+function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): StudyCommand {
   const factors = state.status === 'unregistered' ? [] : state.design.factors;
   switch (event.type) {
     case 'StudyRegistered': {
@@ -107,12 +111,31 @@ function commandOf(event: StudyEvent, state: StudyState): StudyCommand {
       };
     case 'AllocationForced': {
       const { data, sections } = event;
-      const { cause, occurredAt, participantId, replaces } = data;
+      const { cause, code, occurredAt, participantId, replaces } = data;
       const levels = levelsByFactor(data.levels, factors);
       const idempotencyKey = sections.request?.idempotencyKey;
       return {
-        ...{ type: 'force', cause, levels, occurredAt, participantId, replaces, idempotencyKey },
+        ...{ type: 'force', cause, code, levels, occurredAt, participantId, replaces, idempotencyKey },
         ...{ treatment: sections.allocation.treatment, note: sections.note.text, user: event.actor.user },
+      };
+    }
+    case 'CodesRegistered': {
+      const { list, where } = event.data;
+      const { key, entries } = event.sections.codes;
+      return { type: 'register-codes', list, where, key, entries };
+    }
+    case 'CodesWithdrawn': {
+      const { withdrawn, request } = event.sections;
+      const { codes, reason } = withdrawn;
+      const idempotencyKey = request?.idempotencyKey;
+      return { type: 'withdraw-codes', codes, reason, user: event.actor.user, idempotencyKey };
+    }
+    case 'CodeReplaced': {
+      const { cause, code, participantId } = event.data;
+      const idempotencyKey = event.sections.request?.idempotencyKey;
+      return {
+        ...{ type: 'replace-code', cause, code, participantId, isSupply },
+        ...{ user: event.actor.user, idempotencyKey },
       };
     }
     case 'HistoryImported': {

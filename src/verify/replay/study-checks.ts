@@ -41,7 +41,8 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-closed': 'the study is closed already',
   'not-closed': 'the study is not closed',
   'already-recorded': 'the same code-break is recorded already',
-  'no-such-participant': 'no participant with that id is randomized before it',
+  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
+  'no-code': 'a treatment has no pack left for the participant',
   'not-importing': 'no import is under way',
   'not-empty': 'the study has participants already',
   duplicate: 'a participant with that id is randomized already',
@@ -120,6 +121,11 @@ export class StudyChecks {
     this.#warnings = warnings;
     this.#recoveredAt = recoveredAt;
     this.#life = new LifeTally(warnings);
+  }
+
+  /** Whether whoever wrote the event may know which treatment packs hold. */
+  isSupply({ actor }: PartialStudyEvent): boolean {
+    return 'cli' in actor || (this.#keys.state.byId.get(actor.keyId)?.scopes.includes('supply') ?? false);
   }
 
   lifeReport(status: Status | undefined): LifeReport | undefined {
@@ -296,7 +302,12 @@ function stakeIn(
 ): Stake {
   if (event.type === 'ParticipantRandomized' || event.type === 'AllocationForced')
     return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
-  const participant = 'participantId' in event.data ? enrolled(event.data.participantId) : undefined;
+  // Of a pack that nobody had. Which levels it was for may be withheld.
+  if (event.type === 'AllocationRevealed' && event.data.participantId === undefined)
+    return { need: 'any', of: [] };
+  if (event.type === 'CodesWithdrawn') return { need: 'any', of: [] };
+  const id = 'participantId' in event.data ? event.data.participantId : undefined;
+  const participant = id === undefined ? undefined : enrolled(id);
   return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };
 }
 

@@ -37,7 +37,7 @@ export class TimeChecks {
     if (event.type === 'AllocationForced') return this.#beforeRegistration(event.data.occurredAt);
     if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
     const { shownAt, randomizedAt } = event.data;
-    const randomized = this.#randomized[randomizedAt] ?? Number.NaN;
+    const randomized = this.#randomized[randomizedAt ?? -1] ?? Number.NaN;
     // Nothing is earlier than what is not known.
     if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
     const earliest = new Date(randomized).toISOString();

@@ -77,7 +77,7 @@ describe('a code-break in an emergency', () => {
     const { codeBreaks, study, arm, file } = await scene();
     const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
     expect(revealed).toMatchObject({ type: 'revealed', recordedIn: 'log', revision: 2 });
-    expect(revealed).toMatchObject({ participant: { treatment: arm } });
+    expect(revealed).toMatchObject({ subject: { participant: { treatment: arm } } });
     expect(study().revision).toBe(2);
     expect(file.lines).toEqual([]);
   });
@@ -91,7 +91,7 @@ describe('a code-break in an emergency', () => {
       expect(revealed).toMatchObject({
         type: 'revealed',
         recordedIn: 'pending',
-        participant: { treatment: arm },
+        subject: { participant: { treatment: arm } },
       });
       expect(file.lines).toMatchObject([
         { study: CONFIGURATION.name, participantId: '001', randomizedAt: 1, reason: 'anaphylaxis, ICU' },
@@ -111,7 +111,7 @@ describe('a code-break in an emergency', () => {
     store.next('lands-late');
     const asked = codeBreaks.reveal(study(), ASKED, OPERATOR);
     await vi.advanceTimersByTimeAsync(3000);
-    expect(await asked).toMatchObject({ recordedIn: 'pending', participant: { treatment: arm } });
+    expect(await asked).toMatchObject({ recordedIn: 'pending', subject: { participant: { treatment: arm } } });
     await store.land();
     // The writer gives up waiting, sends the same record again, and learns that it is there.
     await vi.advanceTimersByTimeAsync(60_000);
@@ -126,7 +126,7 @@ describe('a code-break in an emergency', () => {
     refuse('rolled-back');
     file.fails = new Error('no space left on device');
     const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
-    expect(revealed).toMatchObject({ recordedIn: 'none', participant: { treatment: arm } });
+    expect(revealed).toMatchObject({ recordedIn: 'none', subject: { participant: { treatment: arm } } });
     const shown = { study: CONFIGURATION.name, participant: '001' };
     expect(hooks.onUnrecorded).toHaveBeenCalledExactlyOnceWith(file.fails, shown);
   });

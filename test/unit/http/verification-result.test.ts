@@ -108,6 +108,7 @@ describe('any key', () => {
     const life: Required<LifeReport> = {
       state: 'closed',
       ...{ imported: { redrawn: 3, unproven: 1 }, forced: { outage: 2 } },
+      packs: { registered: 40, replaced: 1, withdrawn: 2 },
       ...{ amendments: 2, corrected: 4, idsCorrected: 1 },
       ...{ voided: { duplicate: 1 }, changedAfterClosing: { AllocationVoided: 1 } },
       ...{ revealed: { emergency: 2 }, unblindingReported: 1 },

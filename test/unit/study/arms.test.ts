@@ -461,6 +461,10 @@ describe('any life of a study whose arms change', () => {
           expect(compact.ask(command)).toEqual(trial.ask(command));
         }
         expect(compact.facts).toEqual(trial.facts);
+        for (const { participantId } of trial.list.inOrder)
+          expect(compact.registered.enrolled.get(participantId)).toEqual(
+            trial.registered.enrolled.get(participantId),
+          );
         const { registered } = trial;
         const { design } = registered;
         const expected = new Counts(design);

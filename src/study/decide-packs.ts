@@ -1,0 +1,129 @@
+/** Decides the commands that need the lists of packs, which are sealed. Pure, like decide.ts. */
+import type { StudyFact } from '../../events/catalogue.ts';
+import { openTreatments } from '../../projections/design.ts';
+import type { Decision } from '../write/decider.ts';
+import {
+  type Force,
+  impossible,
+  type LifeCommand,
+  type PackCommand,
+  type RegisterCodes,
+  type StudyOutcome,
+  type WithdrawCodes,
+} from './commands.ts';
+import { askedAgain, stateProblem } from './decide-life.ts';
+import { isPackWithin } from './key-limits.ts';
+import { holderOf, requestSection } from './life.ts';
+import { isFor, isFree, listProblem, type Pack, replacementFor } from './packs.ts';
+import type { RegisteredState } from './state.ts';
+
+type PackFact = Extract<StudyFact, { type: 'CodesRegistered' | 'CodesWithdrawn' }>;
+type PackDecision = Decision<PackFact, StudyOutcome>;
+
+/** What the entries of one record may take. */
+export const MOST_BYTES = 200_000;
+
+export function decidePacks(state: RegisteredState, command: PackCommand): PackDecision {
+  return command.type === 'register-codes' ? registerCodes(state, command) : withdrawCodes(state, command);
+}
+
+function registerCodes(state: RegisteredState, { list, where, key, entries }: RegisterCodes): PackDecision {
+  const fact: PackFact = {
+    type: 'CodesRegistered',
+    data: { count: entries.length, list, ...(where && { where }) },
+    sections: { codes: { key, entries: [...entries] } },
+  };
+  const problem =
+    stateProblem(state, fact) ?? listProblem(state, fact.data) ?? entriesProblem(state, entries);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-registered' } };
+}
+
+function entriesProblem(
+  { design, packs }: RegisteredState,
+  entries: RegisterCodes['entries'],
+): StudyOutcome | undefined {
+  if (Buffer.byteLength(JSON.stringify(entries)) > MOST_BYTES)
+    return impossible('count', `a list takes at most ${MOST_BYTES} bytes`);
+  const open = openTreatments(design);
+  const own = new Set<string>();
+  for (const { code, treatment } of entries) {
+    if (!open.includes(treatment))
+      return impossible('entries', `${code}: ${treatment} is no open arm of the study`);
+    if (own.has(code) || packs.get(code))
+      return impossible('entries', `the code ${code} is registered already`);
+    if (tellsArm(code, design.treatments))
+      return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
+    own.add(code);
+  }
+  return undefined;
+}
+
+/** Short names occur in codes by chance. */
+const TELLING = 4;
+
+function tellsArm(code: string, treatments: readonly string[]): boolean {
+  const folded = code.toLowerCase();
+  return treatments.some((treatment) => {
+    const name = treatment.toLowerCase();
+    return folded === name || (name.length >= TELLING && folded.includes(name));
+  });
+}
+
+/** A code that is unknown, not free, or outside the limits of the key: one text for all. */
+function withdrawCodes(state: RegisteredState, command: WithdrawCodes): PackDecision {
+  const { codes, reason, where } = command;
+  const fact: PackFact = {
+    type: 'CodesWithdrawn',
+    data: { count: codes.length },
+    sections: { withdrawn: { codes: [...codes], reason }, ...requestSection(command) },
+  };
+  const again = askedAgain(state, command, fact);
+  if (again) return { outcome: again };
+  const isKnown = (code: string) => {
+    const pack = state.packs.get(code);
+    return pack !== undefined && isFree(state, code) && isPackWithin(where, pack, state.design);
+  };
+  const wrong = codes.filter((code, i) => !isKnown(code) || codes.indexOf(code) !== i);
+  const problem =
+    stateProblem(state, fact) ??
+    (wrong.length > 0 ? impossible('codes', `no free pack has the code ${wrong.join(', ')}`) : undefined);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-withdrawn' } };
+}
+
+/** The command, with what only the lists of packs can tell. */
+export function withPacks(state: RegisteredState, command: LifeCommand): LifeCommand {
+  switch (command.type) {
+    case 'replace-code': {
+      const participant = holderOf(state, command.participantId);
+      const by = participant && replacementFor(state, participant, command.isSupply);
+      return { ...command, by };
+    }
+    case 'reveal': {
+      const { code, where } = command;
+      const pack = code === undefined ? undefined : state.packs.get(code);
+      return { ...command, isPackKnown: pack !== undefined && isPackWithin(where, pack, state.design) };
+    }
+    case 'force':
+      return withRightPack(state, command, ({ treatment }) => treatment === command.treatment);
+    default:
+      return command;
+  }
+}
+
+/** A dry run tells nothing about the treatment that a pack holds. */
+export function withFreePack(state: RegisteredState, command: Force): Force {
+  return withRightPack(state, command, () => true);
+}
+
+function withRightPack(state: RegisteredState, command: Force, isRight: (pack: Pack) => boolean): Force {
+  const { code, levels, participantId, replaces } = command;
+  if (code === undefined) return command;
+  const pack = state.packs.get(code);
+  const isOwn = replaces !== undefined && state.enrolled.get(participantId)?.pack?.code === code;
+  const isPackRight =
+    pack !== undefined &&
+    (isOwn || isFree(state, code)) &&
+    isFor(pack, state.design, levels) &&
+    isRight(pack);
+  return { ...command, isPackRight };
+}

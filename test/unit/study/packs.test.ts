@@ -1,0 +1,370 @@
+/** Packs of medication: which one a participant gets, and what nobody can find out by asking. */
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { registeredDesign } from '../../../projections/design.ts';
+import type {
+  Amend,
+  Force,
+  RegisterCodes,
+  ReplaceCode,
+  Reveal,
+  StudyCommand,
+  VoidAllocation,
+  WithdrawCodes,
+} from '../../../src/study/commands.ts';
+import { tryOut } from '../../../src/study/decide.ts';
+import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
+import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
+const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
+const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
+
+/** So many packs of each treatment, named by its number. */
+function packs(of: readonly (readonly [string, number])[], name = 'P'): RegisterCodes['entries'] {
+  return of.flatMap(([treatment, packsOfIt], arm) =>
+    Array.from({ length: packsOfIt }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
+  );
+}
+
+const every = (number: number) => [MART, RMCQ, RMCA].map((treatment) => [treatment, number] as const);
+
+function register(
+  entries: RegisterCodes['entries'],
+  list = 1,
+  more: Partial<RegisterCodes> = {},
+): RegisterCodes {
+  return { type: 'register-codes', list, key: KEY, entries, ...more };
+}
+
+function stocked(number: number, more = {}): TrialRun {
+  const trial = new TrialRun(more);
+  expect(trial.ask(register(packs(every(number))))).toEqual({ type: 'codes-registered' });
+  return trial;
+}
+
+function replace(participantId: string, code: string, more: Partial<ReplaceCode> = {}): ReplaceCode {
+  return {
+    type: 'replace-code',
+    user: 'nurse',
+    participantId,
+    code,
+    cause: 'damaged',
+    isSupply: false,
+    ...more,
+  };
+}
+
+function withdraw(codes: readonly string[], more: Partial<WithdrawCodes> = {}): WithdrawCodes {
+  return { type: 'withdraw-codes', user: 'pharmacy', codes, reason: 'recalled', ...more };
+}
+
+function reveal(more: Partial<Reveal>): Reveal {
+  return {
+    ...{ type: 'reveal', user: 'physician', category: 'emergency', grounds: { reason: 'a child ate it' } },
+    ...{ reveal: '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d', ...more },
+  };
+}
+
+function force(participantId: string, more: Partial<Force> = {}): Force {
+  return {
+    ...{ type: 'force', user: 'nurse', participantId, levels: LEVELS, treatment: RMCQ, cause: 'outage' },
+    ...{ occurredAt: '2999-01-01T00:00:00.000Z', note: 'envelope 12', ...more },
+  };
+}
+
+const armOf = (trial: TrialRun, id: string) => trial.list.find(id)?.treatment;
+const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code ?? '';
+
+describe('a participant in a study with packs', () => {
+  it('gets a free pack of the arm that was drawn: that with the smallest hash', () => {
+    const [plain, trial] = [new TrialRun(), stocked(20)];
+    const left = new Set(packs(every(20)).map(({ code }) => code));
+    for (let n = 0; n < 20; n++) {
+      const id = `p${n}`;
+      plain.enrol(id);
+      trial.enrol(id);
+      // No random number of the study is spent on it.
+      expect(armOf(trial, id)).toBe(armOf(plain, id));
+      const arm = [MART, RMCQ, RMCA].indexOf(armOf(trial, id) ?? '');
+      const hashOf = (code: string) =>
+        createHash('sha256').update(Buffer.from(KEY, 'hex')).update(`\0${id}\0${code}`).digest('hex');
+      const own = [...left].filter((code) => code.startsWith(`P${arm}-`));
+      const [first] = own.toSorted((a, b) => (hashOf(a) < hashOf(b) ? -1 : 1));
+      expect(trial.last('ParticipantRandomized').code).toBe(first);
+      left.delete(first ?? '');
+    }
+    expect(trial.bgState).toEqual(plain.bgState);
+  });
+
+  it('is refused before any draw if an arm has no pack left, whichever it is', () => {
+    for (const lacking of [0, 1, 2]) {
+      const trial = new TrialRun();
+      const numbers = every(3).map(([arm, n], i) => [arm, i === lacking ? 0 : n] as const);
+      trial.ask(register(packs(numbers)));
+      const before = trial.bgState;
+      expect(trial.enrol('a')).toEqual({ type: 'no-code' });
+      expect(trial.bgState).toEqual(before);
+      trial.ask(register(packs([[[MART, RMCQ, RMCA][lacking] ?? '', 1]], 'Q'), 2));
+      expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
+    }
+  });
+
+  it('needs no pack of a closed arm', () => {
+    const trial = new TrialRun();
+    const amend: Amend = {
+      ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'stopped' },
+      changes: [{ kind: 'arm-closed', treatment: RMCA }],
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
+    };
+    trial.ask(
+      register(
+        packs([
+          [MART, 2],
+          [RMCQ, 2],
+        ]),
+      ),
+    );
+    expect(trial.enrol('a')).toEqual({ type: 'no-code' });
+    trial.ask(amend);
+    expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
+  });
+
+  it('gets only packs for everybody and for one of their levels, also under a new name', () => {
+    const trial = new TrialRun();
+    trial.ask(register(packs(every(1), 'C'), 1, { where: { factor: '9', level: COOK } }));
+    expect(trial.enrol('a', ['Male', DUPAGE])).toEqual({ type: 'no-code' });
+    trial.ask({
+      ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'new name' },
+      changes: [{ kind: 'level-renamed', factor: '9', level: COOK, to: 'Cook' }],
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
+    });
+    expect(trial.enrol('a', ['Male', 'Cook'])).toMatchObject({ type: 'randomized' });
+    trial.ask(register(packs(every(1), 'E'), 2));
+    expect(trial.enrol('b', ['Male', DUPAGE])).toMatchObject({ type: 'randomized' });
+    expect(packOf(trial, 'b')).toMatch(/^E/);
+  });
+
+  it('who was randomized before the first list has none', () => {
+    const trial = new TrialRun();
+    trial.enrol('a');
+    trial.ask(register(packs(every(2))));
+    trial.enrol('b');
+    expect([packOf(trial, 'a'), packOf(trial, 'b')]).toEqual(['', expect.stringMatching(/^P/)]);
+    expect(trial.ask(replace('a', 'P0-0'))).toMatchObject({ type: 'stale' });
+  });
+});
+
+describe('a list of packs', () => {
+  it('has the next number, codes of its own, open arms, and levels that there are', () => {
+    const trial = stocked(1);
+    const refused: [RegisterCodes, string][] = [
+      [register(packs(every(1), 'Q'), 3), 'list'],
+      [register(packs(every(1)), 2), 'entries'],
+      [register([...packs(every(1), 'Q'), { code: 'Q0-0', treatment: MART }], 2), 'entries'],
+      [register([{ code: 'X', treatment: 'placebo' }], 2), 'entries'],
+      [register([{ code: 'mart', treatment: RMCQ }], 2), 'entries'],
+      [register([{ code: 'x-mart-1', treatment: RMCQ }], 2), 'entries'],
+      [register(packs(every(1), 'Q'), 2, { where: { factor: '9', level: 'Will' } }), 'where.level'],
+      [register(packs(every(1), 'Q'), 2, { where: { factor: 'age', level: COOK } }), 'where.factor'],
+      [register(packs(every(1400), 'Q'), 2), 'count'],
+    ];
+    for (const [command, field] of refused) expect(trial.ask(command)).toMatchObject({ field });
+    expect(trial.ask(register(packs(every(1), 'Q'), 2))).toEqual({ type: 'codes-registered' });
+  });
+});
+
+describe('a replaced pack', () => {
+  it('is replaced by one of the same arm, and never given again', () => {
+    const trial = stocked(8);
+    trial.enrol('a');
+    const arm = armOf(trial, 'a');
+    const seen = [packOf(trial, 'a')];
+    for (let n = 0; n < 3; n++) {
+      expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toMatchObject({ type: 'code-replaced' });
+      expect(armOf(trial, 'a')).toBe(arm);
+      seen.push(packOf(trial, 'a'));
+    }
+    expect(new Set(seen.map((code) => code.slice(0, 2))).size).toBe(1);
+    expect(new Set(seen).size).toBe(4);
+    expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toMatchObject({ type: 'impossible', field: 'code' });
+    expect(trial.ask(replace('a', seen.at(-1) ?? '', { isSupply: true }))).toMatchObject({
+      type: 'code-replaced',
+    });
+    expect(trial.ask(replace('a', seen[0] ?? ''))).toMatchObject({ type: 'stale' });
+  });
+
+  it('tells a site nothing of which arm is out of packs: each must have one', () => {
+    const trial = stocked(2);
+    trial.enrol('a');
+    const others = packs(every(2)).filter(({ treatment }) => treatment !== armOf(trial, 'a'));
+    trial.ask(withdraw(others.slice(0, 2).map(({ code }) => code)));
+    expect(trial.ask(replace('a', packOf(trial, 'a')))).toEqual({ type: 'no-code' });
+    expect(trial.ask(replace('a', packOf(trial, 'a'), { isSupply: true }))).toMatchObject({
+      type: 'code-replaced',
+    });
+  });
+
+  it('with an idempotency key is replaced once', () => {
+    const trial = stocked(4);
+    trial.enrol('a');
+    const command = replace('a', packOf(trial, 'a'), { idempotencyKey: 'k' });
+    expect(trial.ask(command)).toMatchObject({ type: 'code-replaced' });
+    expect(trial.ask(command)).toMatchObject({ type: 'done-before' });
+    expect(trial.ask({ ...command, cause: 'lost' })).toEqual({ type: 'idempotency-key-reused' });
+  });
+});
+
+describe('withdrawn packs', () => {
+  it('are never given, and are free ones within the limits of the key', () => {
+    const trial = new TrialRun();
+    trial.ask(register(packs(every(2), 'C'), 1, { where: { factor: '9', level: COOK } }));
+    trial.enrol('a', ['Male', COOK]);
+    const where = [{ factor: '9', levels: [DUPAGE] }];
+    const [free = ''] = packs(every(2), 'C')
+      .map(({ code }) => code)
+      .filter((code) => code !== packOf(trial, 'a'));
+    const texts = [
+      withdraw([packOf(trial, 'a')]),
+      withdraw(['unknown']),
+      withdraw([free, free]),
+      withdraw([free], { where }),
+    ].map((command) => trial.ask(command));
+    for (const outcome of texts) expect(outcome).toMatchObject({ type: 'impossible', field: 'codes' });
+    expect(trial.ask(withdraw([free]))).toEqual({ type: 'codes-withdrawn' });
+    expect(trial.ask(withdraw([free]))).toMatchObject({ field: 'codes' });
+  });
+});
+
+describe('a pack that was handed out outside', () => {
+  it('must be free and of the arm; what is wrong is not said', () => {
+    const trial = stocked(3);
+    trial.enrol('a');
+    const wrong = [packOf(trial, 'a'), 'P0-0', 'unknown'].map((code) =>
+      trial.ask(force('x', { treatment: RMCQ, code })),
+    );
+    for (const outcome of wrong)
+      expect(outcome).toEqual({
+        ...{ type: 'impossible', field: 'code' },
+        why: 'no free pack of this arm has this code',
+      });
+    // Nor does a dry run say it.
+    const dry = (code: string) => tryOut(trial.state, force('x', { treatment: RMCQ, code })).type;
+    const free = ['P0-0', 'P1-0', 'P2-0'].filter((code) => code !== packOf(trial, 'a'));
+    expect(free.map(dry)).toEqual(free.map(() => 'forced'));
+    const right = free.find((code) => code.startsWith('P1')) ?? 'P1-1';
+    expect(trial.ask(force('x', { treatment: RMCQ, code: right }))).toMatchObject({ type: 'forced' });
+    expect(packOf(trial, 'x')).toBe(right);
+  });
+
+  it('of a wrong entry is that of the entry in its place, or stays used', () => {
+    const trial = stocked(3);
+    trial.ask(force('x', { treatment: RMCQ, code: 'P1-0' }));
+    const voiding: VoidAllocation = {
+      ...{ type: 'void', user: 'nurse', participantId: 'x', cause: 'entry' },
+      ...{ analysis: 'exclude', note: 'slip' },
+    };
+    trial.ask(voiding);
+    expect(trial.ask(force('x', { treatment: RMCQ, code: 'P1-0', replaces: 2 }))).toMatchObject({
+      type: 'forced',
+    });
+    trial.ask(voiding);
+    expect(trial.ask(force('x', { treatment: RMCA, code: 'P2-0', replaces: 4 }))).toMatchObject({
+      type: 'forced',
+    });
+    expect(trial.ask(force('y', { treatment: RMCQ, code: 'P1-0' }))).toMatchObject({ field: 'code' });
+    expect(trial.ask(reveal({ code: 'P1-0' }))).toEqual({ type: 'revealed', code: 'P1-0' });
+  });
+});
+
+describe('a code-break by the pack', () => {
+  it('is about whoever has it, or about the pack alone', () => {
+    const trial = stocked(3);
+    trial.enrol('a');
+    const code = packOf(trial, 'a');
+    trial.ask(replace('a', code));
+    expect(trial.ask(reveal({ code }))).toEqual({ type: 'revealed', participantId: 'a' });
+    expect(trial.last('AllocationRevealed')).toMatchObject({ code, participantId: 'a', randomizedAt: 2 });
+    const [free = ''] = packs(every(3))
+      .map((pack) => pack.code)
+      .filter((one) => one !== code && one !== packOf(trial, 'a'));
+    const id = '7d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
+    expect(trial.ask(reveal({ code: free, reveal: id }))).toEqual({ type: 'revealed', code: free });
+    expect(trial.last('AllocationRevealed')).not.toHaveProperty('participantId');
+    for (const nobody of [reveal({ code: 'unknown' }), reveal({ participantId: 'z' }), reveal({})])
+      expect(trial.ask({ ...nobody, reveal: 'new' })).toEqual({ type: 'no-such-participant' });
+  });
+
+  it('keeps within the limits of the key', () => {
+    const trial = new TrialRun();
+    trial.ask(register(packs(every(2), 'C'), 1, { where: { factor: '9', level: COOK } }));
+    trial.enrol('a', ['Male', COOK]);
+    const free = packs(every(2), 'C').find(({ code }) => code !== packOf(trial, 'a'))?.code;
+    for (const code of [free, packOf(trial, 'a')]) {
+      const limited = (level: string) => reveal({ code, where: [{ factor: '9', levels: [level] }] });
+      expect(trial.ask(limited(DUPAGE))).toEqual({ type: 'no-such-participant' });
+    }
+    const where = [{ factor: '9', levels: [COOK] }];
+    expect(trial.ask(reveal({ code: free, where }))).toMatchObject({ type: 'revealed' });
+  });
+});
+
+describe('any life of a study with packs', () => {
+  const ids = fc.stringMatching(/^[a-f]$/);
+  const codes = fc.tuple(fc.nat(2), fc.nat(5)).map(([arm, n]) => `P${arm}-${n}`);
+  const step: fc.Arbitrary<(trial: TrialRun) => StudyCommand> = fc.oneof(
+    fc.tuple(ids, fc.constantFrom(COOK, DUPAGE)).map(
+      ([id, site]) =>
+        (): StudyCommand => ({
+          ...{ type: 'randomize', user: 'nurse', participantId: id, levels: ['Male', site ?? ''] },
+        }),
+    ),
+    fc.tuple(ids, fc.boolean()).map(
+      ([id, isSupply]) =>
+        (trial: TrialRun): StudyCommand =>
+          replace(id, packOf(trial, id), { isSupply }),
+    ),
+    fc.array(codes, { minLength: 1, maxLength: 2 }).map((some) => (): StudyCommand => withdraw(some)),
+    fc.tuple(ids, codes, fc.constantFrom(MART, RMCQ, RMCA)).map(
+      ([id, code, treatment]) =>
+        (): StudyCommand =>
+          force(id, { code, treatment }),
+    ),
+    codes.map((code) => (): StudyCommand => reveal({ code })),
+    fc
+      .tuple(fc.nat(3), fc.constantFrom(COOK, undefined))
+      .map(([number, level]) => (trial: TrialRun): StudyCommand => {
+        const list = trial.registered.lists + 1;
+        const where = level === undefined ? undefined : { factor: '9', level };
+        return register(packs(every(number + 1), `L${list}-`), list, where ? { where } : {});
+      }),
+  );
+
+  it('gives each pack once, of the arm that it holds, and a replay in few bytes decides the same', () => {
+    check(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const [trial, compact] = [new TrialRun(), new TrialRun()];
+        const enrolled = new CompactParticipants(registeredDesign(CONFIGURATION));
+        compact.state = { ...compact.registered, enrolled };
+        for (const first of [register(packs(every(6))), ...steps.map((one) => one)]) {
+          const command = typeof first === 'function' ? first(trial) : first;
+          expect(compact.ask(command)).toEqual(trial.ask(command));
+        }
+        expect(compact.facts).toEqual(trial.facts);
+        const given = trial.facts.flatMap((fact) => {
+          if (fact.type === 'CodeReplaced') return [fact.data.by];
+          if (fact.type !== 'ParticipantRandomized' && fact.type !== 'AllocationForced') return [];
+          return fact.data.code === undefined ? [] : [fact.data.code];
+        });
+        expect(new Set(given).size).toBe(given.length);
+        for (const { pack, treatment } of trial.list.inOrder)
+          if (pack) expect(trial.registered.packs.get(pack.code)?.treatment).toBe(treatment);
+        for (const code of given) expect(trial.registered.withdrawn.get(code)).toBeUndefined();
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
