@@ -106,7 +106,7 @@ function reveal(life: Life, command: Reveal): LifeDecision {
   const problem =
     askedAgain(life, command, fact) ??
     recordedAlready(life, command) ??
-    (code === undefined || command.isPackKnown === false
+    (code === undefined || life.lists === 0 || command.isPackKnown === false
       ? ({ type: 'no-such-participant' } as const)
       : undefined);
   return problem ? { outcome: problem } : { fact, outcome: { type: 'revealed', code } };

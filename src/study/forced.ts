@@ -100,10 +100,10 @@ function idProblem(life: Life, { participantId, replaces }: ForcedFact['data']):
 
 /** The pack of a wrong entry is that of the entry that replaces it, or stays used. */
 function codeProblem(
-  { enrolled, given }: Life,
+  { enrolled, given, lists }: Life,
   { code, participantId, replaces }: ForcedFact['data'],
 ): StudyOutcome | undefined {
-  if (code === undefined || given.get(code) === undefined) return undefined;
+  if (code === undefined || (lists > 0 && given.get(code) === undefined)) return undefined;
   const isOwn = replaces !== undefined && enrolled.get(participantId)?.pack?.code === code;
   return isOwn ? undefined : impossible('code', 'no free pack of this arm has this code');
 }
