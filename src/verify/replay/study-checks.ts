@@ -60,13 +60,19 @@ export function enrolments(event: PartialEvent): number {
   return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
 }
 
-const isOfAllocation = (field: string) => field === 'treatment' || field === 'slot';
+/** The sealed sections of members that a decider names. All others are in the clear. */
+const SECTIONS = new Map([
+  ['treatment', 'allocation'],
+  ['slot', 'allocation'],
+  ['entries', 'codes'],
+  ['codes', 'withdrawn'],
+]);
 
 /** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
   if (outcome.type === 'impossible')
     return mismatch(
-      isOfAllocation(outcome.field) ? `allocation.${outcome.field}` : `data.${outcome.field}`,
+      `${SECTIONS.get(outcome.field) ?? 'data'}.${outcome.field}`,
       'what is possible in this study',
       undefined,
       outcome.why,
