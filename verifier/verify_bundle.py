@@ -1422,7 +1422,7 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         else:
             take_correction(history, record, before)
     check_request(history, record, sections)
-    check_actor(history, record, before)
+    check_actor(history, record, sections, before)
     if kind == "StudyRegistered":
         history.state = history.configuration.get("start", "open")
     else:
@@ -1452,7 +1452,7 @@ def warn_of_approvals(history: History, record: Json) -> None:
         )
 
 
-def check_actor(history: History, record: Json, before: Optional[Enrolled]) -> None:
+def check_actor(history: History, record: Json, sections: Json, before: Optional[Enrolled]) -> None:
     """`before` is the participant whom an event is about, as they were before it."""
     data, actor, act = record["data"], record["actor"], ACTS[record["type"]]
     if "cli" in actor:
@@ -1464,6 +1464,10 @@ def check_actor(history: History, record: Json, before: Optional[Enrolled]) -> N
     shown_at = data.get("shownAt", record["at"])
     stake = stake_of(history, record, before)
     check_key(history, record, act.scopes, stake, milliseconds(shown_at))
+    if record["type"] == "CodesWithdrawn":
+        check_key_for_packs(history, record, sections.get("withdrawn", {}).get("codes", []))
+    elif record["type"] == "AllocationRevealed" and before is None:
+        check_key_for_packs(history, record, [data["code"]])
 
 
 def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stake:
@@ -1472,7 +1476,7 @@ def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stak
     if kind in ("ParticipantRandomized", "AllocationForced"):
         return Stake(all, [history.enrolled[data["participantId"]].levels])
     if before is None and kind in ("AllocationRevealed", "CodesWithdrawn"):
-        return Stake(all, [])  # the levels of a pack may be withheld
+        return Stake(all, [])  # it is about packs
     if before is None:
         return Stake(all, [()])
     if kind in ("AllocationRevealed", "UnblindingReported"):
@@ -2035,6 +2039,18 @@ def take_replacement(history: History, record: Json, before: Enrolled) -> None:
     history.enrolled[before.id] = after
     give_out(history, data["by"], before.id)
     history.packs_replaced += 1
+
+
+def check_key_for_packs(history: History, record: Json, codes: List[str]) -> None:
+    """A key with limits acts on packs for all levels, and on those for its own levels."""
+    limits = history.api_keys[record["actor"]["keyId"]].get("where", [])
+    for pack in [history.packs[code] for code in codes if code in history.packs]:
+        for limit in limits:
+            if pack.where is not None and pack.where["factor"] == limit["factor"]:
+                names = history.design.names[limit["factor"]]
+                listed = [names.get(level, level) for level in limit["levels"]]
+                is_listed = names[pack.where["level"]] in listed
+                expect_that(f"actor.keyId: for the level of the pack {pack.code}", is_listed)
 
 
 def may_see_packs(history: History, record: Json) -> bool:
