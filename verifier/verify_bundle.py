@@ -395,6 +395,7 @@ UUID = Kind(
     "a UUID",
     matches("(?i)[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
 )
+PACK_CODE = Kind("a code of a pack", matches("[A-Za-z0-9._/-]{1,64}"))
 LOG_NAME = Kind(
     "1 to 64 characters without white space, control characters and +",
     lambda value: NAME.accepts(value)
@@ -503,7 +504,7 @@ GRANT = {
     "expiresAt?": INSTANT,
     "allowPrediction?": one_of(True),
 }
-SCOPES_2 = (*SCOPES, "correct", "force", "unblind", "manage")
+SCOPES_2 = (*SCOPES, "correct", "force", "unblind", "supply", "manage")
 GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES_2))}
 APPROVAL = {"name": NAME, "role": NAME, "on": DAY, "reference?": NAME}
 REQUEST = {"request?": {"idempotencyKey": NAME}}
@@ -552,7 +553,8 @@ EVENTS = {
         RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW, **REQUEST}
     ),
     "ParticipantRandomized@2": Event(
-        RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW_2, **REQUEST}
+        {**RANDOMIZED, "code?": PACK_CODE},
+        {"allocation": {"treatment": NAME}, "draw": DRAW_2, **REQUEST},
     ),
     "StudyPaused@1": Event({"reason": NAME}, {}, by_people=True),
     "StudyPaused@2": Event({"reason": NAME}, REQUEST),
@@ -588,6 +590,7 @@ EVENTS = {
     "AllocationForced@1": Event(
         {
             "cause": one_of("outage", "elsewhere", "protocol", "other"),
+            "code?": PACK_CODE,
             "counted": one_of(True, False),
             "levels": ListOf(1, LEVEL),
             "occurredAt": INSTANT,
@@ -625,12 +628,32 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "AllocationRevealed@1": Event(
+    "CodesRegistered@1": Event(
+        {"count": POSITIVE, "list": POSITIVE, "where?": LEVEL},
+        {"codes": {"entries": ListOf(1, {"code": PACK_CODE, "treatment": NAME}), "key": SALT}},
+        by_people=True,
+    ),
+    "CodeReplaced@1": Event(
         {
             **PARTICIPANT,
+            "by": PACK_CODE,
+            "cause": one_of("damaged", "lost", "expired", "other"),
+            "code": PACK_CODE,
+        },
+        REQUEST,
+    ),
+    "CodesWithdrawn@1": Event(
+        {"count": POSITIVE},
+        {"withdrawn": {"codes": ListOf(1, PACK_CODE), "reason": FREE_TEXT}, **REQUEST},
+    ),
+    "AllocationRevealed@1": Event(
+        {
             "category": one_of(
                 "emergency", "safety-report", "monitoring", "planned", "end", "other"
             ),
+            "code?": PACK_CODE,
+            "participantId?": NAME,
+            "randomizedAt?": COUNT,
             "reveal": UUID,
             "shownAt?": INSTANT,
         },
@@ -942,6 +965,8 @@ class Enrolled(NamedTuple):
     is_forced: bool = False  # entered by hand
     is_counted: bool = True  # by the urns, unless a correction removes the participant
     corrected: Optional[Corrected] = None  # None: everything is as randomized
+    code: Optional[str] = None  # of the pack that the participant has
+    replacements: int = 0  # how many packs the participant had before
 
     def now(self) -> Corrected:
         return self.corrected or Corrected(self.id, self.levels, self.levels, None)
@@ -956,6 +981,15 @@ class Enrolled(NamedTuple):
         """A limit does not count a person who was never there, or who is there twice."""
         voided = self.now().voided
         return voided is None or voided.cause not in ("duplicate", "never-enrolled")
+
+
+class Pack(NamedTuple):
+    """A pack of medication on a list."""
+
+    code: str
+    arm: str
+    where: Optional[Json]  # a factor, and the level of it that participants must have
+    key: bytes  # of the list
 
 
 # By factor and level, in the order of the design: participants by slot.
@@ -1058,9 +1092,9 @@ class History:
     # The combinations of levels, each kept once.
     combinations: Dict[Levels, Levels] = field(default_factory=dict)
     idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)  # with the user
-    # Code-breaks: their UUIDs, and the participant of each by revision.
+    # Code-breaks: their UUIDs, and by revision the participant; None: of a pack that nobody had.
     reveals: Set[str] = field(default_factory=set)
-    revealed: Dict[int, str] = field(default_factory=dict)
+    revealed: Dict[int, Optional[str]] = field(default_factory=dict)
     # How many there were: code-breaks by category, those recorded late, reports of others.
     codes_broken: Dict[str, int] = field(default_factory=dict)
     recorded_late: int = 0
@@ -1072,6 +1106,17 @@ class History:
     ids_corrected: int = 0
     voided: Dict[str, int] = field(default_factory=collections.Counter)
     changed_after_closing: Dict[str, int] = field(default_factory=collections.Counter)
+    # Packs: how many lists there are, how many packs they have, were replaced, and withdrawn.
+    lists: int = 0
+    packs_registered: int = 0
+    packs_replaced: int = 0
+    packs_withdrawn: int = 0
+    # By code, of all that were given out: the id as randomized. None: of an entry that was wrong.
+    given: Dict[str, Optional[str]] = field(default_factory=dict)
+    # By code, all on the lists; and by arm and code, those that can be given out. Empty if the
+    # lists are withheld.
+    packs: Dict[str, Pack] = field(default_factory=dict)
+    free: Dict[str, Dict[str, Pack]] = field(default_factory=lambda: collections.defaultdict(dict))
     # Imports: the one that is under way, and how many rows were drawn again, and how many not.
     importing: Optional[Import] = None
     redrawn: int = 0
@@ -1212,7 +1257,7 @@ def check_grant(data: Json) -> None:
     scopes = set(data["scopes"])
     for scope in scopes & {"audit", "manage"}:
         expect_that(f"data.where: none with the scope {scope}", "where" not in data)
-    for scope in scopes & {"audit", "force"}:
+    for scope in scopes & {"audit", "force", "supply"}:
         expect_that(f"data.scopes: {scope} without blinded", "blinded" not in scopes)
     can_steer = "audit" in scopes and scopes & {"randomize", "correct", "force", "manage"}
     can_choose = {"randomize", "force"} <= scopes
@@ -1311,6 +1356,9 @@ ACTS = {
     "AllocationVoided": Act(True, ["correct"], SETTLED),
     "AllocationReinstated": Act(True, ["correct"], SETTLED),
     "ParticipantIdCorrected": Act(True, ["correct"], SETTLED),
+    "CodesRegistered": Act(True, [], SETTLED),
+    "CodeReplaced": Act(True, ["randomize", "supply"], SETTLED),
+    "CodesWithdrawn": Act(True, ["supply"], SETTLED),
     "AllocationRevealed": Act(True, ["unblind"], EVERY_STATE),
     "UnblindingReported": Act(True, ["unblind", "correct"], EVERY_STATE),
     "HistoryImported": Act(True, [], ["open", "paused"]),
@@ -1358,16 +1406,23 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         warn_of_approvals(history, record)
     elif kind == "StudyAmended":
         take_amendment(history, record)
+    elif kind == "CodesRegistered":
+        take_list(history, record, sections)
+    elif kind == "CodesWithdrawn":
+        take_withdrawal(history, record, sections)
+    elif kind == "AllocationRevealed":
+        before = check_revealed(history, record)
+        take_code_break(history, record, before)
     elif "participantId" in record["data"]:
         before = check_enrolled(history, record)
-        if kind == "AllocationRevealed":
-            take_code_break(history, record, before)
-        elif kind == "UnblindingReported":
+        if kind == "UnblindingReported":
             take_report(history, record)
+        elif kind == "CodeReplaced":
+            take_replacement(history, record, before)
         else:
             take_correction(history, record, before)
     check_request(history, record, sections)
-    check_actor(history, record, before)
+    check_actor(history, record, sections, before)
     if kind == "StudyRegistered":
         history.state = history.configuration.get("start", "open")
     else:
@@ -1397,7 +1452,7 @@ def warn_of_approvals(history: History, record: Json) -> None:
         )
 
 
-def check_actor(history: History, record: Json, before: Optional[Enrolled]) -> None:
+def check_actor(history: History, record: Json, sections: Json, before: Optional[Enrolled]) -> None:
     """`before` is the participant whom an event is about, as they were before it."""
     data, actor, act = record["data"], record["actor"], ACTS[record["type"]]
     if "cli" in actor:
@@ -1409,13 +1464,19 @@ def check_actor(history: History, record: Json, before: Optional[Enrolled]) -> N
     shown_at = data.get("shownAt", record["at"])
     stake = stake_of(history, record, before)
     check_key(history, record, act.scopes, stake, milliseconds(shown_at))
+    if record["type"] == "CodesWithdrawn":
+        check_key_for_packs(history, record, sections.get("withdrawn", {}).get("codes", []))
+    elif record["type"] == "AllocationRevealed" and before is None:
+        check_key_for_packs(history, record, [data["code"]])
 
 
 def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stake:
-    """No key with limits may do what is not about a participant."""
+    """No key with limits may do what is not about a participant, or about packs."""
     kind, data = record["type"], record["data"]
     if kind in ("ParticipantRandomized", "AllocationForced"):
         return Stake(all, [history.enrolled[data["participantId"]].levels])
+    if before is None and kind in ("AllocationRevealed", "CodesWithdrawn"):
+        return Stake(all, [])  # it is about packs
     if before is None:
         return Stake(all, [()])
     if kind in ("AllocationRevealed", "UnblindingReported"):
@@ -1567,14 +1628,16 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
     check_open(history, levels)
     check_room(history, levels)
-    # Only with a ratio a draw says its slot.
-    expect("version", 2 if history.design.has_ratio() else 1, record["version"])
+    # With a ratio a draw says its slot. With packs the participant has one.
+    is_needed = history.design.has_ratio() or history.lists > 0
+    expect("version", 2 if is_needed else 1, record["version"])
     slot = -1
     if history.content == "full":
         slot = check_draw(history, levels, sections)
     elif history.content == "open":
         is_open = history.design.is_open(arm_of(history, sections))
         expect_that("allocation.treatment: an arm that is open", is_open)
+    check_given_pack(history, record, levels, sections)
     enrol(history, record, levels, slot, milliseconds(record["at"]))
 
 
@@ -1597,9 +1660,14 @@ def take_forced(history: History, record: Json, sections: Json) -> None:
         was_open = history.design.was_open(arm, data["occurredAt"])
         expect_that("allocation.treatment: an arm that was open then", was_open)
         slot = check_slot(history, arm, sections["allocation"].get("slot"))
+    if "code" in data:
+        check_entered_pack(history, data, levels, sections)
     if "replaces" in data:
-        fill_place(history, history.enrolled[data["participantId"]], -1)
+        wrong = history.enrolled[data["participantId"]]
+        fill_place(history, wrong, -1)
         history.voided["entry"] -= 1
+        if wrong.code is not None:
+            history.given[wrong.code] = None
     enrol(history, record, levels, slot, None)
     history.forced[data["cause"]] += 1
     how = "an allocation made outside the service was entered by hand"
@@ -1679,7 +1747,10 @@ def enrol(
         slot,
         is_forced=record["type"] == "AllocationForced",
         is_counted=record["data"].get("counted", True),
+        code=record["data"].get("code"),
     )
+    if enrolled.code is not None:
+        give_out(history, enrolled.code, participant_id)
     warn_of_look_alike(history, record, participant_id, participant_id)
     history.enrolled[participant_id] = enrolled
     fill_place(history, enrolled, 1)
@@ -1753,7 +1824,7 @@ def check_enrolled(history: History, record: Json) -> Enrolled:
     data = record["data"]
     enrolled = history.enrolled.get(data["participantId"])
     expect_that("data.participantId: randomized before", enrolled is not None)
-    expect("data.randomizedAt", enrolled.revision, data["randomizedAt"])
+    expect("data.randomizedAt", enrolled.revision, data.get("randomizedAt"))
     return enrolled
 
 
@@ -1763,18 +1834,35 @@ def check_not_later(record: Json, name: str) -> None:
     expect_that(f"data.{name}: not later than the record itself", is_past)
 
 
-def take_code_break(history: History, record: Json, participant: Enrolled) -> None:
+def check_revealed(history: History, record: Json) -> Optional[Enrolled]:
+    """The participant whose code is broken. None: that of a pack which nobody had."""
+    data = record["data"]
+    if "code" in data:
+        holder = history.given.get(data["code"])
+        what = "data.participantId: of who has, or had, the pack"
+        expect(what, holder, data.get("participantId"))
+        is_known = data["code"] in history.packs or history.content != "full"
+        expect_that("data.code: on a list", is_known)
+        if holder is None:
+            expect("data.randomizedAt", None, data.get("randomizedAt"))
+            return None
+    expect_that("data: of a participant, or of a pack", "participantId" in data)
+    return check_enrolled(history, record)
+
+
+def take_code_break(history: History, record: Json, participant: Optional[Enrolled]) -> None:
     data = record["data"]
     check_not_later(record, "shownAt")
-    if "shownAt" in data and participant.at is not None:
+    if "shownAt" in data and participant is not None and participant.at is not None:
         is_drawn = milliseconds(data["shownAt"]) >= participant.at - CLOCKS_DIFFER_MS
         expect_that("data.shownAt: not before the randomization", is_drawn)
     expect_that("data.reveal: new", data["reveal"] not in history.reveals)
     history.reveals.add(data["reveal"])
-    history.revealed[record["revision"]] = data["participantId"]
+    history.revealed[record["revision"]] = data.get("participantId")
     count = history.codes_broken.get(data["category"], 0)
     history.codes_broken[data["category"]] = count + 1
-    history.unblinded.add(data["participantId"])
+    if participant is not None:
+        history.unblinded.add(participant.id)
     if data["category"] == "emergency":
         how = "a participant's code was broken in an emergency"
         history.warn(record, "revealed in emergency", how)
@@ -1805,6 +1893,172 @@ def take_report(history: History, record: Json) -> None:
         "unblinding reported",
         "an unblinding outside the service was reported afterwards",
     )
+
+
+# ---- Packs of medication (docs/event-log.md) ----------------------------------------------------
+#
+# Which treatment a pack holds is known in the content `full` alone.
+
+MOST_CODES = 4000  # of one list
+MOST_BYTES = 200000  # of the entries of one list
+REPLACEMENTS = 3  # of one participant, by those who do not see which treatment packs hold
+TELLING = 4  # shorter names of arms occur in codes by chance
+
+
+def take_list(history: History, record: Json, sections: Json) -> None:
+    data, design = record["data"], history.design
+    expect("data.list", history.lists + 1, data["list"])
+    expect_that(f"data.count: at most {MOST_CODES}", data["count"] <= MOST_CODES)
+    if "where" in data:
+        factor, level = data["where"]["factor"], data["where"]["level"]
+        is_active = factor in design.active_factors()
+        expect_that("data.where.factor: of the study, and not retired", is_active)
+        expect_that("data.where.level: of the design", level in design.levels[factor])
+    history.lists += 1
+    history.packs_registered += data["count"]
+    if "codes" not in sections:
+        return
+    entries, key = sections["codes"]["entries"], bytes.fromhex(sections["codes"]["key"])
+    expect("data.count: that of the entries", len(entries), data["count"])
+    size = len(canonical(entries).encode("utf-8"))
+    expect_that(f"codes.entries: at most {MOST_BYTES} bytes", size <= MOST_BYTES)
+    for place, entry in enumerate(entries):
+        what, code, arm = f"codes.entries[{place}]", entry["code"], entry["treatment"]
+        is_open = arm in design.openings and design.is_open(arm)
+        expect_that(f"{what}.treatment: an arm that is open", is_open)
+        expect_that(f"{what}.code: new", code not in history.packs)
+        expect_that(f"{what}.code: it names no arm", not tells_arm(history, code))
+        history.packs[code] = Pack(code, arm, data.get("where"), key)
+        history.free[arm][code] = history.packs[code]
+
+
+def tells_arm(history: History, code: str) -> bool:
+    arms = [arm.lower() for arm in history.design.openings]
+    return any(code.lower() == arm or (len(arm) >= TELLING and arm in code.lower()) for arm in arms)
+
+
+def take_withdrawal(history: History, record: Json, sections: Json) -> None:
+    data = record["data"]
+    history.packs_withdrawn += data["count"]
+    if "withdrawn" not in sections:
+        return
+    codes = sections["withdrawn"]["codes"]
+    expect("data.count: that of the codes", len(codes), data["count"])
+    for code in codes:
+        # A code that stands here twice is not free the second time.
+        is_free = code in history.packs and code in history.free[history.packs[code].arm]
+        expect_that(f"withdrawn.codes, {code}: free", is_free)
+        del history.free[history.packs[code].arm][code]
+
+
+def give_out(history: History, code: str, participant_id: str) -> None:
+    history.given[code] = participant_id
+    if code in history.packs:
+        history.free[history.packs[code].arm].pop(code, None)
+
+
+def is_for(history: History, pack: Pack, levels: Dict[str, str]) -> bool:
+    """Whether a participant with these levels, by factor, may get the pack."""
+    if pack.where is None:
+        return True
+    factor, level = pack.where["factor"], pack.where["level"]
+    return levels.get(factor) == history.design.names[factor][level]
+
+
+def free_packs(history: History, arm: str, levels: Dict[str, str]) -> List[Pack]:
+    return [pack for pack in history.free[arm].values() if is_for(history, pack, levels)]
+
+
+def check_choice(
+    history: History,
+    what: str,
+    code: str,
+    arm: str,
+    levels: Dict[str, str],
+    participant_id: str,
+    stocked: Iterable[str],
+) -> None:
+    """Each of the arms `stocked` has a pack for the participant, and the code is that of the pack
+    of their arm with the smallest hash."""
+    for each in stocked:
+        has_pack = free_packs(history, each, levels) != []
+        expect_that(f"{what}: in stock, as for every arm that may come", has_pack)
+    packs = free_packs(history, arm, levels)
+    expect_that(f"{what}: of a free pack", packs != [])
+    rest = b"\x00" + participant_id.encode("utf-8") + b"\x00"
+    chosen = min(packs, key=lambda pack: sha256(pack.key + rest + pack.code.encode("ascii")))
+    expect(what, chosen.code, code)
+
+
+def check_given_pack(
+    history: History, record: Json, levels: Dict[str, str], sections: Json
+) -> None:
+    """Once there is a list, everybody who is randomized gets a pack."""
+    data, design = record["data"], history.design
+    expect("data.code: there, since the study has packs", history.lists > 0, "code" in data)
+    if "code" not in data:
+        return
+    expect_that("data.code: never given out before", data["code"] not in history.given)
+    if history.content == "full":
+        arm, participant_id = sections["allocation"]["treatment"], data["participantId"]
+        stocked = [each for each in design.openings if design.is_open(each)]
+        check_choice(history, "data.code", data["code"], arm, levels, participant_id, stocked)
+
+
+def check_entered_pack(
+    history: History, data: Json, levels: Dict[str, str], sections: Json
+) -> None:
+    """The pack of an allocation that was made outside. That of a wrong entry may be named again."""
+    code = data["code"]
+    is_own = "replaces" in data and history.enrolled[data["participantId"]].code == code
+    is_new = code not in history.given
+    expect_that("data.code: never given out before", is_own or is_new)
+    if history.content == "full":
+        pack = history.packs.get(code)
+        expect_that("data.code: on a list", pack is not None)
+        expect_that("data.code: free", is_own or code in history.free[pack.arm])
+        expect_that("data.code: for these levels", is_for(history, pack, levels))
+        expect("data.code: of the arm", sections["allocation"]["treatment"], pack.arm)
+
+
+def take_replacement(history: History, record: Json, before: Enrolled) -> None:
+    """The participant gets another pack of the same arm."""
+    data = record["data"]
+    expect("data.code: of the pack that the participant has", before.code, data["code"])
+    is_supply = may_see_packs(history, record)
+    is_in_time = is_supply or before.replacements < REPLACEMENTS
+    expect_that(f"data.code: replaced at most {REPLACEMENTS} times before", is_in_time)
+    expect_that("data.by: never given out before", data["by"] not in history.given)
+    if history.content == "full":
+        # Or sites could replace packs until they learn whose arm has none.
+        stocked = [] if is_supply else list(history.design.openings)
+        levels = dict(zip(history.design.levels, before.now().levels))
+        arm = history.packs[before.code].arm
+        check_choice(history, "data.by", data["by"], arm, levels, before.id, stocked)
+    after = before._replace(code=data["by"], replacements=before.replacements + 1)
+    history.enrolled[before.id] = after
+    give_out(history, data["by"], before.id)
+    history.packs_replaced += 1
+
+
+def check_key_for_packs(history: History, record: Json, codes: List[str]) -> None:
+    """A key with limits acts on packs for all levels, and on those for its own levels."""
+    limits = history.api_keys[record["actor"]["keyId"]].get("where", [])
+    for pack in [history.packs[code] for code in codes if code in history.packs]:
+        for limit in limits:
+            if pack.where is not None and pack.where["factor"] == limit["factor"]:
+                names = history.design.names[limit["factor"]]
+                listed = [names.get(level, level) for level in limit["levels"]]
+                is_listed = names[pack.where["level"]] in listed
+                expect_that(f"actor.keyId: for the level of the pack {pack.code}", is_listed)
+
+
+def may_see_packs(history: History, record: Json) -> bool:
+    """Whether whoever wrote a record may know which treatment packs hold."""
+    actor = record["actor"]
+    if "cli" in actor or history.api_keys is None:
+        return True
+    return "supply" in history.api_keys.get(actor["keyId"], {}).get("scopes", [])
 
 
 # ---- Amendments (docs/event-log.md) -------------------------------------------------------------
@@ -2679,6 +2933,11 @@ def describe_life(history: History) -> str:
         parts.append(f"entered by hand: {list_counts(history.forced)}")
     if history.design and history.design.amendment:
         parts.append(f"amendments: {history.design.amendment}")
+    if history.lists:
+        parts.append(
+            f"packs: {history.packs_registered} registered, {history.packs_replaced} replaced, "
+            f"{history.packs_withdrawn} withdrawn"
+        )
     if history.levels_corrected:
         parts.append(f"levels corrected: {history.levels_corrected}")
     if history.ids_corrected:

@@ -40,10 +40,15 @@ function unblindingStake(participant: Enrolled): Stake {
   return { need: 'any', of: [participant.levels, currentLevels(participant)] };
 }
 
+/** What only participants with some level may get. */
+export interface Limited {
+  readonly where?: Level | undefined;
+}
+
 /** Whether a key with these limits may act on a pack that nobody has. One for all levels is within all limits. */
 export function isPackWithin(
   where: readonly LevelLimit[] | undefined,
-  pack: { readonly where?: Level | undefined },
+  pack: Limited,
   { factors }: Factors,
 ): boolean {
   const { where: of } = pack;

@@ -8,6 +8,7 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { openLog } from '../../src/open/open-log.ts';
 import type { StudyCommand } from '../../src/study/commands.ts';
+import { type RegisteredState, studyState } from '../../src/study/state.ts';
 import { CONFIGURATION, OPERATOR } from './facts.ts';
 
 const [SEX, SITE] = CONFIGURATION.factors;
@@ -53,6 +54,8 @@ export const AT = {
 type Issue = (user: string, scopes: Scope[], levels?: string[]) => Promise<Actor>;
 /** Throws if the command wrote no event. */
 type Submit = (actor: Actor, command: StudyCommand) => Promise<void>;
+/** The study as it is now. */
+type State = () => RegisteredState;
 
 /**
  * A study in a log in memory.
@@ -61,7 +64,7 @@ type Submit = (actor: Actor, command: StudyCommand) => Promise<void>;
 export async function bundledStudy<User extends string>(
   folder: string,
   { configuration, seed }: { configuration: StudyConfiguration; seed?: bigint },
-  live: (issue: Issue, submit: Submit) => Promise<Readonly<Record<User, Actor>>>,
+  live: (issue: Issue, submit: Submit, state: State) => Promise<Readonly<Record<User, Actor>>>,
 ): Promise<BundledStudy<User>> {
   const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
   try {
@@ -80,7 +83,8 @@ export async function bundledStudy<User extends string>(
       const { outcome } = await studies.submit(stream, command, actor);
       if (log.runner.revision(stream) === before) throw new Error(`${command.type}: ${outcome.type}`);
     };
-    const actors = await live(issue, submit);
+    const state: State = () => log.runner.state(studyState, stream) as RegisteredState;
+    const actors = await live(issue, submit, state);
     const files = {} as Record<Content, string>;
     for (const content of CONTENTS) {
       files[content] = join(folder, `${content}.zip`);

@@ -8,7 +8,7 @@ import type { Scope } from '../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
 import type { Design } from '../../../projections/design.ts';
-import { brokenLimit, type Stake } from '../../study/key-limits.ts';
+import { brokenLimit, isPackWithin, type Limited, type Stake } from '../../study/key-limits.ts';
 import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
@@ -35,6 +35,8 @@ export interface KeyUse {
   readonly design: Pick<Design, 'factors'>;
   /** The levels with which the limits of the key are compared. */
   readonly stake: () => Stake;
+  /** The packs that nobody has, as far as they are known. The key must be for the levels of each. */
+  readonly packs?: readonly Limited[];
 }
 
 export class KeyHistory {
@@ -176,7 +178,7 @@ export class KeyHistory {
 /** The limits of a key never change. */
 function limitMismatch(
   { scopes, studies, where }: ApiKey,
-  { study, scopes: needed, design, stake }: KeyUse,
+  { study, scopes: needed, design, stake, packs = [] }: KeyUse,
 ): Mismatch | undefined {
   if (!needed.some((scope) => scopes.includes(scope)))
     return mismatch(
@@ -187,13 +189,16 @@ function limitMismatch(
     );
   if (studies && !studies.includes(study))
     return mismatch('actor.keyId', `a key for ${study}`, studies, 'the key is limited to other studies');
-  const broken = where && brokenLimit(where, stake(), design);
+  if (!where) return undefined;
+  const broken = brokenLimit(where, stake(), design);
+  const outside = packs.find((pack) => !isPackWithin(where, pack, design))?.where ?? broken;
+  const levels = where.find(({ factor }) => factor === outside?.factor)?.levels;
   return (
-    broken &&
+    outside &&
     mismatch(
       'actor.keyId',
-      `a key for ${broken.factor} = ${broken.level}`,
-      broken.levels,
+      `a key for ${outside.factor} = ${outside.level}`,
+      levels,
       'the key is limited to other levels',
     )
   );

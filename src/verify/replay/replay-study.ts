@@ -11,6 +11,7 @@ import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { Status } from '../../study/acts.ts';
 import type { StudyCommand } from '../../study/commands.ts';
 import { decide } from '../../study/decide.ts';
+import type { Pack } from '../../study/packs.ts';
 import { evolve, type StudyState } from '../../study/state.ts';
 import type { Mismatch } from '../report.ts';
 import { CompactParticipants, CompactRequests } from './compact-participants.ts';
@@ -87,9 +88,20 @@ export class StudyReplay implements Replay {
     if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
-    const mismatch = this.#checks.mismatchOfDecided(event, (id) => this.#enrolled(id));
+    const packs = packsOf(event, this.#state);
+    const mismatch = this.#checks.mismatchOfDecided(event, (id) => this.#enrolled(id), packs);
     return mismatch ? [mismatch] : [];
   }
+}
+
+/** The packs that nobody has of which an event is. */
+function packsOf(event: StudyEvent, state: StudyState): Pack[] {
+  if (state.status === 'unregistered') return [];
+  const { packs } = state;
+  const known = (codes: readonly string[]) => codes.flatMap((code) => packs.get(code) ?? []);
+  if (event.type === 'CodesWithdrawn') return known(event.sections.withdrawn.codes);
+  if (event.type !== 'AllocationRevealed' || event.data.participantId !== undefined) return [];
+  return known([event.data.code ?? '']);
 }
 
 /** @param isSupply whether whoever wrote the event may know which treatment packs hold */

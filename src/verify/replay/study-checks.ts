@@ -14,7 +14,7 @@ import {
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
-import { type Stake, stakeOf } from '../../study/key-limits.ts';
+import { type Limited, type Stake, stakeOf } from '../../study/key-limits.ts';
 import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
@@ -168,17 +168,20 @@ export class StudyChecks {
   /**
    * What is wrong with an event that was decided as it is: its times, and who wrote it.
    * @param enrolled finds the participants as they were before the event, by the id as randomized
+   * @param packs the event's, if it is about packs that nobody has; none, if it is withheld for which levels they are
    */
   mismatchOfDecided(
     event: PartialStudyEvent,
     enrolled: (id: string) => Enrolled | undefined,
+    packs: readonly Limited[] = [],
   ): Mismatch | undefined {
-    return this.#times.early(event) ?? this.#actorMismatch(event, enrolled);
+    return this.#times.early(event) ?? this.#actorMismatch(event, enrolled, packs);
   }
 
   #actorMismatch(
     event: PartialStudyEvent,
     enrolled: (id: string) => Enrolled | undefined,
+    packs: readonly Limited[],
   ): Mismatch | undefined {
     const { actor, type } = event;
     const { cli, scopes } = ACTS[type];
@@ -194,6 +197,7 @@ export class StudyChecks {
       scopes,
       design,
       stake: () => stakeIn(event, design, enrolled),
+      packs,
     };
     const shownAt = type === 'AllocationRevealed' ? event.data.shownAt : undefined;
     return this.#keys.judge(shownAt === undefined ? event : { ...event, at: shownAt }, use, this.#warnings);
