@@ -37,7 +37,7 @@ import { parseSigningKey } from '../../src/ledger/signing-key.ts';
 import { NO_STREAM } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { decide } from '../../src/study/decide.ts';
-import { holderOf } from '../../src/study/life.ts';
+import { holderOf, idByPack } from '../../src/study/life.ts';
 import { type RegisteredState, studyState } from '../../src/study/state.ts';
 import type { StreamReport } from '../../src/verify/report.ts';
 import { storeSource } from '../../src/verify/verifications.ts';
@@ -88,6 +88,18 @@ const Forced = z.strictObject({
   /** The one in use and all earlier ones, those of wrong entries too. */
   ids: z.array(z.string()),
 });
+/** Of a study with packs. */
+const Packs = z.strictObject({
+  lists: z.int(),
+  /** These two are in the order of the lists. */
+  free: z.array(z.string()),
+  withdrawn: z.array(z.string()),
+  /** By code, of every pack that was ever given out: who has or had it, as randomized; null of a wrong entry. */
+  given: z.record(z.string(), z.string().nullable()),
+  /** By the id as randomized. */
+  current: z.record(z.string(), z.strictObject({ code: z.string(), replacements: z.int() })),
+});
+type Packs = z.infer<typeof Packs>;
 const Design = z.strictObject({
   amendment: z.int(),
   /** This and the next three are in studies whose arms, ratio, urns or factors change. */
@@ -144,6 +156,8 @@ const State = z.strictObject({
   newest: Imported.nullable().optional(),
   /** There if it is another than after the record before. Only of studies that are amended. */
   design: Design.optional(),
+  /** There if they are others than after the record before. Only of studies with packs. */
+  packs: Packs.optional(),
 });
 type State = z.infer<typeof State>;
 const Vector = z.strictObject({
@@ -171,6 +185,7 @@ const Vector = z.strictObject({
       unblindingReported: z.int(),
       imported: z.strictObject({ redrawn: z.int(), unproven: z.int() }).optional(),
       forced: z.record(z.string(), z.int()).optional(),
+      packs: z.strictObject({ registered: z.int(), replaced: z.int(), withdrawn: z.int() }).optional(),
     }),
     warnings: z.record(z.string(), z.strictObject({ count: z.int(), revision: z.int() })),
   }),
@@ -199,6 +214,8 @@ const { privateKey, studies } = z
   .parse(JSON.parse(readFileSync(new URL('../vectors/life-histories.json', import.meta.url), 'utf8')));
 
 const amended = studies.filter(({ altered }) => altered.length > 0);
+
+const stocked = studies.filter(({ expected }) => expected.some(({ packs }) => packs));
 
 const found = requiredPython('numpy, cryptography');
 const verifyBoth = bothVerifiers(found ?? '');
@@ -421,12 +438,34 @@ function factorOf({ name, levels, closed, earlierNames, isRetired }: EffectiveDe
 }
 
 /** The design in force after each record, as the vectors say it. */
-function designsIn({ expected }: Vector): (State['design'] | undefined)[] {
-  let last: State['design'];
-  return expected.map((state) => {
-    last = state.design ?? last;
+const designsIn = ({ expected }: Vector) => lastSaid(expected.map((state) => state.design));
+
+/** Values that are said only where they are others than before. */
+function lastSaid<T>(values: readonly (T | undefined)[]): (T | undefined)[] {
+  let last: T | undefined;
+  return values.map((value) => {
+    last = value ?? last;
     return last;
   });
+}
+
+/** The packs of a study, as the vectors say them. */
+function packsOf(state: RegisteredState, ids: readonly string[]): Packs | undefined {
+  const { lists, given, packs, withdrawn, enrolled } = state;
+  if (lists === 0) return undefined;
+  const current: Packs['current'] = {};
+  for (const id of ids) {
+    const pack = enrolled.get(id)?.pack;
+    if (pack) current[id] = { code: pack.code, replacements: pack.replacements };
+  }
+  const codes = [...packs.entries()].map(([code]) => code);
+  const isGiven = (code: string) => given.get(code) !== undefined;
+  const isWithdrawn = (code: string) => withdrawn.get(code) !== undefined;
+  const holders = codes.filter(isGiven).map((code) => [code, idByPack(state, code) ?? null]);
+  return {
+    ...{ lists, current, given: Object.fromEntries(holders), withdrawn: codes.filter(isWithdrawn) },
+    free: codes.filter((code) => !isGiven(code) && !isWithdrawn(code)),
+  };
 }
 
 /** Counts by treatment: those of its slots together. */
@@ -526,8 +565,8 @@ function kindsOf(change: DesignChange): string | string[] {
 }
 
 describe('the life histories', () => {
-  it('are forty-five studies that hold every event of a study, in every version', () => {
-    expect(studies).toHaveLength(45);
+  it('are forty-nine studies that hold every event of a study, in every version', () => {
+    expect(studies).toHaveLength(49);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
         const { type, version } = JSON.parse(record);
@@ -539,6 +578,9 @@ describe('the life histories', () => {
       'AllocationReinstated@1',
       'AllocationRevealed@1',
       'AllocationVoided@1',
+      'CodeReplaced@1',
+      'CodesRegistered@1',
+      'CodesWithdrawn@1',
       'HistoryImportEnded@1',
       'HistoryImported@1',
       'LevelsCorrected@1',
@@ -574,7 +616,8 @@ describe('the life histories', () => {
         'cause' in data &&
         type !== 'StudyClosed' &&
         type !== 'ParticipantImported' &&
-        type !== 'AllocationForced'
+        type !== 'AllocationForced' &&
+        type !== 'CodeReplaced'
           ? [[type, data.cause, ...('counts' in data ? [data.counts] : [])].join(' ')]
           : [],
       );
@@ -651,12 +694,12 @@ describe('the life histories', () => {
 
   it('hold arms that would be others if a level began anew when it is renamed or reopened', () => {
     const decided = amended.filter(({ decidedByAmendments = 0 }) => decidedByAmendments > 0);
-    expect([amended.length, decided.length]).toEqual([19, 8]);
+    expect([amended.length, decided.length]).toEqual([23, 9]);
   });
 
   it('hold allocations from outside for every cause, in every state, and arms that would be others without them', () => {
     const entered = studies.filter(({ decidedByForced }) => decidedByForced !== undefined);
-    expect(entered).toHaveLength(11);
+    expect(entered).toHaveLength(12);
     // Those that are about little else.
     for (const { decidedByForced } of entered.slice(0, 3)) expect(decidedByForced).toBeGreaterThan(1);
     const kinds = entered.flatMap((vector) =>
@@ -683,6 +726,54 @@ describe('the life histories', () => {
       'outage',
       'paused, counted',
       'protocol',
+    ]);
+  });
+
+  it('hold lists, replacements for every cause, withdrawals and code-breaks of packs, by all who may', () => {
+    const kinds = stocked.flatMap((vector) =>
+      eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
+        const status = vector.expected[revision]?.status;
+        const by = 'cli' in actor ? 'a person' : actor.user.replace(/-.*/, '');
+        switch (type) {
+          case 'CodeReplaced':
+            return [`another by ${by}`, data.cause, `another, ${status}`];
+          case 'CodesRegistered':
+            return [`a list${data.where ? ' of a level' : ''}, ${status}`];
+          case 'CodesWithdrawn':
+            return [`withdrawn by ${by}, ${status}`];
+          case 'AllocationRevealed':
+            return data.code === undefined
+              ? []
+              : [
+                  `a code-break of ${data.participantId === undefined ? 'a pack alone' : 'somebody'}, ${status}`,
+                ];
+          default:
+            return [];
+        }
+      }),
+    );
+    expect([...new Set(kinds)].sort()).toEqual([
+      'a code-break of a pack alone, importing',
+      'a code-break of a pack alone, open',
+      'a code-break of somebody, closed',
+      'a code-break of somebody, open',
+      'a list of a level, open',
+      'a list of a level, paused',
+      'a list, closed',
+      'a list, open',
+      'a list, paused',
+      'another by a person',
+      'another by nurse',
+      'another by pharmacy',
+      'another, closed',
+      'another, open',
+      'damaged',
+      'expired',
+      'lost',
+      'other',
+      'withdrawn by a person, open',
+      'withdrawn by pharmacy, closed',
+      'withdrawn by pharmacy, open',
     ]);
   });
 
@@ -850,6 +941,29 @@ describe.each(studies)('$study: $about', (vector) => {
     expect(study.participants).toBe(vector.expected.at(-1)?.enrolled);
     expect(study.root).toBe(vector.expected.at(-1)?.root);
     expect(findingsOf(study)).toEqual(vector.findings);
+  });
+});
+
+describe.each(stocked)('$study: $about', (vector) => {
+  const expected = lastSaid(vector.expected.map(({ packs }) => packs));
+
+  it('has the same packs after every record', () => {
+    const ids = idsIn(vector);
+    expect(decidedBy(vector, (state) => packsOf(state, ids))).toEqual(expected);
+  });
+
+  it('shows the same packs of the participants after every record', () => {
+    const shown = folded(participants, {
+      vector,
+      read: (list) =>
+        Object.fromEntries(
+          list.inOrder.flatMap(({ participantId, pack }) => (pack ? [[participantId, pack.code]] : [])),
+        ),
+    });
+    const current = expected.map((packs) =>
+      Object.fromEntries(Object.entries(packs?.current ?? {}).map(([id, { code }]) => [id, code])),
+    );
+    expect(shown).toEqual(current);
   });
 });
 

@@ -24,7 +24,7 @@ import numpy
 PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
 PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-NEW_SCOPES = {'unblind', 'manage', 'correct', 'force'}
+NEW_SCOPES = {'unblind', 'manage', 'correct', 'force', 'supply'}
 # An allocation from outside that is entered later than this is pointed out.
 LATE = timedelta(days=7) // timedelta(milliseconds=1)
 # How many rows back a state is looked for that an imported row was drawn from.
@@ -32,6 +32,8 @@ ROWS_BACK = 32
 NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies', 'ratio'}
 # Members of a design that are left out of the studies in which none of them ever changes.
 OF_ARMS = ('treatments', 'slots', 'epoch', 'urn')
+# A site replaces at most so many packs of one participant.
+REPLACEMENTS = 3
 # What is included in a bundle: all sections, the arms, none.
 CONTENTS = ['full', 'open', 'blinded']
 
@@ -548,6 +550,14 @@ class History:
         self.enrolled = {}
         self.touched = []
         self.unblinded = set()
+        # By code, in the order of the lists.
+        self.packs = {}
+        # By code of each pack that was ever given out, who has or had it; nobody, if that was a wrong entry.
+        self.given = {}
+        self.withdrawn = []
+        self.lists = 0
+        # The packs as they were said last.
+        self.said_packs = None
         # How many participants would have got another arm if corrections moved the counts where they must not, and
         # did not where they must.
         self.decided_by_counts = 0
@@ -751,11 +761,15 @@ class History:
         if self.importing or self.imported:
             newest = self.newest and {**self.newest, 'levels': self.names(self.newest['levels'])}
             state |= {'newest': newest}
+        packs = self.packs_now()
+        if packs != self.said_packs:
+            state |= {'packs': packs}
         said = self.design.said()
         if said != self.said_design:
             state |= {'design': said}
         self.expected.append(json.loads(json.dumps(state)))
         self.said_design = copy.deepcopy(said)
+        self.said_packs = copy.deepcopy(packs)
 
     def root(self, stream, size=None):
         return root_hash([leaf for _, _, leaf in self.streams[stream][:size]])
@@ -846,7 +860,8 @@ class History:
 
     def may_have(self, places, key):
         """Whether the key is for participants of these levels, they are open, and the limits let one more in."""
-        return self.is_open_at(places) and self.within(key, places) and all(
+        is_stocked = self.lists == 0 or self.are_stocked(self.design.open_arms, places)
+        return self.is_open_at(places) and self.within(key, places) and is_stocked and all(
             filled < most or not concerns(places)
             for (most, concerns), filled in zip(self.limits(), self.filled()))
 
@@ -942,8 +957,10 @@ class History:
         counts, otherwise = self.counts(), self.counts_forced_otherwise()
         return counts != otherwise and self.arm_drawn(places, counts) != self.arm_drawn(places, otherwise)
 
-    def enrol(self, by, *participants, levels=None, behalf=None, request=None, counts=None, how=None):
-        """@param counts what must not be drawn from, in an altered copy; `how` likewise"""
+    def enrol(self, by, *participants, levels=None, behalf=None, request=None, counts=None, how=None, code=None):
+        """@param counts what must not be drawn from, in an altered copy; `how` likewise
+        @param code of the pack, in an altered copy: by the participant's arm
+        """
         for participant in participants:
             key = self.keys[by]
             places = (self.places(levels) if levels else
@@ -958,9 +975,14 @@ class History:
             self.bg_state = draw['bgStateAfter']
             self.enrolled[participant] = self.person(participant, places, slot)
             treatment = self.arms[self.design.slots[slot]]
-            self.said('ParticipantRandomized', {'participantId': participant, 'levels': self.named(places)}, by, behalf,
+            pack = None
+            if self.lists:
+                pack = code(treatment) if code else self.next_pack(participant, treatment, places)
+                self.give(pack, participant)
+            self.said('ParticipantRandomized',
+                      present(participantId=participant, levels=self.named(places), code=pack), by, behalf,
                       request, {'allocation': {'treatment': treatment}, 'draw': draw},
-                      version=2 if 'slot' in draw else 1)
+                      version=2 if 'slot' in draw or pack else 1)
 
     def least_taken(self, arm):
         """Of the slots of an arm, the first of those with the fewest participants whom the urns hold."""
@@ -976,15 +998,16 @@ class History:
         """Enrolled by the next record."""
         return {'revision': self.revision(), 'arm': self.design.slots[slot], 'slot': slot, 'asRandomized': places,
                 'levels': places, 'countedLevels': places, 'otherwise': places, 'id': participant, 'formerIds': [],
-                'voided': None, 'forced': forced}
+                'voided': None, 'forced': forced, 'code': None, 'replacements': 0}
 
     def force(self, participant, treatment, levels, cause='outage', ago=3_600_000, occurred_at=None, replaces=None,
-              note='the envelope was opened', by=None, behalf=None, request=None):
+              note='the envelope was opened', by=None, behalf=None, request=None, code=None):
         """Enters an allocation that was made outside. Nothing is drawn, and nobody is refused as full.
 
         @param ago how many milliseconds before the record it was made
         @param occurred_at when it was made, if that is not said by `ago`
         @param replaces the revision of a wrong entry of this id, which is void
+        @param code of the pack that was handed out
         """
         places = self.places(levels)
         occurred = self.next_at() - ago if occurred_at is None else occurred_at
@@ -1000,14 +1023,21 @@ class History:
         if replaces is None:
             self.must(participant not in self.ids_in_use())
         else:
+            wrong = self.enrolled.get(participant, {}).get('code')
             person['formerIds'] = self.give_way(participant, replaces)
+            if code == wrong:
+                # It may be named again.
+                self.given.pop(code, None)
         self.enrolled[participant] = person
+        if code:
+            self.must(code in [pack['code'] for pack in self.free_packs(treatment, places)])
+            self.give(code, participant)
         forced = self.life.setdefault('forced', {})
         forced[cause] = forced.get(cause, 0) + 1
         self.warn('forced')
         if self.next_at() - occurred > LATE:
             self.warn('entered-late')
-        data = present(cause=cause, counted=counted, levels=self.named(places), occurredAt=instant(occurred),
+        data = present(cause=cause, code=code, counted=counted, levels=self.named(places), occurredAt=instant(occurred),
                        participantId=participant, replaces=replaces)
         self.said('AllocationForced', data, by, behalf, request,
                   {'allocation': present(treatment=treatment, slot=slot if self.design.has_ratio else None),
@@ -1022,6 +1052,8 @@ class History:
             return []
         if participant in self.touched:
             self.touched.remove(participant)
+        # Nobody knows who has its packs.
+        self.given = {code: None if holder == participant else holder for code, holder in self.given.items()}
         return [i for i in [*wrong['formerIds'], wrong['id']] if i != participant]
 
     def named(self, places):
@@ -1151,19 +1183,25 @@ class History:
         return {'participantId': participant, 'randomizedAt': self.enrolled[participant]['revision']}
 
     def reveal(self, category, participant, reason, by=None, requested_by=None, shown_ago=None, behalf=None,
-               request=None):
-        """@returns the revision"""
+               request=None, code=None):
+        """@param participant nobody, if it is about a pack that nobody has or had
+        @returns the revision
+        """
         revision = self.revision()
         shown_at = None
         self.warn('revealed-in-emergency' if category == 'emergency' else 'revealed')
         if shown_ago is not None:
             shown_at = instant(self.clock - shown_ago)
             self.warn('recorded-late')
-        if by:
+        if by and participant:
             levels = (self.enrolled[participant][name] for name in ('asRandomized', 'levels'))
             assert any(self.within(self.keys[by], each) for each in levels)
-        self.unblinded.add(participant)
-        data = present(category=category, **self.about_one(participant), reveal=self.uuid4(f'reveal {revision}'),
+        elif by:
+            self.must(self.is_for(self.keys[by], code))
+        if participant:
+            self.unblinded.add(participant)
+        about = self.about_one(participant) if participant else {}
+        data = present(category=category, code=code, **about, reveal=self.uuid4(f'reveal {revision}'),
                        shownAt=shown_at)
         self.life['revealed'][category] = self.life['revealed'].get(category, 0) + 1
         grounds = present(reason=reason, requestedBy=requested_by)
@@ -1179,6 +1217,110 @@ class History:
         self.life['unblindingReported'] += 1
         grounds = present(reason=reason, requestedBy=requested_by)
         self.said('UnblindingReported', data, by, None, request, {'grounds': grounds})
+
+    # Packs
+
+    def packs_now(self):
+        """Nothing, until there is a list."""
+        if not self.lists:
+            return None
+        return {
+            'lists': self.lists, 'free': [code for code in self.packs if self.is_free(code)], 'given': self.given,
+            'current': {participant: {'code': person['code'], 'replacements': person['replacements']}
+                        for participant, person in self.enrolled.items() if person['code']},
+            'withdrawn': [code for code in self.packs if code in self.withdrawn]}
+
+    def is_free(self, code):
+        return code in self.packs and code not in self.given and code not in self.withdrawn
+
+    def free_packs(self, treatment, places):
+        """Those of the treatment that are for everybody, or for a level that the participant has."""
+        levels = [levels[place] for levels, place in zip(self.design.levels, places) if place is not None]
+        return [pack for code, pack in self.packs.items() if self.is_free(code) and pack['treatment'] == treatment
+                and (pack['level'] is None or any(level is pack['level'] for level in levels))]
+
+    def are_stocked(self, treatments, places):
+        return all(self.free_packs(treatment, places) for treatment in treatments)
+
+    def next_pack(self, participant, treatment, places):
+        """@param participant the id as randomized"""
+        def place_of(pack):
+            return sha256(pack['key'] + b'\x00' + participant.encode() + b'\x00' + pack['code'].encode())
+        return min(self.free_packs(treatment, places), key=place_of)['code']
+
+    def other_pack(self, participant, treatment, places):
+        """One that is free, too, and is not the next one."""
+        first = self.next_pack(participant, treatment, places)
+        return next(pack['code'] for pack in self.free_packs(treatment, places) if pack['code'] != first)
+
+    def give(self, code, participant):
+        self.given[code] = participant
+        self.enrolled[participant]['code'] = code
+
+    def register_codes(self, entries, where=None, by=None):
+        """@param entries the packs: by treatment, their codes
+        @param where factor and level of those whom the packs are for
+        """
+        self.must(self.status in ('open', 'paused', 'closed') and by is None)
+        pairs = [(code, treatment) for treatment, codes in entries.items() for code in codes]
+        # As they come from the factory: in no order of arms.
+        pairs.sort(key=lambda pair: self.digest(f'pack {pair[0]}'))
+        self.lists += 1
+        key = self.digest(f'key of list {self.lists}')[:16]
+        for code, treatment in pairs:
+            self.must(code not in self.packs and treatment in self.design.open_arms)
+            self.must(not any(tells(code.casefold(), arm.casefold()) for arm in self.arms))
+            self.packs.setdefault(code, {
+                'code': code, 'treatment': treatment, 'key': key, 'factor': where and where[0],
+                'level': where and self.design.find(*where)})
+        self.must(where is None or where[0] not in self.design.retired)
+        self.life.setdefault('packs', {'registered': 0, 'replaced': 0, 'withdrawn': 0})['registered'] += len(pairs)
+        self.said('CodesRegistered',
+                  present(count=len(pairs), list=self.lists, where=where and {'factor': where[0], 'level': where[1]}),
+                  by, sections={'codes': {'key': key.hex(), 'entries': [
+                      {'code': code, 'treatment': treatment} for code, treatment in pairs]}})
+
+    def replace_pack(self, participant, cause='damaged', by=None, pack=None, request=None, behalf=None):
+        """@param by somebody of the pharmacy, if not a site
+        @param pack the new one, in an altered copy
+        @returns the new one
+        """
+        person = self.enrolled[participant]
+        is_supply = by is None or 'supply' in self.keys[by]['scopes']
+        treatment = self.arms[person['arm']]
+        self.must(self.status in ('open', 'paused', 'closed') and person['code'])
+        self.must(self.are_stocked([treatment] if is_supply else self.arms, person['levels']))
+        self.must(is_supply or person['replacements'] < REPLACEMENTS)
+        if by:
+            self.must({'supply', 'randomize'} & set(self.keys[by]['scopes']))
+            self.must(self.within(self.keys[by], person['levels']))
+        pack = pack or self.next_pack(participant, treatment, person['levels'])
+        data = {'by': pack, 'cause': cause, 'code': person['code'] or 'none', **self.about_one(participant)}
+        person['replacements'] += 1
+        self.give(pack, participant)
+        self.life['packs']['replaced'] += 1
+        self.said('CodeReplaced', data, by, behalf, request)
+        return pack
+
+    def is_for(self, key, code):
+        """Whether the limits of the key let it act on the pack. One for everybody is within all limits."""
+        factor, level = self.packs[code]['factor'], self.packs[code]['level']
+        return all(limit['factor'] != factor or any(map(level.was_ever_called, limit['levels']))
+                   for limit in key.get('where', []))
+
+    def withdraw(self, *codes, reason='recalled', by=None, request=None):
+        self.must(self.status in ('open', 'paused', 'closed') and len(set(codes)) == len(codes))
+        self.must(all(self.is_free(code) for code in codes))
+        if by:
+            self.must('supply' in self.keys[by]['scopes'] and all(self.is_for(self.keys[by], code) for code in codes))
+        self.withdrawn = [*self.withdrawn, *codes]
+        self.life['packs']['withdrawn'] += len(codes)
+        self.said('CodesWithdrawn', {'count': len(codes)}, by, None, request,
+                  {'withdrawn': {'codes': list(codes), 'reason': reason}})
+
+    def reveal_pack(self, category, code, reason, **how):
+        """@returns the revision"""
+        return self.reveal(category, self.given.get(code), reason, code=code, **how)
 
     # Corrections. A participant is named as they were randomized, whatever their id is now.
 
@@ -1456,6 +1598,11 @@ def first_difference(right, wrong):
     if isinstance(right[name], str) or len(right[name]) != len(wrong[name]):
         return name
     return name + f'[{next(i for i, (a, b) in enumerate(zip(right[name], wrong[name])) if a != b)}]'
+
+
+def tells(code, arm):
+    """Whether somebody who reads the code reads the arm."""
+    return code == arm or len(arm) >= 4 and arm in code
 
 
 def removed(voided):
@@ -3545,6 +3692,358 @@ def imported_from_elsewhere_with_a_ratio():
     return h
 
 
+def packs(prefix, **numbers):
+    """So many codes for each treatment; the treatments take turns."""
+    taken = {treatment: [] for treatment in numbers}
+    total = 0
+    for turn in range(max(numbers.values())):
+        for treatment, number in numbers.items():
+            if turn < number:
+                total += 1
+                taken[treatment].append(f'{prefix}{total:02}')
+    return taken
+
+
+def packs_for_everybody():
+    h = History('packs for everybody: lists, stock-outs, replacements, withdrawals, and code-breaks by the pack', {
+        'name': 'PACKS', 'treatments': ['A', 'Verum', 'placebo'], 'targetEnrollment': 40,
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('pharmacy', 'supply', 'read')
+    h.key('desk', 'unblind', 'blinded')
+    h.key('data', 'correct', 'blinded')
+    h.register()
+    h.instead('a pack of a study without packs', lambda it: it.enrol('nurse', '001-0001'),
+              lambda data: data.update(code='K01'), version=2)
+    h.instead('a pack of a study without packs is entered', lambda it: it.force('F1', 'A', ['m', '1'], ago=0),
+              lambda data: data.update(code='K01'), field='data.code')
+    h.instead('a code-break by a pack of a study without packs', lambda it: it.reveal(
+        'other', None, 'a child ate it', code='K01'))
+    h.enrol('nurse', *ids(1, 5))
+    first = packs('K', A=9, Verum=9, placebo=3)
+    h.instead('the first list is the second', lambda it: it.register_codes(first), lambda data: data.update(list=2),
+              field='data.list')
+    h.instead('more packs than a list has', lambda it: it.register_codes(first),
+              lambda data: data.update(count=4001), field='data.count')
+    h.instead('fewer packs than it says', lambda it: it.register_codes(first),
+              lambda data: data.update(count=20), found=['full'], field='data.count')
+    for about, wrong in [('a pack twice on a list', {'A': ['K1', 'K2'], 'Verum': ['K1']}),
+                         ('a treatment that there is not', {'B': ['K1']}),
+                         ('a code that is the name of an arm', {'Verum': ['K1', 'a']}),
+                         ('a code with the name of an arm in it', {'A': ['K1-vErUm-1']})]:
+        h.instead(about, lambda it: it.register_codes(wrong), found=['full'], field='codes.entries')
+    h.register_codes(first)
+    h.instead('another pack for somebody who came before there were any', lambda it: it.replace_pack('001-0001'),
+              field='data.code')
+    h.instead('no pack', lambda it: it.enrol('nurse', '001-0006'), lambda data: data.pop('code'), version=1)
+    h.instead('a free pack that is not the next one', lambda it: it.enrol(
+        'nurse', '001-0006', code=lambda arm: it.other_pack('001-0006', arm, [0, 0])), found=['full'],
+              field='data.code')
+    h.instead('a pack of another arm', lambda it: it.enrol(
+        'nurse', '001-0006', code=lambda arm: next(first[other][0] for other in it.arms if other != arm)),
+        found=['full'], field='data.code')
+    h.instead('a pack that there is not', lambda it: it.enrol('nurse', '001-0006', code=lambda arm: 'K1'),
+              found=['full'], field='data.code')
+    h.enrol('nurse', '001-0006')
+    used = h.enrolled['001-0006']['code']
+    h.instead('a pack that somebody has', lambda it: it.enrol('nurse', '001-0007', code=lambda arm: used),
+              field='data.code')
+    number = 7
+    while h.are_stocked(h.arms, [0, 0]):
+        h.enrol('nurse', f'001-{number:04}')
+        number += 1
+    [empty] = [arm for arm in h.arms if not h.free_packs(arm, [0, 0])]
+    # An arm of which there are packs would be drawn.
+    left = next(h.names(places) for places in h.all_places()
+                if h.arms[h.drawn(places, h.counts())[0]] != empty)
+    h.instead('somebody comes while an arm has no packs', lambda it: it.enrol(
+        'nurse', f'001-{number:04}', levels=left), found=['full'], field='type')
+    stocked = [i for i, person in h.enrolled.items() if person['code'] and h.arms[person['arm']] != empty]
+    h.instead('a site gets another pack while an arm has none', lambda it: it.replace_pack(stocked[0], by='nurse'),
+              found=['full'], field='type')
+    h.replace_pack(stocked[0], 'lost', by='pharmacy')
+    h.replace_pack(stocked[1], 'expired')
+    free = h.packs_now()['free']
+    h.withdraw(free[0], by='pharmacy', request='recall')
+    gone = free[0]
+    for about, codes in [('a pack that somebody has', [used]), ('a pack that there is not', ['K1']),
+                         ('a pack that is withdrawn', [gone]), ('a pack twice', [free[1], free[1]])]:
+        h.instead(f'{about} is withdrawn', lambda it: it.withdraw(*codes), found=['full'],
+                  field='withdrawn.codes')
+    h.instead('fewer packs are withdrawn than it says', lambda it: it.withdraw(free[1]),
+              lambda data: data.update(count=2), found=['full'], field='data.count')
+    h.instead('packs are withdrawn by a key that may not', lambda it: it.withdraw(free[1], by='nurse'),
+              field='actor.keyId')
+    for about, code in [('is free', free[1]), ('somebody has', used), ('is withdrawn', gone)]:
+        h.instead(f'a pack that {about} is on a list again', lambda it: it.register_codes({'A': [code]}),
+                  found=['full'], field='codes.entries')
+    h.instead('the second list is the first', lambda it: it.register_codes({'A': ['L1']}),
+              lambda data: data.update(list=1), field='data.list')
+    h.register_codes(packs('L', A=9, Verum=9, placebo=9))
+    h.enrol('nurse', *ids(number, number + 3))
+    # Of whom other packs come next by another id.
+    one = f'001-{number:04}'
+    arm = h.arms[h.enrolled[one]['arm']]
+    h.instead('a pack that is withdrawn', lambda it: it.replace_pack(one, by='nurse', pack=gone), found=['full'],
+              field='data.by')
+    h.instead('another pack, but not the next one', lambda it: it.replace_pack(
+        one, by='nurse', pack=it.other_pack(one, arm, [0, 0])), found=['full'], field='data.by')
+    h.instead('another pack of another arm', lambda it: it.replace_pack(one, by='nurse', pack=next(
+        it.next_pack(one, other, [0, 0]) for other in it.arms if other != arm)), found=['full'], field='data.by')
+    h.instead('another pack that somebody has', lambda it: it.replace_pack(one, by='nurse', pack=used),
+              field='data.by')
+    h.instead('another pack, which is the same', lambda it: it.replace_pack(
+        one, by='nurse', pack=it.enrolled[one]['code']), field='data.by')
+    h.instead('another pack in place of one that they have not', lambda it: it.replace_pack(one, by='nurse'),
+              lambda data: data.update(code=used), field='data.code')
+    h.instead('another pack by a key that may not', lambda it: it.replace_pack(one, by='desk'), field='actor.keyId')
+    h.replace_pack(one, by='nurse', request='1', behalf='Dr. Ōta')
+    to = next(i for i in ids(1, 99, 'Z{}') if h.next_pack(i, arm, [0, 0]) != h.next_pack(one, arm, [0, 0]))
+    h.rename(one, to, by='data')
+    h.instead('the next pack by the id of now', lambda it: it.replace_pack(
+        one, by='nurse', pack=it.next_pack(to, arm, [0, 0])), found=['full'], field='data.by')
+    h.replace_pack(one, 'lost', by='nurse')
+    h.replace_pack(one, 'other', by='nurse')
+    h.instead('a fourth pack more by a site', lambda it: it.replace_pack(one, by='nurse'))
+    h.replace_pack(one, by='pharmacy')
+    h.replace_pack(one, by=None)
+    before = [code for code, holder in h.given.items() if holder == one]
+    nobody = h.packs_now()['free'][0]
+    h.instead('a code-break by a pack, and it is not said whose it is', lambda it: it.reveal(
+        'emergency', None, 'found in a taxi', code=before[0]), field='data.participantId')
+    h.instead('a code-break by a pack, and somebody else is said to have it', lambda it: it.reveal(
+        'emergency', stocked[0], 'found in a taxi', code=before[0]), field='data.participantId')
+    h.instead('a code-break by a pack that nobody has, and somebody is said to', lambda it: it.reveal(
+        'emergency', one, 'found in a taxi', code=nobody), field='data.participantId')
+    h.instead('a code-break by a pack that there is not', lambda it: it.reveal(
+        'emergency', None, 'found in a taxi', code='K1'), found=['full'], field='type')
+    h.instead('a code-break of nobody, and by no pack', lambda it: it.reveal('emergency', None, 'found in a taxi'))
+    h.reveal_pack('emergency', before[-1], 'found in a taxi', by='desk')
+    h.reveal_pack('safety-report', before[0], 'a pack of before', by='desk', request='2')
+    h.reveal_pack('other', nobody, 'stolen', by='desk', requested_by='the police')
+    h.reveal_pack('other', gone, 'back at the factory')
+    # Whoever has it: it is not asked by the pack.
+    h.reveal('planned', stocked[0], 'as planned')
+    h.begin_anew(h.declare_loss(1, 'the disk was full'))
+    h.amend(setting('target', 60))
+    h.enrol('nurse', *ids(number + 4, number + 6))
+    h.close('target', 'full')
+    h.register_codes({'placebo': ['M.1', 'M/2', 'M_3', 'M-4']})
+    h.withdraw('M.1', nobody, by='pharmacy', reason='the cold chain was broken')
+    h.replace_pack(f'001-{number + 1:04}', by='nurse')
+    h.reveal_pack('end', used, 'it is over')
+    h.reopen('one more', [RUIZ])
+    h.enrol('nurse', f'001-{number + 7:04}')
+    return h
+
+
+def packs_by_level():
+    h = History('packs by level, with a new name of one, corrected levels, keys of a level, and a retired factor', {
+        'name': 'PACKS BY LEVEL', 'blinding': 'blinded', 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2', '3'])})
+    h.key('nurse', 'randomize', 'blinded')
+    h.key('nurse-1', 'randomize', 'blinded', where=[{'factor': 'site', 'levels': ['1']}])
+    h.key('pharmacy-1', 'supply', where=[{'factor': 'site', 'levels': ['1']}])
+    h.key('desk-2', 'unblind', 'blinded', where=[{'factor': 'site', 'levels': ['2']}])
+    h.key('data', 'correct', 'blinded')
+    h.register()
+    of_1, of_2, of_f = packs('A1-', A=7, B=7), packs('B2-', A=7, B=7), packs('F', A=4, B=4)
+    for what, factor, level in [('level', 'site', '4'), ('factor', 'age', '1')]:
+        h.instead(f'a list for a {what} that there is not', lambda it: it.register_codes(of_1),
+                  lambda data: data.update(where={'factor': factor, 'level': level}),
+                  field=f'data.where.{what}')
+    h.register_codes(of_1, where=('site', '1'))
+    h.register_codes(of_2, where=('site', '2'))
+    h.instead('somebody comes of a level without packs', lambda it: it.enrol(
+        'nurse', '001-0001', levels=['m', '3'], code=lambda arm: of_1[arm][0]), found=['full'], field='type')
+    h.instead('a pack for another level', lambda it: it.enrol(
+        'nurse', '001-0001', levels=['m', '2'], code=lambda arm: of_1[arm][0]), found=['full'], field='data.code')
+    h.enrol('nurse', '001-0001', levels=['m', '1'])
+    h.enrol('nurse', '001-0002', levels=['f', '2'])
+    h.enrol('nurse-1', '001-0003')
+    h.register_codes(of_f, where=('sex', 'f'))
+    h.enrol('nurse', '001-0004', levels=['f', '3'])
+    h.enrol('nurse', '001-0005', levels=['f', '1'])
+    h.amend(renamed('site', '1', 'Nord'), closed('site', '3'))
+    h.instead('a list for a level by an old name', lambda it: it.register_codes(packs('N', A=2, B=2)),
+              lambda data: data.update(where={'factor': 'site', 'level': '1'}), field='data.where.level')
+    h.enrol('nurse-1', '001-0006')
+    h.enrol('nurse', '001-0007', levels=['m', 'Nord'])
+    h.register_codes(packs('N', A=3, B=3), where=('site', 'Nord'))
+    # Who is there goes on with the treatment.
+    h.register_codes(packs('C3-', A=3, B=3), where=('site', '3'))
+    h.replace_pack('001-0004', by='nurse')
+    h.enrol('nurse', '001-0008', levels=['f', 'Nord'])
+    h.correct('001-0001', {'site': '2'}, by='data')
+    h.instead('another pack for a level of before', lambda it: it.replace_pack('001-0001', by='nurse', pack=next(
+        code for code in of_1[it.arms[it.enrolled['001-0001']['arm']]] if it.is_free(code))), found=['full'],
+              field='data.by')
+    h.instead('another pack by a key that is for a level of before', lambda it: it.replace_pack(
+        '001-0001', by='nurse-1'), field='actor.keyId')
+    h.replace_pack('001-0001', by='nurse')
+    h.correct('001-0002', {'sex': 'm', 'site': 'Nord'}, 'transfer', by='data')
+    h.replace_pack('001-0002', by='nurse-1')
+    h.replace_pack('001-0003', by='pharmacy-1')
+    free_1 = [code for code in h.packs if code.startswith(('A1', 'N')) and h.is_free(code)]
+    free_2 = [code for code in h.packs if code.startswith('B2') and h.is_free(code)]
+    h.instead('packs are withdrawn by a key that is for another level', lambda it: it.withdraw(
+        free_1[0], free_2[0], by='pharmacy-1'), found=['full'], field='actor.keyId')
+    h.withdraw(free_1[0], free_1[-1], by='pharmacy-1', reason='too warm')
+    h.register_codes(packs('X', A=3, B=3))
+    h.withdraw('X06', by='pharmacy-1', reason='for all levels, so for theirs')
+    h.instead('a code-break by a pack for another level', lambda it: it.reveal_pack(
+        'emergency', free_1[1], 'a child ate it', by='desk-2'), found=['full'], field='actor.keyId')
+    h.reveal_pack('emergency', free_2[0], 'a child ate it', by='desk-2')
+    h.reveal_pack('emergency', 'X01', 'a child ate it', by='desk-2')
+    # As randomized she is of that level.
+    h.reveal_pack('emergency', h.enrolled['001-0002']['code'], 'anaphylaxis', by='desk-2')
+    h.enrol('nurse', *ids(9, 11))
+    h.amend(retired('sex'))
+    h.instead('a list for a level of a retired factor', lambda it: it.register_codes(packs('Y', A=1, B=1)),
+              lambda data: data.update(where={'factor': 'sex', 'level': 'f'}), field='data.where.factor')
+    of_f = [code for code in of_f['A'] + of_f['B'] if h.is_free(code)]
+    h.instead('a pack for a level of a retired factor', lambda it: it.enrol(
+        'nurse', '001-0012', levels=['2'], code=lambda arm: next(
+            code for code in of_f if it.packs[code]['treatment'] == arm)), found=['full'], field='data.code')
+    h.enrol('nurse', *ids(12, 13))
+    for participant in ('001-0004', '001-0005', '001-0008'):
+        h.replace_pack(participant, by='nurse')
+    return h
+
+
+def packs_and_entries():
+    h = History('packs and allocations from outside, wrong entries among them; an import into a study with packs', {
+        'name': 'PACKS, ENTERED', 'treatments': ['A', 'B'], 'start': 'paused',
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('monitor', 'force', 'read')
+    h.key('data', 'correct', 'read')
+    h.key('desk', 'unblind', 'blinded')
+    h.register()
+    kit = packs('P', A=16, B=16)
+    of_2 = packs('S', A=2, B=2)
+    h.register_codes(kit)
+    h.register_codes(of_2, where=('site', '2'))
+    there = OtherSystem(h, h.seed)
+    there.enter('001-0001', 0, ['m', '1'])
+    there.enter('001-0002', 1, ['f', '2'])
+    h.begin_import(there.file(), source_format='csv', approvals=[RUIZ])
+    h.import_rows(1)
+    h.instead('a list while it imports', lambda it: it.register_codes(packs('Q', A=1, B=1)), field='type')
+    h.instead('packs are withdrawn while it imports', lambda it: it.withdraw('P01'), field='type')
+    h.reveal_pack('emergency', 'P01', 'a child ate it', by='desk')
+    h.import_rows()
+    h.end_import()
+    h.instead('another pack for somebody who was imported', lambda it: it.replace_pack('001-0001'), field='data.code')
+    h.resume('begin')
+    h.enrol('nurse', *ids(3, 6))
+    used = h.enrolled['001-0003']['code']
+    free = {arm: [code for code in codes if h.is_free(code)] for arm, codes in kit.items()}
+    h.instead('a pack is entered that somebody has', lambda it: it.force('F1', 'A', ['m', '1'], code=used),
+              field='data.code')
+    for about, code in [('of another arm', free['B'][0]), ('that there is not', 'P1'),
+                        ('for another level', of_2['A'][0])]:
+        h.instead(f'a pack is entered {about}', lambda it: it.force('F1', 'A', ['m', '1'], code=code), found=['full'],
+                  field='data.code')
+    h.force('F1', 'A', ['m', '1'], code=free['A'][0], by='monitor')
+    h.force('F2', 'B', ['f', '2'], code=of_2['B'][0], by='monitor', request='2')
+    h.force('F3', 'A', ['m', '2'], by='monitor', note='the pack is not known')
+    h.instead('another pack for somebody whose pack is not known', lambda it: it.replace_pack('F3'),
+              field='data.code')
+    h.enrol('nurse', *ids(7, 8))
+    h.replace_pack('F2', by='nurse')
+    h.void('F1', 'entry', by='data')
+    h.reveal_pack('emergency', free['A'][0], 'of a wrong entry that is not replaced', by='desk')
+    first = h.enrolled['F1']['revision']
+    h.instead('the pack of a wrong entry is entered of somebody else', lambda it: it.force(
+        'F4', 'A', ['m', '1'], code=free['A'][0]), field='data.code')
+    h.instead('the pack of a wrong entry is drawn for somebody', lambda it: it.enrol(
+        'nurse', '001-0009', code=lambda arm: free['A'][0]), field='data.code')
+    h.instead('the pack of a wrong entry is named again, of another arm', lambda it: it.force(
+        'F1', 'B', ['m', '1'], code=free['A'][0], replaces=first), found=['full'], field='data.code')
+    h.force('F1', 'A', ['f', '1'], code=free['A'][0], replaces=first, by='monitor', note='the same pack')
+    h.reveal_pack('planned', free['A'][0], 'as planned', by='desk')
+    h.replace_pack('F1', by='nurse')
+    h.replace_pack('F1', by='nurse')
+    h.void('F1', 'entry', note='it was the other arm', by='data')
+    second, had = h.enrolled['F1']['revision'], [code for code, holder in h.given.items() if holder == 'F1']
+    for about, code in [('the first', had[0]), ('the second', had[1])]:
+        h.instead(f'a pack is named again that was replaced: {about}', lambda it: it.force(
+            'F1', 'A', ['f', '1'], code=code, replaces=second), field='data.code')
+    h.force('F1', 'B', ['f', '1'], code=free['B'][1], replaces=second, by='monitor', note='another pack')
+    # All three hold A.
+    for about, code in [('first', had[0]), ('last', had[-1])]:
+        h.instead(f'a code-break names who had the {about} pack of a wrong entry', lambda it: it.reveal(
+            'emergency', 'F1', 'a child ate it', code=code), field='data.participantId')
+    h.reveal_pack('emergency', had[0], 'a child ate it', by='desk')
+    h.reveal_pack('emergency', had[-1], 'a child ate it, too', by='desk')
+    h.reveal_pack('emergency', free['B'][1], 'anaphylaxis', by='desk')
+    h.instead('the pack of a wrong entry is withdrawn', lambda it: it.withdraw(had[0]), found=['full'],
+              field='withdrawn.codes')
+    # What was replaced before does not count: it has three replacements.
+    for cause in ('damaged', 'lost', 'other'):
+        h.replace_pack('F1', cause, by='nurse')
+    h.void('F1', 'entry', by='data')
+    third = h.enrolled['F1']['revision']
+    h.instead('a pack is named again, but not that of the last entry', lambda it: it.force(
+        'F1', 'A', ['f', '1'], code=had[-1], replaces=third), field='data.code')
+    h.force('F1', 'A', ['f', '1'], replaces=third, by='monitor', note='no pack')
+    h.void('001-0003', 'ineligible', 'keep', by='data')
+    h.instead('the pack of somebody who is voided', lambda it: it.enrol('nurse', '001-0009', code=lambda arm: used),
+              field='data.code')
+    h.replace_pack('001-0003', by='nurse')
+    h.amend(closed('site', '2'), renamed('sex', 'm', 'male'))
+    h.enrol('nurse', *ids(9, 11))
+    h.close('end', 'it is over')
+    h.force('F5', 'B', ['male', '1'], occurred_at=h.closed_at - 1, by='monitor',
+            code=next(code for code in free['B'] if h.is_free(code)))
+    return h
+
+
+def packs_and_arms():
+    h = History('packs and arms that close, return and are added, and a ratio', {
+        'name': 'PACKS 2:1', 'D': 'variance', 'ratio': [2, 1], 'treatments': ['A', 'B'],
+        'factors': factors(sex=['m', 'f'], site=['1', '2'])})
+    h.key('nurse', 'randomize', 'read')
+    h.key('pharmacy', 'supply', 'read')
+    h.register()
+    h.enrol('nurse', *ids(1, 2))
+    h.register_codes(packs('U', A=12, B=8))
+    h.instead('a slot of the other arm, and its pack', lambda it: it.enrol('nurse', '001-0003', levels=['m', '1']),
+              lambda data: data.update(code=next(
+                  pack['code'] for arm in h.arms for pack in h.free_packs(arm, [0, 0])
+                  if arm != h.packs[data['code']]['treatment'])), found=['full'], field='data.code')
+    h.enrol('nurse', *ids(3, 8))
+    h.amend(arm_added('C'))
+    h.instead('somebody comes before there are packs of an arm that was added', lambda it: it.enrol(
+        'nurse', '001-0009', levels=next(it.names(places) for places in it.all_places()
+                                         if it.drawn(places, it.counts())[0] != 3)), found=['full'], field='type')
+    with_pack = {h.arms[person['arm']]: i for i, person in h.enrolled.items() if person['code']}
+    h.instead('a site gets another pack before there are packs of an arm that was added', lambda it: it.replace_pack(
+        with_pack['B'], by='nurse'), found=['full'], field='type')
+    h.register_codes(packs('V', C=8))
+    h.enrol('nurse', *ids(9, 12))
+    h.replace_pack(with_pack['B'], by='nurse')
+    h.amend(arm_closed('A'))
+    h.instead('packs of an arm that is closed', lambda it: it.register_codes({'A': ['W1'], 'B': ['W2']}),
+              found=['full'], field='codes.entries')
+    h.replace_pack(with_pack['A'], by='nurse')
+    h.enrol('nurse', *ids(13, 14))
+    h.withdraw(*(pack['code'] for pack in h.free_packs('A', [0, 0])), reason='the arm is closed')
+    # No pack of A is needed, but for another pack.
+    h.enrol('nurse', *ids(15, 16))
+    h.instead('a site gets another pack while an arm that is closed has none', lambda it: it.replace_pack(
+        with_pack['B'], by='nurse'), found=['full'], field='type')
+    h.replace_pack(with_pack['B'], by='pharmacy')
+    h.amend(arm_reopened('A'), history='restart')
+    h.register_codes(packs('X', A=6, B=4, C=4))
+    h.enrol('nurse', *ids(17, 19))
+    h.replace_pack(with_pack['A'], by='nurse')
+    h.amend(ratio_of(1, 1, 1))
+    h.enrol('nurse', *ids(20, 22))
+    return h
+
+
 STUDIES = [
     unstratified, numeric_names, paused_by_people, paused_by_keys, stopped_at_limits, informative_limits,
     closed_and_reopened, test_study, code_breaks, reported_unblindings, recovered, recovered_from_nothing,
@@ -3554,6 +4053,7 @@ STUDIES = [
     imported_and_amended, entered_by_hand, entered_and_not_counted, wrong_entries,
     arms_close_and_reopen, arms_are_added, other_urns, two_to_one, three_two_one, one_one_two, ratios_come_and_go,
     factors_retire, imported_with_slots, imported_without_slots, imported_from_elsewhere_with_a_ratio,
+    packs_for_everybody, packs_by_level, packs_and_entries, packs_and_arms,
 ]
 
 
