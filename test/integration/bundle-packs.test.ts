@@ -267,6 +267,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['a pack for other levels', data(AT.loose, { code: SPARE_DUPAGE }), inFull(AT.loose)],
     ['such a pack, by a person', both(data(AT.loose, { code: SPARE_DUPAGE }), by(AT.loose, PERSON)), 'ok'],
     ['neither pack nor participant', without(AT.loose, 'code'), AT.loose],
+    ['nobody’s revision', data(AT.loose, { randomizedAt: AT['002'] }), AT.loose],
     ['somebody who gets the pack later', about(AT.loose, 'F2', AT.again), AT.loose],
     ['somebody’s pack as a free one', data(AT.loose, { code: OF_002 }), AT.loose],
     ['a free pack behind the one who gets it', moved(AT.loose), AT.loose + 1],
