@@ -21,7 +21,8 @@ import {
   version,
   without,
 } from '../support/altered-bundles.ts';
-import { COOK, DUPAGE, SEX, SITE } from '../support/amended-log.ts';
+import { CITY, COOK, DUPAGE, renamed, SEX, SITE } from '../support/amended-log.ts';
+import { closed, retired } from '../support/arms-log.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { firstDivergence } from '../support/own-verifier.ts';
 import { A, AT, B, C, codesOf, LISTS, makePacksLog, type PacksLog } from '../support/packs-log.ts';
@@ -133,6 +134,14 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['no level', where(AT.list2, SITE, 'x'), AT.list2],
     ['no factor', where(AT.list2, 'x', COOK), AT.list2],
     ['a level of another factor', where(AT.list2, SEX, COOK), AT.list2],
+    [
+      'a factor that is retired',
+      both(
+        data(AT.amended, { changes: [renamed(SITE, COOK, CITY), closed(C), retired(SITE)] }),
+        moved(AT['005']),
+      ),
+      AT['005'],
+    ],
     [
       'another key',
       sealed(AT.list1, ({ codes }) => Object.assign(codes, { key: '0'.repeat(32) })),
