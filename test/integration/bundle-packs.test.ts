@@ -21,7 +21,8 @@ import {
   version,
   without,
 } from '../support/altered-bundles.ts';
-import { COOK, DUPAGE, SEX, SITE } from '../support/amended-log.ts';
+import { CITY, COOK, DUPAGE, renamed, SEX, SITE } from '../support/amended-log.ts';
+import { closed, retired } from '../support/arms-log.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { firstDivergence } from '../support/own-verifier.ts';
 import { A, AT, B, C, codesOf, LISTS, makePacksLog, type PacksLog } from '../support/packs-log.ts';
@@ -133,6 +134,14 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['no level', where(AT.list2, SITE, 'x'), AT.list2],
     ['no factor', where(AT.list2, 'x', COOK), AT.list2],
     ['a level of another factor', where(AT.list2, SEX, COOK), AT.list2],
+    [
+      'a factor that is retired',
+      both(
+        data(AT.amended, { changes: [renamed(SITE, COOK, CITY), closed(C), retired(SITE)] }),
+        moved(AT['005']),
+      ),
+      AT['005'],
+    ],
     [
       'another key',
       sealed(AT.list1, ({ codes }) => Object.assign(codes, { key: '0'.repeat(32) })),
@@ -267,6 +276,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['a pack for other levels', data(AT.loose, { code: SPARE_DUPAGE }), inFull(AT.loose)],
     ['such a pack, by a person', both(data(AT.loose, { code: SPARE_DUPAGE }), by(AT.loose, PERSON)), 'ok'],
     ['neither pack nor participant', without(AT.loose, 'code'), AT.loose],
+    ['nobody’s revision', data(AT.loose, { randomizedAt: AT['002'] }), AT.loose],
     ['somebody who gets the pack later', about(AT.loose, 'F2', AT.again), AT.loose],
     ['somebody’s pack as a free one', data(AT.loose, { code: OF_002 }), AT.loose],
     ['a free pack behind the one who gets it', moved(AT.loose), AT.loose + 1],

@@ -19,6 +19,7 @@ describe('the table of acts', () => {
     const byNoKey = Object.entries(ACTS).filter(([, { scopes }]) => scopes.length === 0);
     expect(byNoKey.map(([type]) => type)).toEqual([
       'StudyRegistered',
+      'CodesRegistered',
       'HistoryImported',
       'ParticipantImported',
       'HistoryImportEnded',
