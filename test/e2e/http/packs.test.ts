@@ -421,7 +421,7 @@ describe('everything else', () => {
   });
 
   it('the document lists every route, with its error answers and examples', async () => {
-    const { paths, components } = await (await fetch(`${service.url}/openapi.json`)).json();
+    const { paths, components } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     expect(paths['/codes'].get.description).toContain('`supply`');
     for (const path of ['/code_replacements', '/code_withdrawals', '/code_breaks'])
       expect(paths[path].post.requestBody.content['application/json'].example).toMatchObject({

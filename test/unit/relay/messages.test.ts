@@ -8,7 +8,7 @@ import { checkpointMessage, recordMessage } from '../../../src/relay/messages.ts
 import { topicsOf, transactionalIdOf } from '../../../src/relay/settings.ts';
 import { systemTools } from '../../../src/write/tools.ts';
 import { randomizedFact } from '../../support/arbitrary-facts.ts';
-import { NURSE, randomized, STREAM, stored } from '../../support/facts.ts';
+import { NURSE, OPERATOR, randomized, STREAM, stored } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
 
@@ -145,7 +145,7 @@ describe('a record in the feed', () => {
   ])(
     'of packs tells only with full content which treatment they hold, or which nobody has: %s',
     (type, data, sections) => {
-      const one = stored({ type, data, sections } as unknown as StudyFact, 3);
+      const one = stored({ type, data, sections } as unknown as StudyFact, 3, { actor: OPERATOR });
       for (const content of ['full', 'open', 'blinded'] as const) {
         const message = recordMessage(one, content);
         const said = JSON.parse(message.value.toString());
