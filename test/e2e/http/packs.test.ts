@@ -420,6 +420,13 @@ describe('everything else', () => {
     }
   });
 
+  it('an explanation names the pack that the participant got then', async () => {
+    const { results } = await clientOf(service.url, keys.auditor).explain('Relief', 'c1');
+    const [{ record }] = events('ParticipantRandomized') as [ReturnType<typeof storedLog>[number]];
+    expect([results.id, results.code]).toEqual([record.data.participantId, record.data.code]);
+    expect([results.trt, results.agrees]).toEqual([armOf.get(results.code), true]);
+  });
+
   it('the document lists every route, with its error answers and examples', async () => {
     const { paths, components } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     expect(paths['/codes'].get.description).toContain('`supply`');
