@@ -145,9 +145,10 @@ describe('a new participant', () => {
     expect(answers[0]?.text).toBe(answers[1]?.text);
     expect(answers[0]?.message).toMatch(/^There are not enough packs left for this participant/);
     expect(events('ParticipantRandomized')).toHaveLength(before);
-    const refused = events('RequestRefused').filter(({ record }) => record.data.reason === 'no-code');
-    expect(refused.length).toBeGreaterThan(0);
-    for (const { record, sealed } of refused) expect(JSON.stringify(record) + sealed).not.toContain('ZZ');
+    const refused = () => events('RequestRefused').filter(({ record }) => record.data.reason === 'no-code');
+    // The answer does not wait for it.
+    await expect.poll(() => refused().length).toBeGreaterThan(0);
+    for (const { record, sealed } of refused()) expect(JSON.stringify(record) + sealed).not.toContain('ZZ');
   });
 
   it('takes the last pack of an arm, and the next one is refused', async () => {
