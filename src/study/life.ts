@@ -296,12 +296,17 @@ function force<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'Al
   const replaced = enrolled.get(participantId);
   const participant = allocatedBy(design, event);
   enrolled.set(participantId, participant);
-  // The pack of a wrong entry stays used, but nobody knows who has it.
-  if (replaced?.pack) life.given.set(replaced.pack.code, NOBODY);
+  if (replaced?.pack) forgetPacks(life, participantId);
   if (participant.pack) life.given.set(participant.pack.code, participantId);
   const key = requestOf(event);
   if (key !== undefined) requests.set(key, { revision: event.revision, content: contentOf(event, design) });
   return { ...life, filled: filledAfter(filled, design, replaced, participant) };
+}
+
+/** The packs of a wrong entry stay used, but nobody knows who has them. */
+function forgetPacks({ given }: Life, participantId: string): void {
+  const codes = [...given.entries()].filter(([, id]) => id === participantId).map(([code]) => code);
+  for (const code of codes) given.set(code, NOBODY);
 }
 
 function replacePack<L extends Life>(

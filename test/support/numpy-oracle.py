@@ -114,7 +114,7 @@ def allocate(generator, configuration, history, participant):
     witness.bit_generator.state = generator.bit_generator.state
     treatment = int(generator.choice(len(treatments), p=[b / sum(balls) for b in balls]))
     return {
-        "treatmentIndex": treatment,
+        "slot": treatment,
         "treatment": treatments[treatment],
         "bgStateBefore": before,
         "bgStateAfter": state_of(generator),

@@ -33,7 +33,7 @@ const OracleAnswer = z.strictObject({
       start: BgState,
       allocations: z.array(
         z.strictObject({
-          treatmentIndex: z.int(),
+          slot: z.int(),
           treatment: z.string(),
           bgStateBefore: BgState,
           bgStateAfter: BgState,

@@ -353,5 +353,12 @@ it('/openapi.json describes all parameters for looking back', async () => {
     expect.arrayContaining(Object.keys((await auditor.explain('Sleep', 'p0')).results)),
   );
   expect(Explanation.properties.bg_state_before.properties.state.properties.inc.type).toBe('integer');
-  expect(Object.keys(Balance.properties)).toEqual(['treatments', 'totals', 'factors', 'counted', 'voided']);
+  expect(Object.keys(Balance.properties)).toEqual([
+    'treatments',
+    'ratio',
+    'totals',
+    'factors',
+    'counted',
+    'voided',
+  ]);
 });
