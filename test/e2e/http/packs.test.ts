@@ -435,6 +435,15 @@ describe('everything else', () => {
       expect(paths[path].post.requestBody.content['application/json'].example).toMatchObject({
         study: 'CHS JCOIN',
       });
+    const exampleOf = (path: string, method: string) =>
+      paths[path][method].responses['200'].content['application/json'].example.results;
+    const { codes, stock } = await mapOf(keys.pharmacy);
+    const { codes: shown, stock: left } = exampleOf('/codes', 'get');
+    const membersOf = (rows: readonly object[]) => new Set(rows.flatMap((row) => Object.keys(row)));
+    expect([...membersOf(codes)]).toEqual(expect.arrayContaining([...membersOf(shown)]));
+    expect([...membersOf(stock)]).toEqual(expect.arrayContaining([...membersOf(left)]));
+    expect(Object.keys(exampleOf('/code_replacements', 'post'))).toEqual(['code', 'by']);
+    expect(exampleOf('/code_withdrawals', 'post')).toEqual({ withdrawn: 1 });
     for (const status of ['404', '409', '422'])
       expect(paths['/code_replacements'].post.responses).toHaveProperty(status);
     expect(JSON.stringify(components.schemas.Codes)).toContain('stock');
