@@ -74,6 +74,7 @@ ${htmlTable(
     ['Last event', e(shownInstant(summary.lastAt))],
     ['Participants', String(summary.participants)],
     ...takesNone(summary),
+    ...packNumbers(summary),
     ...unblinded(summary),
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
     ...imported(summary),
@@ -89,9 +90,18 @@ function takesNone({ halt }: StudySummary): string[][] {
   return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
 }
 
-function unblinded({ revealed, unblindingReported }: StudySummary): string[][] {
+function packNumbers({ packs }: StudySummary): string[][] {
+  const { lists, registered, replaced, withdrawn } = packs;
+  const on = `${registered} on ${lists} ${lists === 1 ? 'list' : 'lists'}`;
+  return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}`]] : [];
+}
+
+function unblinded({ revealed, revealedPacks, unblindingReported }: StudySummary): string[][] {
+  const ofPacks = revealedPacks > 0 ? `; of packs that nobody had: ${revealedPacks}` : '';
   return [
-    ...(Object.keys(revealed).length > 0 ? [['Codes broken', e(describeNumbers(revealed))]] : []),
+    ...(Object.keys(revealed).length > 0
+      ? [['Codes broken', e(`${describeNumbers(revealed)}${ofPacks}`)]]
+      : []),
     ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
   ];
 }
@@ -223,7 +233,7 @@ function enrolment(summary: StudySummary, { target }: Design): string {
 }
 
 function* events(
-  { listed, unlisted, unlistedBreaks, unlistedCorrections }: StudySummary,
+  { listed, unlisted, unlistedBreaks, unlistedCorrections, unlistedReplacements }: StudySummary,
   people: ReportParticipants,
   { factors }: StudyConfiguration,
   isOpen: boolean,
@@ -259,6 +269,7 @@ function* events(
     ['participants', unlisted],
     ['code-breaks', unlistedBreaks],
     ['corrections', unlistedCorrections],
+    ['replacements of packs', unlistedReplacements],
   ] as const)
     if (left > 0)
       yield `<p>The first ${MAX_LISTED} ${what} are listed. ${left} more are in the bundle's records.</p>\n`;
@@ -283,6 +294,7 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
         )
       : '';
   return [
+    { head: 'Pack', cell: ({ pack }: Reported) => pack?.code ?? '' },
     { head: 'Forced', cell: forced },
     { head: 'Voided', cell: voided },
     { head: 'Corrected', cell: corrected },

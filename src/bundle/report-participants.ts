@@ -15,6 +15,7 @@ import {
   enrolledBy,
   underNewNames,
   voidedByCause,
+  withPack,
 } from '../../projections/enrolled.ts';
 
 export interface Reported extends Enrolled {
@@ -174,6 +175,12 @@ export class ReportParticipants {
     const { treatment } = before;
     if (treatment !== undefined) this.#byArm.replace({ ...before, treatment }, { ...after, treatment });
     return { before, after };
+  }
+
+  /** @param id as randomized */
+  replacePack(id: string, by: string): void {
+    const participant = this.#all.get(id);
+    if (participant) this.#all.set(id, withPack(participant, by));
   }
 
   /** @param id as randomized */

@@ -25,7 +25,7 @@ import {
 } from './event-texts.ts';
 import { ReportParticipants } from './report-participants.ts';
 
-/** The most participants, code-breaks and corrections that are listed one by one. The bundle's records have all of them. */
+/** The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records have all of them. */
 export const MAX_LISTED = 2000;
 /** The most points in the figure of the enrolment. More could not be distinguished on paper. */
 const MAX_POINTS = 400;
@@ -57,6 +57,7 @@ type StateEvent = Extract<
   PartialEvent,
   { type: 'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened' }
 >;
+type PackEvent = Extract<PartialEvent, { type: 'CodesRegistered' | 'CodeReplaced' | 'CodesWithdrawn' }>;
 
 export class StudySummary {
   readonly #namesArms: boolean;
@@ -73,10 +74,15 @@ export class StudySummary {
   /** Code-breaks and reported unblindings that the list leaves out. */
   unlistedBreaks = 0;
   unlistedCorrections = 0;
+  unlistedReplacements = 0;
+  /** Packs of medication. */
+  readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0 };
   /** Why the study takes no participants after the last event; undefined if it is open. */
   halt: Halt | undefined;
   /** How many codes were broken, by category. */
   readonly revealed: Record<string, number> = {};
+  /** How many of them were of a pack that nobody had. */
+  revealedPacks = 0;
   /** How often an unblinding without the service was reported. */
   unblindingReported = 0;
   readonly listed: Listed[] = [];
@@ -151,6 +157,11 @@ export class StudySummary {
       case 'StudyAmended':
         this.people?.amend(event);
         this.#note(event, amendmentText(event.data, this.#namesArms));
+        break;
+      case 'CodesRegistered':
+      case 'CodeReplaced':
+      case 'CodesWithdrawn':
+        this.#takePacks(event);
         break;
       case 'AllocationRevealed':
         this.#breakCode(event);
@@ -269,6 +280,37 @@ export class StudySummary {
     );
   }
 
+  /** Which treatment a pack holds is in no content's report. */
+  #takePacks(event: PackEvent): void {
+    const { packs } = this;
+    switch (event.type) {
+      case 'CodesRegistered': {
+        const { count, list, where } = event.data;
+        packs.lists++;
+        packs.registered += count;
+        const whose = where ? `, for ${where.factor} ${where.level}` : '';
+        this.#note(event, `list ${list} of packs registered: ${count}${whose}`);
+        break;
+      }
+      case 'CodeReplaced': {
+        const { by: other, cause, code, participantId } = event.data;
+        packs.replaced++;
+        this.people?.replacePack(participantId, other);
+        const what = `pack ${code} of ${this.#idOf(participantId)} replaced by ${other} (${cause})`;
+        if (packs.replaced > MAX_LISTED) this.unlistedReplacements++;
+        else this.#note(event, what);
+        break;
+      }
+      case 'CodesWithdrawn': {
+        const { count } = event.data;
+        packs.withdrawn += count;
+        const reason = event.sections.withdrawn?.reason;
+        const what = `packs withdrawn that nobody had: ${count}`;
+        this.#note(event, sentence(what, reason !== undefined && `reason: ${reason}`));
+      }
+    }
+  }
+
   /** The id in use, of a participant with this id as randomized. */
   #idOf(participantId: string): string {
     const participant = this.people?.get(participantId);
@@ -282,10 +324,11 @@ export class StudySummary {
       shownAt === undefined
         ? undefined
         : `recorded late: the treatment was shown at ${shownInstant(shownAt)}`;
-    const whose = participantId === undefined ? 'a pack that nobody had' : this.#idOf(participantId);
-    const asked = code === undefined ? '' : ` (asked for by the pack ${code})`;
-    const what = `code of ${whose} broken: ${category}${asked}`;
-    this.#noteBreak(event, category, sentence(what, late, ...groundsTexts(event.sections)));
+    if (participantId === undefined) this.revealedPacks++;
+    const what = `code of ${participantId === undefined ? `pack ${code}` : this.#idOf(participantId)} broken: ${category}`;
+    const byPack = participantId === undefined ? 'nobody had it' : `asked for by the pack ${code}`;
+    const texts = [code !== undefined && byPack, late, ...groundsTexts(event.sections)];
+    this.#noteBreak(event, category, sentence(what, ...texts));
   }
 
   #reportUnblinding(event: Extract<PartialEvent, { type: 'UnblindingReported' }>): void {

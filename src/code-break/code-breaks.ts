@@ -126,7 +126,9 @@ export class CodeBreaks {
     const { user } = actor;
     const command = { type: 'reveal' as const, ...asked, grounds, user };
     const { outcome, revision } = await this.#parts.studies.submit(stream, command, actor);
-    const subject = this.#subject(stream, asked);
+    // Somebody may have got the pack since. Their arm must not be shown: the record does not name them.
+    const isPackAlone = outcome.type === 'revealed' && outcome.participantId === undefined;
+    const subject = isPackAlone ? this.#pack(stream, asked.code) : this.#subject(stream, asked);
     if (subject && IS_RECORDED.has(outcome.type))
       return { type: 'revealed', subject, recordedIn: 'log', revision };
     return { type: 'not-revealed', outcome, revision };
@@ -283,7 +285,12 @@ export class CodeBreaks {
     const id = isByPack ? idByPack(state, code) : participantId;
     const participant = id === undefined ? undefined : this.#find(stream, id);
     if (participant) return { participant };
-    const pack = isByPack && id === undefined ? state.packs.get(code) : undefined;
+    return isByPack && id === undefined ? this.#pack(stream, code) : undefined;
+  }
+
+  #pack(stream: string, code = ''): Subject | undefined {
+    const state = this.#parts.runner.state(studyState, stream);
+    const pack = state.status === 'unregistered' ? undefined : state.packs.get(code);
     return pack && { pack: { code: pack.code, treatment: pack.treatment } };
   }
 

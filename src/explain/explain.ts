@@ -62,6 +62,8 @@ export interface Explanation {
   /** For the selected urn. The first treatment whose sum is above u is assigned. */
   readonly cumulative: readonly number[];
   readonly treatment: string;
+  /** The pack that the participant got then. It is taken from the record: no random number chose it. */
+  readonly code?: string;
   readonly bgStateBefore: BgState;
   readonly bgStateAfter: BgState;
   /** Where the record differs; empty when it agrees completely. */
@@ -110,6 +112,7 @@ export function explain(
   const several = working.candidates.length > 1;
   const { actor } = event;
   const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
+  const { code } = event.data;
   return {
     study,
     participantId: event.data.participantId,
@@ -137,6 +140,7 @@ export function explain(
     probabilities: working.probabilities,
     cumulative: working.cumulative,
     treatment,
+    ...(code !== undefined && { code }),
     bgStateBefore: draw.bgStateBefore,
     bgStateAfter: draw.bgStateAfter,
     differences: differences(event, { levels: named, treatment, ...draw }),

@@ -6,12 +6,13 @@ import type { Explanation } from './explain.ts';
 
 /** Each double is written with just enough digits to distinguish it from every other double. */
 export function explanationText(explanation: Explanation): string {
-  const { study, at, user, onBehalfOf, revision, earlierParticipants, epochBegan } = explanation;
+  const { study, at, user, onBehalfOf, revision, earlierParticipants, epochBegan, code } = explanation;
   const since = epochBegan === undefined ? '' : `, since the urns began anew at revision ${epochBegan}`;
   const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
+  const pack = code === undefined ? '' : ` The pack was ${code}, which no random number chose.`;
   const lines = [
     title(explanation),
-    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before${since}.`,
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before${since}.${pack}`,
     ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
     ...section(
       `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,

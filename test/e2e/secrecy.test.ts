@@ -7,13 +7,17 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Ask, ask, rawRequest, talk, within } from '../support/client.ts';
+import { requiredPython } from '../support/numpy.ts';
+import { registerPacks } from '../support/pack-lists.ts';
 import { postJson } from '../support/post-json.ts';
 import { issueKeys, type Service, serve, urn, urnOk } from '../support/service.ts';
 import { damageLastRecord, storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../support/trials.ts';
+import { BundleFiles } from './audit/bundle-file.ts';
 
 const data = temporaryFolders()();
+const python = requiredPython('numpy, cryptography') ?? '';
 const GRANTS = {
   reader: ['reader', '--scope', 'read,randomize'],
   writer: ['writer', '--scope', 'randomize'],
@@ -24,9 +28,33 @@ const GRANTS = {
   manager: ['manager', '--scope', 'manage'],
   corrector: ['corrector', '--scope', 'blinded,randomize,correct'],
   enterer: ['enterer', '--scope', 'force,correct'],
+  supplier: ['supplier', '--scope', 'supply'],
 } as const;
 type Name = keyof typeof GRANTS;
 let keys: Record<Name, string>;
+
+/** Every site has packs of both arms, of the one, or of the other. */
+const PACKED = `
+Packed:
+  mode: live
+  blinding: blinded
+  treatments: [ZZTREATA, ZZTREATB]
+  factors:
+    site: [both, first, second]
+`;
+const STUDIES = `${TRIALS}${PACKED}`;
+const numbers = (from: number, number: number, step: number) =>
+  Array.from({ length: number }, (_, i) => from + i * step);
+/** Packs with even numbers hold the one treatment, the others the other one. */
+const LISTS = Object.entries({
+  both: numbers(0, 200, 1),
+  first: numbers(200, 10, 2),
+  second: numbers(221, 10, 2),
+}).map(([level, of]) => ({
+  where: { factor: 'site', level },
+  entries: of.map((n) => ({ code: `ZZPACK-${n}`, treatment: n % 2 === 0 ? 'ZZTREATA' : 'ZZTREATB' })),
+}));
+const CODES = LISTS.flatMap(({ entries }) => entries.map(({ code }) => code));
 
 /** What the service said: on stderr and stdout, start by start, and in answers, key by key. */
 const logs: string[] = [];
@@ -94,9 +122,59 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     await everyCorrection(service, name, own);
     await everyAmendment(service, name, own);
     await everyEntry(service, name, own);
-    await listedAsCsv(service, name);
+    await everyPack(service, name, own);
+    for (const study of ['Sleep', 'Packed']) await listedAsCsv(service, name, study);
   }
 }
+
+/** Codes that a request named, so that its answer may name them. */
+const namedCodes = new Set<string>();
+
+/** Packs: given out, refused, replaced until that is refused, withdrawn, entered, broken, and then shown. */
+async function everyPack(service: Service, name: Name, own: string): Promise<void> {
+  const of = (id: string, site: string) => ({ study: 'Packed', id, site });
+  const post = async (path: string, body: object, headers = {}) => {
+    const answer = await postJson(service.url, path, keys[name], { study: 'Packed', ...body }, headers);
+    answers.push({ name, path, answer });
+    return answer;
+  };
+  const enrol = (id: string, site: string, more = {}) =>
+    as(service, name, '/study_participants', { method: 'POST', parameters: { ...of(id, site), ...more } });
+  const enrolled = await enrol(own, 'both');
+  await enrol(own, 'both');
+  for (const site of ['first', 'second']) {
+    const answer = await enrol(`${own}-out`, site);
+    noPack.push({ name, answer });
+    await enrol(`${own}-out`, site, { 'urn.dry_run': 'true' });
+  }
+  let code: string | undefined = enrolled.results[0]?.['urn.code'];
+  for (let n = 0; n < 4 && code !== undefined; n++) {
+    const replaced = await post('/code_replacements', { id: own, code, cause: 'lost' });
+    code = replaced.results.by ?? undefined;
+  }
+  await post('/code_replacements', { id: own, code: 'ZZPACK-0', cause: 'lost', dry_run: true });
+  const free = await ask(service.url, '/codes', { key: keys.supplier, parameters: { study: 'Packed' } });
+  const [one = '', two = ''] = (free.results.codes ?? []).flatMap((pack: Record<string, string>) =>
+    pack['state'] === 'free' && pack['where'] !== undefined ? [pack['code']] : [],
+  );
+  for (const named of [one, two].filter((text) => text !== '')) namedCodes.add(named);
+  const entry = { levels: { site: 'both' }, treatment: 'ZZTREATA', cause: 'outage', note: NOTE };
+  const occurred_at = new Date().toISOString();
+  for (const given of [one, two, 'ZZPACK-none'])
+    await post('/forced_allocations', { ...entry, id: `${own}-f`, code: given, occurred_at, dry_run: true });
+  for (const more of [{ dry_run: true }, {}, {}])
+    await post('/code_withdrawals', { codes: [two, 'ZZPACK-none'], reason: GROUNDS.reason, ...more });
+  for (const asked of [{ code: one }, { code: 'ZZPACK-none' }, { id: own }, {}])
+    await post('/code_breaks', { ...asked, category: 'emergency', ...GROUNDS });
+  await post('/code_withdrawals', { codes: [two], reason: GROUNDS.reason });
+  const parameters = { study: 'Packed' };
+  for (const path of ['/codes', '/study_participants', '/code_breaks', '/study_design', '/study_config'])
+    await as(service, name, path, { parameters });
+  await as(service, name, '/participant_history', { parameters: { ...parameters, id: own } });
+}
+
+/** Answers to who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
+const noPack: { readonly name: Name; readonly answer: Answer }[] = [];
 
 /** Every correction, as one that is possible, as one that is not, as a retry and as a dry run; then what shows it. */
 async function everyCorrection(service: Service, name: Name, own: string): Promise<void> {
@@ -224,9 +302,9 @@ async function everyEntry(service: Service, name: Name, own: string): Promise<vo
     await as(service, name, path, { parameters: { study: 'Sleep', id } });
 }
 
-async function listedAsCsv({ url }: Service, name: Name): Promise<void> {
+async function listedAsCsv({ url }: Service, name: Name, study: string): Promise<void> {
   const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
-  const response = await fetch(`${url}/study_participants?study=Sleep`, { headers });
+  const response = await fetch(`${url}/study_participants?study=${study}`, { headers });
   const text = await response.text();
   const answer = { status: response.status, headers: response.headers, text, message: '', results: [] };
   answers.push({ name, path: '/study_participants', answer });
@@ -287,7 +365,8 @@ async function misplacedKeys({ url }: Service): Promise<void> {
 
 beforeAll(async () => {
   keys = await issueKeys(data, GRANTS);
-  await started(TRIALS, async (service) => {
+  await started(STUDIES, async (service) => {
+    await registerPacks(data, 'Packed', LISTS);
     await everyRequest(service, 'first');
     await misplacedKeys(service);
     const listed = JSON.parse(await urnOk(['keys', 'list', '--json', '--data', data])) as {
@@ -312,7 +391,7 @@ beforeAll(async () => {
   // The reference knows no closed arms.
   const { code, stderr } = await urn(exported('reference-csv'));
   expect(code, stderr).toBe(2);
-  const changed = TRIALS.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
+  const changed = STUDIES.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
     'starting_seed: 3',
     'starting_seed: 9',
   );
@@ -329,7 +408,7 @@ beforeAll(async () => {
     ).stderr,
   );
   damageLastRecord(data, storedLog(data).find(({ record }) => record.data.participantId)?.stream ?? '');
-  await started(TRIALS, (service) => everyRequest(service, 'damaged'));
+  await started(STUDIES, (service) => everyRequest(service, 'damaged'));
 });
 
 const folder = temporaryFolders()();
@@ -350,6 +429,7 @@ const SEALED = [
   'treatment',
   'sha256',
   'idempotencyKey',
+  'key',
 ];
 
 function sealedSecrets(value: unknown, found: Set<string> = new Set()): Set<string> {
@@ -425,7 +505,17 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
   });
 
   it.each([
-    ...(['reader', 'writer', 'blinded', 'leaver', 'breaker', 'manager', 'corrector', 'enterer'] as const),
+    ...([
+      'reader',
+      'writer',
+      'blinded',
+      'leaver',
+      'breaker',
+      'manager',
+      'corrector',
+      'enterer',
+      'supplier',
+    ] as const),
   ])('what the key %s can read, except for the arms that its scopes show', (name) => {
     const told = textsOf(answers.filter((shown) => shown.name === name));
     expect(
@@ -518,6 +608,78 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
   it('no error message for any key names an arm that the request did not name', () => {
     const messages = answers.map(({ answer }) => withoutNamed(answer.message));
     expect(found(messages, secrets())).toEqual([]);
+  });
+});
+
+describe('which treatment a pack holds', () => {
+  const free = () => {
+    const given = storedLog(data).flatMap(({ record }) => [record.data.code, record.data.by]);
+    return CODES.filter((code) => !given.includes(code) && !namedCodes.has(code));
+  };
+  /** As a whole word: ZZPACK-1 is not ZZPACK-10. */
+  const shown = (texts: readonly string[], codes: readonly string[]) => {
+    const all = new Set(texts.flatMap((text) => text.match(/ZZPACK-\d+/g) ?? []));
+    return codes.filter((code) => all.has(code));
+  };
+
+  it('is shown to the key supplier alone, at one place, and no list has a pack that nobody has', () => {
+    const told = (isMap: boolean) =>
+      textsOf(answers.filter(({ name, path }) => (name === 'supplier' && path === '/codes') === isMap));
+    expect(free().length).toBeGreaterThan(20);
+    expect(shown(told(true), free())).toEqual(free());
+    expect(shown(told(false), free())).toEqual([]);
+    const ofSupplier = answers.filter(({ name, path }) => name === 'supplier' && !NAMING_ARMS.has(path));
+    const others = ofSupplier.filter(({ path }) => path !== '/codes');
+    expect(found(textsOf(others), secrets())).toEqual([]);
+    expect(found(textsOf(ofSupplier), ['ZZTREATA', 'ZZTREATB'])).toHaveLength(2);
+    const gotMap = answers.filter(({ path, answer }) => path === '/codes' && answer.status === 200);
+    expect(new Set(gotMap.map(({ name }) => name))).toEqual(new Set(['supplier']));
+  });
+
+  it('is told by no line of the log of the service, and nothing in the open names a pack', () => {
+    expect(shown([...logs, ...inTheOpen], CODES)).toEqual([]);
+  });
+
+  it('is not told by a refusal: whichever arm has no packs, its text and its headers are the same', () => {
+    const all = noPack.map(({ name, answer }) => ({ name, ...answer }));
+    const headersOf = (headers: Headers) =>
+      [...headers].filter(([name]) => !['date', 'urn-revision'].includes(name));
+    expect(all.filter(({ status }) => status === 409).length).toBeGreaterThan(4);
+    for (let n = 0; n < all.length; n += 2) {
+      const [first, second] = [all[n], all[n + 1]];
+      expect([second?.name, second?.text]).toEqual([first?.name, first?.text]);
+      expect(headersOf(second?.headers ?? new Headers())).toEqual(headersOf(first?.headers ?? new Headers()));
+    }
+  });
+
+  it('is in no answer to a replacement, and a key without supply is refused after three', () => {
+    const told = answers.filter(({ path }) => path === '/code_replacements');
+    expect(found(textsOf(told), secrets())).toEqual([]);
+    const statuses = told.map(({ answer }) => answer.status);
+    expect(statuses).toEqual(expect.arrayContaining([200, 403, 404, 422]));
+  });
+
+  it('is not in the clear, nor which packs are withdrawn', () => {
+    const ofPacks = storedLog(data).filter(({ record }) => record.type.startsWith('Code'));
+    const types = new Set(ofPacks.map(({ record }) => record.type));
+    expect(types).toEqual(new Set(['CodesRegistered', 'CodeReplaced', 'CodesWithdrawn']));
+    const clear = storedLog(data).map(({ record }) => JSON.stringify(record));
+    expect(shown(clear, free())).toEqual([]);
+    expect(found(clear, ['ZZGROUNDS'])).toEqual([]);
+  });
+
+  it.skipIf(python === '').each(['open', 'blinded'])('is in no bundle with content %s', async (content) => {
+    const file = join(folder, `${content}.zip`);
+    await urnOk(['bundle', '--study', 'Packed', '--content', content, '--out', file, '--data', data]);
+    const texts = [...BundleFiles.unpack(python, file).files.values()].map((bytes) => bytes.toString());
+    expect(texts.join('')).toContain('"CodesRegistered"');
+    expect(shown(texts, free())).toEqual([]);
+    const keysOfLists = storedLog(data)
+      .filter(({ record }) => record.type === 'CodesRegistered')
+      .map(({ sealed }) => JSON.parse(sealed).codes.key);
+    expect(keysOfLists).toHaveLength(3);
+    expect(found(texts, [...keysOfLists, '"entries"', 'ZZGROUNDS'])).toEqual([]);
+    if (content === 'blinded') expect(found(texts, ['"treatment":"'])).toEqual([]);
   });
 });
 

@@ -267,6 +267,93 @@ describe('the report of a study with corrections', () => {
   });
 });
 
+describe('the report of a study with packs', () => {
+  const [, place] = CONFIGURATION.factors;
+  const SITE = { factor: place?.name ?? '', level: LEVELS[1] ?? '' };
+  const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
+  /** Two of each treatment. */
+  const list = (letter: string) =>
+    [0, 1].flatMap((n) =>
+      CONFIGURATION.treatments.map((treatment, arm) => ({ code: `${letter}${3 * n + arm}`, treatment })),
+    );
+  let withPacks: Reports;
+  /** The packs of 001: that at the enrolment, and that of now. */
+  let [first, now] = ['', ''];
+
+  beforeAll(async () => {
+    const reveal = { type: 'reveal', category: 'emergency', user: 'site', grounds: GROUNDS } as const;
+    const about = { participantId: '001', user: 'site' } as const;
+    const lists: Step[] = [
+      [{ type: 'register-codes', list: 1, key: KEY, entries: list('P') }, OPERATOR],
+      [{ type: 'register-codes', list: 2, key: KEY, entries: list('Q'), where: SITE }, OPERATOR],
+    ];
+    const enrolled = (site: Actor): Step[] => [
+      ...lists,
+      [{ ...about, type: 'randomize', levels: LEVELS }, site],
+    ];
+    first = packOf((await reportsOf(CONFIGURATION, enrolled)).blinded);
+    const replaced = (site: Actor): Step[] => [
+      ...enrolled(site),
+      [{ ...about, type: 'replace-code', code: first, cause: 'damaged', isSupply: false }, site],
+    ];
+    now = packOf((await reportsOf(CONFIGURATION, replaced)).blinded);
+    const free = [...list('P'), ...list('Q')].map(({ code }) => code);
+    const [lost = '', other = ''] = free.filter((code) => code !== first && code !== now);
+    withPacks = await reportsOf(CONFIGURATION, (site) => [
+      ...replaced(site),
+      [{ type: 'withdraw-codes', codes: [lost], reason: 'ZZREASON', user: 'pharmacy' }, OPERATOR],
+      [{ ...reveal, code: first, reveal: fixedId(1) }, site],
+      [{ ...reveal, code: other, reveal: fixedId(2) }, site],
+    ]);
+  });
+
+  /** Behind revision, time, id and levels. */
+  function packOf(text: string): string {
+    return cells(text, '3')[4] ?? '';
+  }
+
+  describe.each(CONTENTS)('with content %s', (content) => {
+    const told = (revision: number) => cells(withPacks[content], String(revision))[1];
+    const because = content === 'full' ? '; reason: anaphylaxis &amp; shock; asked for by Dr. Krämer' : '';
+
+    it('has a line for each list, replacement, withdrawal and code-break', () => {
+      expect([1, 2, 4, 5, 6].map(told)).toEqual([
+        'list 1 of packs registered: 6',
+        `list 2 of packs registered: 6, for ${SITE.factor} ${SITE.level}`,
+        `pack ${first} of 001 replaced by ${now} (damaged)`,
+        `packs withdrawn that nobody had: 1${content === 'full' ? '; reason: ZZREASON' : ''}`,
+        `code of 001 broken: emergency; asked for by the pack ${first}${because}`,
+      ]);
+      expect(told(7)).toMatch(/^code of pack [PQ]\d broken: emergency; nobody had it/);
+    });
+
+    it('has the numbers, and a column with the packs of now', () => {
+      const text = withPacks[content];
+      expect(text).toContain('<td>Packs</td><td>12 on 2 lists; replaced: 1; withdrawn: 1</td>');
+      expect(text).toContain('<td>2: 2 emergency; of packs that nobody had: 1</td>');
+      expect(text).toContain('<th>Pack</th>');
+      const row = cells(text, '3');
+      expect(row.slice(0, 4)).toEqual([expect.any(String), '001', ...LEVELS]);
+      expect(row.at(-3)).toBe(now);
+    });
+
+    it('tells of no pack that nobody has which treatment it holds', () => {
+      const codes = [...list('P'), ...list('Q')].map(({ code }) => code);
+      const named = codes.filter((code) => new RegExp(`\\b${code}\\b`).test(withPacks[content]));
+      // That of 001, before and now, and the one whose code was broken.
+      expect(named).toHaveLength(3);
+      expect(withPacks[content]).not.toContain(KEY);
+      expect(CONFIGURATION.treatments.some((name) => withPacks[content].includes(name))).toBe(
+        content !== 'blinded',
+      );
+    });
+  });
+
+  it('without any has neither the column nor the numbers', () => {
+    expect(reports.full).not.toMatch(/<th>Pack<|<td>Packs<|packs/);
+  });
+});
+
 describe('the report of a study with allocations that were made outside', () => {
   const NOTE = 'ZZNOTE <of> the envelope';
   const [FIRST = '', SECOND = ''] = CONFIGURATION.treatments;

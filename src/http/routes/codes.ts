@@ -142,6 +142,7 @@ export const replaceCodeOperation = bodyOperation(
     body: jsonSchema(ReplacementBody),
     bodyExample: { study: 'CHS JCOIN', id: '001-0007', code: 'AF5-0017', cause: 'damaged' },
     result: jsonSchema(ReplacementResult),
+    example: { code: 'AF5-0017', by: 'AF5-0021' },
     empty: {},
     headers: RECEIPT,
     errors: {
@@ -189,6 +190,7 @@ export const withdrawCodesOperation = bodyOperation(
     body: jsonSchema(WithdrawalBody),
     bodyExample: { study: 'CHS JCOIN', codes: ['AF5-0018'], reason: 'the cold chain was broken' },
     result: jsonSchema(WithdrawalResult),
+    example: { withdrawn: 1 },
     empty: {},
     headers: RECEIPT,
     errors: {

@@ -82,6 +82,9 @@ export const ExplanationResult = z.strictObject({
   probabilities: Doubles,
   cumulative: Doubles,
   trt: z.string().meta({ description: 'The first treatment whose cumulative probability is greater than u' }),
+  code: z.string().optional().meta({
+    description: 'The pack that the participant got then, as recorded: no random number chose it',
+  }),
   bg_state_before: BgStateResult.meta({ description: "The generator's state before the lot and the draw" }),
   bg_state_after: BgStateResult,
   agrees: z.boolean().meta({ description: 'Whether the record agrees with this explanation' }),
@@ -172,6 +175,7 @@ function resultOf(explanation: Explanation): z.input<typeof ExplanationResult> {
     probabilities: [...explanation.probabilities],
     cumulative: [...explanation.cumulative],
     trt: explanation.treatment,
+    ...(explanation.code !== undefined && { code: explanation.code }),
     bg_state_before: explanation.bgStateBefore,
     bg_state_after: explanation.bgStateAfter,
     agrees: differences.length === 0,

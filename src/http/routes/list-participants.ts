@@ -52,8 +52,8 @@ const VIEW_PARAMETER = {
 };
 
 const EXAMPLE_CSV = [
-  'sequence,revision,id,id_as_randomized,f_sex,randomized_f_sex,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause',
-  '1,1,001,001,Male,Male,RMC-Q,2021-02-10T00:01:08.417Z,,site-30,,drawn,',
+  'sequence,revision,id,id_as_randomized,f_sex,randomized_f_sex,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause,pack_code',
+  '1,1,001,001,Male,Male,RMC-Q,2021-02-10T00:01:08.417Z,,site-30,,drawn,,',
   '',
 ].join('\r\n');
 
@@ -84,7 +84,7 @@ export const listParticipantsOperation = operation(
         schema: {
           type: 'string',
           description:
-            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (of an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause. No generator states. Errors are JSON.',
+            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (of an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause, pack_code (of the pack that the participant has). No generator states. Errors are JSON.',
         },
         example: EXAMPLE_CSV,
       },

@@ -220,7 +220,7 @@ describe('a JSON body is refused', () => {
     ['that is cut off', GOOD, 400, 'not JSON'],
     ['that is nested too deeply', '['.repeat(9000), 400, 'not JSON'],
     ['that is no object', '"study"', 400, 'expected object'],
-    ['that lacks everything', '{}', 400, 'study is missing; id is missing'],
+    ['that lacks everything', '{}', 400, 'study is missing; category: '],
     ['with half of a character', `${GOOD.replace('anaphylaxis', 'a \\ud800 b')}}`, 400, 'a lone surrogate'],
     ['with a control character', `${GOOD.replace('anaphylaxis', 'a \\u0007 b')}}`, 400, 'control character'],
     ['with two words too few', `${GOOD.replace('anaphylaxis', 'ab')}}`, 400, '3 to 2000 characters'],

@@ -70,10 +70,10 @@ describe('GET /study_participants with Accept: text/csv', () => {
     expect(text.split('\r\n')).toHaveLength(5);
     expect(text).not.toMatch(/[^\r]\n|ZZNOTE/);
     expect(text.split('\r\n')[0]).toBe(
-      'sequence,revision,id,id_as_randomized,f_sex,f_local_site,randomized_f_sex,randomized_f_local_site,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause',
+      'sequence,revision,id,id_as_randomized,f_sex,f_local_site,randomized_f_sex,randomized_f_local_site,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause,pack_code',
     );
     const common = {
-      ...{ user: 'edc', on_behalf_of: '', kind: 'drawn', voided_cause: '' },
+      ...{ user: 'edc', on_behalf_of: '', kind: 'drawn', voided_cause: '', pack_code: '' },
       ...{ randomized_at: at, occurred_at: '' },
     };
     expect(rowsOf(text)).toEqual([

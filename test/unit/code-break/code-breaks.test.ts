@@ -72,6 +72,24 @@ async function scene() {
   return { store, codeBreaks, study, studies, file, hooks, arm, refuse, refuseOnly };
 }
 
+describe('a code-break by the pack', () => {
+  it('shows the pack alone if nobody had it then, although somebody gets it at once', async () => {
+    const { codeBreaks, study, studies } = await scene();
+    const entries = CONFIGURATION.treatments.map((treatment, i) => ({ code: `P-${i}`, treatment }));
+    const list = { type: 'register-codes', list: 1, key: '0f'.repeat(16), entries } as const;
+    await studies.submit(study().stream, list, OPERATOR);
+    const { category, grounds } = ASKED;
+    // They are written together.
+    const [asked] = await Promise.all([
+      Promise.all(
+        entries.map(({ code }) => codeBreaks.reveal(study(), { code, category, grounds }, OPERATOR)),
+      ),
+      studies.submit(study().stream, randomize('002'), NURSE),
+    ]);
+    expect(asked).toMatchObject(entries.map((pack) => ({ type: 'revealed', subject: { pack } })));
+  });
+});
+
 describe('a code-break in an emergency', () => {
   it('is in the log before the arm is given', async () => {
     const { codeBreaks, study, arm, file } = await scene();

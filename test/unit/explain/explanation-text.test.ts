@@ -12,6 +12,13 @@ function sample(): Explanation {
 }
 
 describe('the text of an explanation', () => {
+  it('names the pack, if there is one', () => {
+    const text = explanationText({ ...sample(), code: 'AF5-0017' });
+    expect(text).toContain(
+      '0 participants counted before. The pack was AF5-0017, which no random number chose.\n',
+    );
+  });
+
   it('is complete for the frozen sample', () => {
     expect(explanationText(sample())).toBe(`Why participant 001-0001 was assigned to MART
 Study CHS JCOIN. Randomized 2026-02-21T08:15:44.120Z by site-11, on behalf of Dr. Müller, as revision 1 of the study; 0 participants counted before.

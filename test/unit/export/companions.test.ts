@@ -77,6 +77,30 @@ describe('an amended design', () => {
   });
 });
 
+describe('the pack of a participant', () => {
+  const given = { code: '-AF5/0017', treatment: 'MART', replacements: 1 };
+  const withPack = { ...PARTICIPANT, pack: given };
+  const last = (line: string) => parseCsv(line)[0]?.at(-1);
+
+  it.each([false, true])('is in the last column, empty without one; blinded: %s', (isBlinded) => {
+    const shown = columnsOf(registeredDesign(named('sex')), { isBlinded });
+    expect(last(headLine(shown))).toBe('pack_code');
+    expect(last(rowLines(shown, [withPack]))).toBe('-AF5/0017');
+    expect(last(rowLines(shown, [PARTICIPANT]))).toBe('');
+    if (isBlinded) expect(rowLines(shown, [withPack])).not.toContain('MART');
+  });
+
+  it('is a text for R and SAS, in the dictionary, and guarded for spreadsheets', () => {
+    expect(parseCsv(dictionary(columns, false)).at(-1)).toEqual([
+      ...['pack_code', expect.stringContaining('empty without one'), 'text', ''],
+    ]);
+    expect(rScript(columns, 'a.csv')).toMatch(/col\.names = c\(.*"pack_code"\)/);
+    expect(rScript(columns, 'a.csv')).not.toContain('[["pack_code"]]');
+    expect(sasScript(columns, [withPack], 'a.csv')).toContain('informat pack_code $char9.;');
+    expect(last(rowLines(excel, [withPack]))).toBe("'-AF5/0017");
+  });
+});
+
 describe('the guard for spreadsheets', () => {
   it('is in the rows and in what reads them, and only if it is wanted', () => {
     expect(rowLines(columns, [PARTICIPANT])).toContain(',=Mâle,=Mâle,MART,');

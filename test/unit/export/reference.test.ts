@@ -75,6 +75,13 @@ describe('the file for the reference', () => {
     expect(referenceCsv(STUDY, counted(PARTICIPANTS))).toBe(cut(REFERENCE_EXPORT));
   });
 
+  it('knows no packs', () => {
+    const pack = { code: 'AF5-0017', treatment: 'A', replacements: 0 };
+    const withPacks = PARTICIPANTS.map((one) => ({ ...one, pack }));
+    expect(referenceCsv(STUDY, counted(withPacks))).toBe(referenceCsv(STUDY, counted(PARTICIPANTS)));
+    expect(notCountedCsv(STUDY, withPacks)).toBe(notCountedCsv(STUDY, PARTICIPANTS));
+  });
+
   it('has times that increase strictly, also where the clock stood still or was set back', () => {
     const times = ['09:30:00.999', '09:30:00.999', '09:30:00.999', '09:29:00.000', '09:30:01.000'];
     const participants = at(times.map((time) => `2026-03-01T${time}Z`));

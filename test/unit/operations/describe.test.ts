@@ -21,6 +21,7 @@ describe('the description of an operation', () => {
     [{ what: 'records', fromRevision: 0, toRevision: 249 }, 'the records 0 to 249 of A'],
     [{ what: 'records', fromRevision: 3, content: 'open' }, 'a feed of the records from 3 on (open) of A'],
     [{ what: 'seed' }, 'the seed of A'],
+    [{ what: 'codes', toRevision: 9 }, 'which treatment packs hold up to revision 9 of A'],
     [{ what: 'generator-states', toRevision: 9 }, 'states of the generator up to revision 9 of A'],
     [
       { what: 'bundle', content: 'full', sha256: 'ab'.repeat(32) },

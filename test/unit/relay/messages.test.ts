@@ -8,7 +8,7 @@ import { checkpointMessage, recordMessage } from '../../../src/relay/messages.ts
 import { topicsOf, transactionalIdOf } from '../../../src/relay/settings.ts';
 import { systemTools } from '../../../src/write/tools.ts';
 import { randomizedFact } from '../../support/arbitrary-facts.ts';
-import { NURSE, randomized, STREAM, stored } from '../../support/facts.ts';
+import { NURSE, OPERATOR, randomized, STREAM, stored } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
 
@@ -126,6 +126,33 @@ describe('a record in the feed', () => {
         const said = JSON.parse(message.value.toString());
         expect(received(message).type).toBe(`urn.${fact.type}.v1`);
         expect(content === 'blinded' ? said.data : said.record.data).toEqual(fact.data);
+      }
+    },
+  );
+
+  it.each([
+    [
+      'CodesRegistered',
+      { count: 1, list: 1 },
+      { codes: { key: '0f'.repeat(16), entries: [{ code: 'ZZ-1', treatment: 'ZZVERUM' }] } },
+    ],
+    ['CodesWithdrawn', { count: 1 }, { withdrawn: { codes: ['ZZ-1'], reason: 'ZZ: recalled' } }],
+    [
+      'CodeReplaced',
+      { by: 'P-2', cause: 'damaged', code: 'P-1', participantId: '001', randomizedAt: 1 },
+      { request: { idempotencyKey: 'ZZ-request' } },
+    ],
+  ])(
+    'of packs tells only with full content which treatment they hold, or which nobody has: %s',
+    (type, data, sections) => {
+      const one = stored({ type, data, sections } as unknown as StudyFact, 3, { actor: OPERATOR });
+      for (const content of ['full', 'open', 'blinded'] as const) {
+        const message = recordMessage(one, content);
+        const said = JSON.parse(message.value.toString());
+        expect(received(message).type).toBe(`urn.${type}.v1`);
+        expect(content === 'blinded' ? said.data : said.record.data).toEqual(data);
+        expect(message.value.includes('ZZ')).toBe(content === 'full');
+        expect(JSON.stringify(message.headers)).not.toContain('ZZ');
       }
     },
   );

@@ -1,0 +1,480 @@
+/** Packs of medication over HTTP, in a live and blinded study whose sites have packs of their own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask, clientOf } from '../../support/client.ts';
+import { parseCsv } from '../../support/csv.ts';
+import { registerPacks } from '../../support/pack-lists.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const data = temporaryFolders()();
+const STUDIES = `
+Relief:
+  mode: live
+  blinding: blinded
+  treatments: [ZZVERUM, ZZPLACEBO]
+  factors:
+    sex: [Male, Female]
+    site: [Cook, Kane, Lake, Will]
+`;
+const ARMS = ['ZZVERUM', 'ZZPLACEBO'] as const;
+/** By code. The codes stand in no order of the arms. */
+const armOf = new Map<string, string>();
+
+/** Packs with codes like C003, so many of each arm. */
+function packs(letter: string, verum: number, placebo: number) {
+  const left = [verum, placebo];
+  const entries: { code: string; treatment: string }[] = [];
+  for (let n = 1; left.some((some) => some > 0); n++) {
+    const arm = (left[n % 2] ?? 0) > 0 ? n % 2 : (n + 1) % 2;
+    left[arm] = (left[arm] ?? 0) - 1;
+    entries.push({ code: `${letter}${String(n).padStart(3, '0')}`, treatment: ARMS[arm] ?? '' });
+  }
+  for (const { code, treatment } of entries) armOf.set(code, treatment);
+  return entries;
+}
+const at = (level: string) => ({ factor: 'site', level });
+
+let service: Service;
+let keys: Record<
+  | 'edc'
+  | 'blinded'
+  | 'reader'
+  | 'auditor'
+  | 'cook'
+  | 'pharmacy'
+  | 'cookPharmacy'
+  | 'night'
+  | 'cookNight'
+  | 'forcer',
+  string
+>;
+
+const get = (path: string, key: string, parameters: Record<string, string> = {}) =>
+  ask(service.url, path, { key, parameters: { study: 'Relief', ...parameters } });
+const post = (path: string, key: string, body: object, headers = {}) =>
+  postJson(service.url, path, key, { study: 'Relief', ...body }, headers);
+const enrol = (id: string, site: string, key = keys.edc, headers = {}) =>
+  clientOf(service.url, key).randomize('Relief', id, { sex: 'Male', site }, headers);
+const replace = (key: string, id: string, code: string, more = {}, headers = {}) =>
+  post('/code_replacements', key, { id, code, cause: 'damaged', ...more }, headers);
+const withdraw = (key: string, codes: readonly string[], more = {}) =>
+  post('/code_withdrawals', key, { codes, reason: 'the cold chain broke', ...more });
+const breakCode = (key: string, more: object, headers = {}) =>
+  post('/code_breaks', key, { category: 'emergency', reason: 'a child swallowed it', ...more }, headers);
+const force = (id: string, code: string, treatment: string, more: object = {}) =>
+  post('/forced_allocations', keys.forcer, {
+    ...{ id, code, treatment, levels: { sex: 'Male', site: 'Cook' }, cause: 'outage' },
+    ...{ occurred_at: new Date().toISOString(), note: 'envelope 12', ...more },
+  });
+const mapOf = async (key: string) => (await get('/codes', key)).results;
+const packOf = async (id: string, key = keys.reader): Promise<string> =>
+  (await get('/study_participants', key, { id })).results[0]['urn.code'];
+const events = (type: string) => storedLog(data).filter(({ record }) => record.type === type);
+/** A pack of this site that nobody has. */
+async function freePack(letter: string, treatment?: string): Promise<string> {
+  const { codes } = await mapOf(keys.pharmacy);
+  const found = codes.find(
+    ({ code, state, trt }: Record<string, string>) =>
+      code?.startsWith(letter) && state === 'free' && trt === (treatment ?? trt),
+  );
+  return found.code;
+}
+
+const OF_COOK = ['--study', 'Relief', '--where', 'site=Cook'];
+
+beforeAll(async () => {
+  keys = await issueKeys(data, {
+    edc: ['edc', '--scope', 'randomize,blinded'],
+    blinded: ['monitor', '--scope', 'blinded'],
+    reader: ['reader', '--scope', 'read'],
+    auditor: ['auditor', '--scope', 'read,audit'],
+    cook: ['cook', '--scope', 'randomize,blinded', ...OF_COOK],
+    pharmacy: ['pharmacy', '--scope', 'supply'],
+    cookPharmacy: ['cook-pharmacy', '--scope', 'supply', ...OF_COOK],
+    night: ['night', '--scope', 'blinded,unblind'],
+    cookNight: ['cook-night', '--scope', 'unblind', ...OF_COOK],
+    forcer: ['enterer', '--scope', 'force,correct,read'],
+  });
+  service = await serve({ data, studies: STUDIES });
+  await registerPacks(data, 'Relief', [
+    { where: at('Cook'), entries: packs('C', 30, 30) },
+    { where: at('Kane'), entries: packs('K', 3, 0) },
+    { where: at('Lake'), entries: packs('L', 0, 3) },
+    { where: at('Will'), entries: packs('W', 1, 1) },
+  ]);
+});
+afterAll(() => service.stop());
+
+describe('a new participant', () => {
+  it('gets a pack, which every key that sees the participant sees, and only readers the arm', async () => {
+    const { status, results, text, headers } = await enrol('c1', 'Cook');
+    const code = results[0]['urn.code'];
+    expect([status, armOf.has(code)]).toEqual([200, true]);
+    expect(text).not.toContain('ZZ');
+    expect(headers.get('urn-receipt')).not.toBeNull();
+    expect((await get('/study_participants', keys.blinded)).results).toEqual([
+      { ...results[0], 'urn.code': code },
+    ]);
+    const [read] = (await get('/study_participants', keys.reader)).results;
+    expect(read).toMatchObject({ 'urn.code': code, trt: armOf.get(code) });
+  });
+
+  it('has the same pack when the request is repeated', async () => {
+    const retry = { 'Idempotency-Key': 'visit-2' };
+    const first = await enrol('c2', 'Cook', keys.edc, retry);
+    const second = await enrol('c2', 'Cook', keys.edc, retry);
+    expect(second.results).toEqual(first.results);
+    const again = await enrol('c2', 'Cook');
+    expect(again).toMatchObject({ status: 400, results: first.results });
+    const used = (await get('/study_participants', keys.reader)).results.map(
+      (one: Record<string, string>) => one['urn.code'],
+    );
+    expect(new Set(used).size).toBe(used.length);
+  });
+
+  it('is refused before any draw if an arm has no pack for them, in the same words for every arm', async () => {
+    const before = events('ParticipantRandomized').length;
+    const answers = [await enrol('x1', 'Kane'), await enrol('x1', 'Lake')];
+    for (const answer of answers) expect(answer).toMatchObject({ status: 409, results: [] });
+    expect(answers[0]?.text).toBe(answers[1]?.text);
+    expect(answers[0]?.message).toMatch(/^There are not enough packs left for this participant/);
+    expect(events('ParticipantRandomized')).toHaveLength(before);
+    const refused = () => events('RequestRefused').filter(({ record }) => record.data.reason === 'no-code');
+    // The answer does not wait for it.
+    await expect.poll(() => refused().length).toBeGreaterThan(0);
+    for (const { record, sealed } of refused()) expect(JSON.stringify(record) + sealed).not.toContain('ZZ');
+  });
+
+  it('takes the last pack of an arm, and the next one is refused', async () => {
+    expect((await enrol('w1', 'Will')).status).toBe(200);
+    const { text } = await enrol('w2', 'Will');
+    expect(text).toBe((await enrol('x1', 'Kane')).text);
+  });
+
+  it('is tried out without a pack, an arm, or a trace', async () => {
+    const dry = (id: string, site: string) =>
+      clientOf(service.url, keys.edc).randomize('Relief', id, { sex: 'Male', site, 'urn.dry_run': 'true' });
+    const before = storedLog(data).length;
+    const { status, results } = await dry('c3', 'Cook');
+    expect([status, results]).toEqual([200, { effect: { counts: 'moves' } }]);
+    expect((await dry('x1', 'Kane')).status).toBe(409);
+    expect(events('ParticipantRandomized').map(({ record }) => record.data.participantId)).not.toContain(
+      'c3',
+    );
+    expect(storedLog(data).length - before).toBeLessThan(2);
+  });
+});
+
+describe('GET /codes', () => {
+  it('shows the pharmacy which treatment each pack holds, who has it and how many are left', async () => {
+    const { codes, stock } = await mapOf(keys.pharmacy);
+    expect(new Map(codes.map(({ code, trt }: Record<string, string>) => [code, trt]))).toEqual(armOf);
+    const code = await packOf('c1');
+    expect(codes.find((one: { code: string }) => one.code === code)).toEqual({
+      ...{ code, trt: armOf.get(code), where: at('Cook'), state: 'given', id: 'c1' },
+    });
+    const free = (site: string) =>
+      stock
+        .filter(({ where }: { where: { level: string } }) => where.level === site)
+        .map((one: { free: number }) => one.free);
+    expect(free('Kane')).toEqual([3]);
+    expect(free('Lake')).toEqual([3]);
+    expect(free('Will').toSorted()).toEqual([0, 1]);
+    expect(free('Cook').reduce((a: number, b: number) => a + b)).toBe(58);
+  });
+
+  it('shows a key with limits the packs of its levels alone', async () => {
+    const { codes, stock } = await mapOf(keys.cookPharmacy);
+    expect(codes).toHaveLength(60);
+    for (const { where } of [...codes, ...stock]) expect(where).toEqual(at('Cook'));
+  });
+
+  it('is recorded, and never shows the key of a list', async () => {
+    const { text } = await get('/codes', keys.pharmacy);
+    const disclosed = () => {
+      const shown = events('EvidenceDisclosed').filter(({ record }) => record.data.what === 'codes');
+      return new Set(shown.map(({ record }) => record.data.keyId ?? record.actor.keyId)).size;
+    };
+    // Readings of one key that follow each other are counted together.
+    await expect.poll(disclosed).toBe(2);
+    const secret = events('CodesRegistered').map(({ sealed }) => /"key":"([0-9a-f]{32})"/.exec(sealed)?.[1]);
+    expect(secret).toHaveLength(4);
+    for (const one of secret) expect(text).not.toContain(one);
+    expect(text).not.toContain('"key"');
+  });
+
+  it('needs the scope supply', async () => {
+    for (const name of ['edc', 'blinded', 'reader', 'auditor', 'night', 'forcer'] as const)
+      expect(await get('/codes', keys[name]), name).toMatchObject({ status: 403 });
+    expect((await get('/codes', keys.pharmacy, { id: 'c1' })).status).toBe(400);
+  });
+});
+
+describe('POST /code_replacements', () => {
+  it('gives a participant another pack of the same arm', async () => {
+    const code = await packOf('c1');
+    const before = events('CodeReplaced').length;
+    const dry = await replace(keys.cook, 'c1', code, { dry_run: true });
+    expect([dry.status, dry.results]).toEqual([200, { effect: { counts: 'stays' } }]);
+    const retry = { 'Idempotency-Key': 'replace-1' };
+    const { status, results } = await replace(keys.cook, 'c1', code, {}, retry);
+    expect([status, results.code, armOf.get(results.by)]).toEqual([200, code, armOf.get(code)]);
+    expect((await replace(keys.cook, 'c1', code, {}, retry)).results).toEqual(results);
+    expect((await replace(keys.cook, 'c1', code, { cause: 'lost' }, retry)).status).toBe(422);
+    expect(await packOf('c1', keys.blinded)).toBe(results.by);
+    expect(events('CodeReplaced')).toHaveLength(before + 1);
+  });
+
+  it('is stale with the pack of before: 409', async () => {
+    const now = await packOf('c1');
+    const [other] = [...armOf.keys()].filter((code) => code !== now);
+    const answer = await replace(keys.cook, 'c1', other ?? '');
+    expect(answer).toMatchObject({ status: 409, results: {} });
+    expect(answer.message).toContain(now);
+  });
+
+  it('finds nobody outside the limits of the key: 404, as for an unknown id', async () => {
+    const code = await packOf('w1');
+    const outside = await replace(keys.cook, 'w1', code);
+    expect(outside).toMatchObject({ status: 404, results: {} });
+    expect((await replace(keys.cook, 'nobody', code)).text).toBe(outside.text);
+    expect((await replace(keys.reader, 'c1', code)).status).toBe(403);
+    expect((await replace(keys.cook, 'c1', code, { cause: 'stolen' })).status).toBe(400);
+  });
+
+  it('is refused while any arm is out, in the words of a refused enrolment', async () => {
+    const refused = await replace(keys.edc, 'w1', await packOf('w1'));
+    const { message } = await enrol('x1', 'Kane');
+    expect(refused).toMatchObject({ status: 409, message, results: {} });
+  });
+
+  it('is refused after three of a participant: 422, but not for the pharmacy', async () => {
+    await enrol('c4', 'Cook');
+    for (let n = 0; n < 3; n++) expect((await replace(keys.cook, 'c4', await packOf('c4'))).status).toBe(200);
+    const code = await packOf('c4');
+    const refused = await replace(keys.cook, 'c4', code);
+    expect(refused).toMatchObject({ status: 422, results: {} });
+    expect(refused.message).toMatch(/^code: .* replaced 3 times .*supply/);
+    const { results } = await replace(keys.cookPharmacy, 'c4', code);
+    expect(armOf.get(results.by)).toBe(armOf.get(code));
+  });
+});
+
+describe('POST /code_withdrawals', () => {
+  it('takes free packs away, each once', async () => {
+    const [verum, placebo] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
+    const dry = await withdraw(keys.cookPharmacy, [verum], { dry_run: true });
+    expect([dry.status, dry.results]).toEqual([200, { effect: { counts: 'stays' } }]);
+    const { status, results } = await withdraw(keys.cookPharmacy, [verum, placebo]);
+    expect([status, results]).toEqual([200, { withdrawn: 2 }]);
+    const { codes } = await mapOf(keys.cookPharmacy);
+    const states = codes.filter(({ code }: { code: string }) => [verum, placebo].includes(code));
+    expect(states.map(({ state }: { state: string }) => state)).toEqual(['withdrawn', 'withdrawn']);
+    const [{ record, sealed }] = events('CodesWithdrawn') as [ReturnType<typeof storedLog>[number]];
+    expect(record.data).toEqual({ count: 2 });
+    expect(sealed).toContain(verum);
+  });
+
+  it('is refused in the same words for a pack that is unknown, used, withdrawn or of other levels: 422', async () => {
+    const withdrawn = (await mapOf(keys.pharmacy)).codes.find(
+      ({ state }: { state: string }) => state === 'withdrawn',
+    ).code;
+    for (const code of ['X999', await packOf('c1'), withdrawn, 'K001']) {
+      const answer = await withdraw(keys.cookPharmacy, [code]);
+      expect(answer).toMatchObject({
+        ...{ status: 422, results: {} },
+        message: `codes: no free pack has the code ${code}`,
+      });
+    }
+    const twice = await freePack('C');
+    expect((await withdraw(keys.pharmacy, [twice, twice])).status).toBe(422);
+    expect((await withdraw(keys.edc, [twice])).status).toBe(403);
+    expect((await withdraw(keys.pharmacy, [])).status).toBe(400);
+  });
+});
+
+describe('an allocation that was made outside', () => {
+  it('names the pack that was given: one that is free, for the levels, and of the arm', async () => {
+    const own = await freePack('C', 'ZZVERUM');
+    const wrong = [...[await freePack('C', 'ZZPLACEBO'), await packOf('c1'), 'K001', 'X999']] as const;
+    const messages = new Set<string>();
+    for (const code of wrong) {
+      const answer = await force('f1', code, 'ZZVERUM');
+      expect(answer.status, answer.message).toBe(422);
+      messages.add(answer.message);
+    }
+    expect([...messages]).toEqual(['code: no free pack of this arm has this code']);
+    const { status, results } = await force('f1', own, 'ZZVERUM');
+    expect([status, results[0]['urn.code'], results[0].trt]).toEqual([200, own, 'ZZVERUM']);
+  });
+
+  it('is tried out without telling which treatment a pack holds', async () => {
+    const [verum, placebo] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
+    const tries = [];
+    for (const code of [verum, placebo]) tries.push(await force('f2', code, 'ZZVERUM', { dry_run: true }));
+    expect(tries.map(({ status }) => status)).toEqual([200, 200]);
+    expect(tries[0]?.text).toBe(tries[1]?.text);
+  });
+});
+
+describe('POST /code_breaks by the pack', () => {
+  it('is about the participant who has it', async () => {
+    const code = await packOf('c1');
+    const { status, results, headers } = await breakCode(keys.night, { code });
+    expect(status).toBe(200);
+    expect(results).toEqual([expect.objectContaining({ id: 'c1', trt: armOf.get(code), 'urn.code': code })]);
+    expect(headers.get('urn-recorded')).toBe('log');
+    const { record } = events('AllocationRevealed').at(-1) ?? {};
+    expect(record.data).toMatchObject({ code, participantId: 'c1', randomizedAt: expect.any(Number) });
+    expect(JSON.stringify(record)).not.toContain('ZZ');
+  });
+
+  it('is about the participant, too, if they had it before', async () => {
+    const { code, by } = events('CodeReplaced')[0]?.record.data ?? {};
+    const { results } = await breakCode(keys.night, { code });
+    expect(results).toEqual([expect.objectContaining({ id: 'c1', 'urn.code': by })]);
+    expect(results[0].trt).toBe(armOf.get(code));
+  });
+
+  it('is about the pack alone if nobody had it, and the same for a retry', async () => {
+    const code = await freePack('C');
+    const retry = { 'Idempotency-Key': 'child-1' };
+    const { results, headers } = await breakCode(keys.cookNight, { code }, retry);
+    expect(results).toEqual([{ code, trt: armOf.get(code) }]);
+    expect(headers.get('urn-receipt')).not.toBeNull();
+    const before = events('AllocationRevealed').length;
+    expect((await breakCode(keys.cookNight, { code }, retry)).results).toEqual(results);
+    expect(events('AllocationRevealed')).toHaveLength(before);
+    const { record } = events('AllocationRevealed').at(-1) ?? {};
+    expect(Object.keys(record.data).toSorted()).toEqual(['category', 'code', 'reveal']);
+    const dry = await breakCode(keys.cookNight, { code, dry_run: true });
+    expect(dry.results).toEqual({ effect: { counts: 'stays' } });
+  });
+
+  it('finds no pack that is unknown or outside the limits of the key: 404 in the same words', async () => {
+    const unknown = await breakCode(keys.cookNight, { code: 'X999' });
+    expect(unknown).toMatchObject({ status: 404, results: [] });
+    for (const asked of [{ code: 'K001' }, { code: await packOf('w1') }, { id: 'nobody' }])
+      expect((await breakCode(keys.cookNight, asked)).text).toBe(unknown.text);
+    expect((await breakCode(keys.night, { code: 'K001' })).results).toEqual([
+      { code: 'K001', trt: 'ZZVERUM' },
+    ]);
+  });
+
+  it('needs either id or code, and the scope unblind', async () => {
+    for (const asked of [{}, { id: 'c1', code: 'C001' }])
+      expect(await breakCode(keys.night, asked)).toMatchObject({
+        ...{ status: 400, message: 'either id or code must be given' },
+      });
+    for (const key of [keys.pharmacy, keys.reader, keys.edc])
+      expect((await breakCode(key, { code: 'C001' })).status).toBe(403);
+  });
+
+  it('is shown in the list of code-breaks and in the history, without arms', async () => {
+    const list = await get('/code_breaks', keys.blinded);
+    const [first] = list.results;
+    expect(first).toMatchObject({ id: 'c1', code: expect.stringMatching(/^C/), user: 'night' });
+    expect(list.results.some((one: object) => !('id' in one) && 'code' in one)).toBe(true);
+    const history = await get('/participant_history', keys.blinded, { id: 'c1' });
+    const types = history.results.map(({ type }: { type: string }) => type);
+    expect(types).toEqual([
+      ...['ParticipantRandomized', 'CodeReplaced', 'AllocationRevealed', 'AllocationRevealed'],
+    ]);
+    const { code, by } = history.results[1].data;
+    expect([history.results[0].data.code, await packOf('c1')]).toEqual([code, by]);
+    expect(list.text + history.text).not.toContain('ZZ');
+  });
+
+  it('does not wait for a log that cannot be written', async () => {
+    const [code, given] = [await freePack('C'), await packOf('c1')];
+    const before = events('AllocationRevealed').length;
+    const release = await hold(join(data, 'urn.sqlite'));
+    const answers = await Promise.all([code, given].map((one) => breakCode(keys.cookNight, { code: one })));
+    expect(answers.map(({ headers }) => headers.get('urn-recorded'))).toEqual(['pending', 'pending']);
+    expect(answers[0]?.results).toEqual([{ code, trt: armOf.get(code) }]);
+    expect(answers[1]?.results[0]).toMatchObject({ id: 'c1', trt: armOf.get(given) });
+    const file = join(data, 'reveals.pending');
+    expect(readFileSync(file, 'utf8')).toContain(code);
+    expect(readFileSync(file, 'utf8')).not.toContain('ZZ');
+    await release();
+    await expect.poll(() => existsSync(file), { timeout: 30_000 }).toBe(false);
+    const late = events('AllocationRevealed').slice(before);
+    expect(late.map(({ record }) => record.data.code).toSorted()).toEqual([code, given].toSorted());
+  });
+});
+
+describe('everything else', () => {
+  it('the list for statisticians has the code of the pack, also without arms', async () => {
+    for (const key of [keys.reader, keys.blinded]) {
+      const headers = { 'X-API-Key': key, Accept: 'text/csv' };
+      const response = await fetch(`${service.url}/study_participants?study=Relief`, { headers });
+      const [head = [], ...rows] = parseCsv(await response.text());
+      expect(head.at(-1)).toBe('pack_code');
+      const c1 = rows.find((row) => row[head.indexOf('id')] === 'c1');
+      expect(c1?.at(-1)).toBe(await packOf('c1'));
+    }
+  });
+
+  it('an explanation names the pack that the participant got then', async () => {
+    const { results } = await clientOf(service.url, keys.auditor).explain('Relief', 'c1');
+    const [{ record }] = events('ParticipantRandomized') as [ReturnType<typeof storedLog>[number]];
+    expect([results.id, results.code]).toEqual([record.data.participantId, record.data.code]);
+    expect([results.trt, results.agrees]).toEqual([armOf.get(results.code), true]);
+  });
+
+  it('the document lists every route, with its error answers and examples', async () => {
+    const { paths, components } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+    expect(paths['/codes'].get.description).toContain('`supply`');
+    for (const path of ['/code_replacements', '/code_withdrawals', '/code_breaks'])
+      expect(paths[path].post.requestBody.content['application/json'].example).toMatchObject({
+        study: 'CHS JCOIN',
+      });
+    const exampleOf = (path: string, method: string) =>
+      paths[path][method].responses['200'].content['application/json'].example.results;
+    const { codes, stock } = await mapOf(keys.pharmacy);
+    const { codes: shown, stock: left } = exampleOf('/codes', 'get');
+    const membersOf = (rows: readonly object[]) => new Set(rows.flatMap((row) => Object.keys(row)));
+    expect([...membersOf(codes)]).toEqual(expect.arrayContaining([...membersOf(shown)]));
+    expect([...membersOf(stock)]).toEqual(expect.arrayContaining([...membersOf(left)]));
+    expect(Object.keys(exampleOf('/code_replacements', 'post'))).toEqual(['code', 'by']);
+    expect(exampleOf('/code_withdrawals', 'post')).toEqual({ withdrawn: 1 });
+    for (const status of ['404', '409', '422'])
+      expect(paths['/code_replacements'].post.responses).toHaveProperty(status);
+    expect(JSON.stringify(components.schemas.Codes)).toContain('stock');
+    expect(JSON.stringify(paths['/study_participants'])).toContain('pack_code');
+    expect(components.schemas.ParticipantRecord.properties).toHaveProperty(['urn.code']);
+  });
+
+  it('the log verifies, and says how many packs there are', async () => {
+    const { results } = await get('/verification', keys.auditor);
+    expect(results.ok).toBe(true);
+    const { life } = results.streams.at(-1);
+    const packs = {
+      registered: armOf.size,
+      replaced: events('CodeReplaced').length,
+      withdrawn: 2,
+    };
+    expect(life.packs).toEqual(packs);
+    await service.stop();
+    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serve({ data, studies: STUDIES });
+    expect(armOf.get(await packOf('c1'))).toBeDefined();
+  });
+});
+
+/** Holds the write lock of the log. @returns what releases it */
+async function hold(file: string): Promise<() => Promise<void>> {
+  const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
+  const child = spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  return async () => {
+    child.stdin.end();
+    await once(child, 'exit');
+  };
+}
