@@ -7,7 +7,7 @@ const REFUSED: StudyOutcome = { type: 'refused', because: 'importing' };
 
 describe('a correction while a history is imported', () => {
   it('is refused on the command line, in words', () => {
-    expect(refusalOf(REFUSED, { study: 'Sleep', id: '001', data: 'data' })?.message).toBe(
+    expect(refusalOf(REFUSED, { study: 'Sleep', id: '001' })?.message).toBe(
       'a history is being imported into Sleep, and nobody is corrected until it is in',
     );
   });

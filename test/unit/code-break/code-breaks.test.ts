@@ -111,7 +111,10 @@ describe('a code-break in an emergency', () => {
     store.next('lands-late');
     const asked = codeBreaks.reveal(study(), ASKED, OPERATOR);
     await vi.advanceTimersByTimeAsync(3000);
-    expect(await asked).toMatchObject({ recordedIn: 'pending', subject: { participant: { treatment: arm } } });
+    expect(await asked).toMatchObject({
+      recordedIn: 'pending',
+      subject: { participant: { treatment: arm } },
+    });
     await store.land();
     // The writer gives up waiting, sends the same record again, and learns that it is there.
     await vi.advanceTimersByTimeAsync(60_000);
