@@ -177,12 +177,19 @@ async function add(options: AddOptions): Promise<void> {
     const commands = file.lists.map((one, i) => commandOf(one, state.lists + 1 + i));
     // What is possible of one list is so of all.
     if (commands[0]) refuse(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
-    if (dryRun) return tell(options, file, commands.map(listed), 'would be registered; nothing was recorded');
-    if (commands.length === 0) return tell(options, file, [], 'were registered: there is nothing new');
+    if (dryRun)
+      return tell(
+        options,
+        file,
+        commands.map(listed),
+        `would register ${packs(file.added)} of ${name}; nothing was recorded`,
+      );
+    if (commands.length === 0)
+      return tell(options, file, [], `nothing new for ${name}: nothing was recorded`);
     const question = `Register ${packs(file.added)} in ${described(log, study)}?`;
     if (!(await mayChange(study.design, options, question))) return;
     const lists = await write(log, study, commands, file.added);
-    tell(options, file, lists, 'were registered');
+    tell(options, file, lists, `registered ${packs(file.added)} of ${name}`);
   });
 }
 
@@ -239,7 +246,7 @@ function tell(
   { study, dryRun = false, json }: AddOptions,
   { added, skipped, warnings }: CodeFile,
   lists: readonly Listed[],
-  what: string,
+  text: string,
 ): void {
   if (json) {
     result(JSON.stringify({ study, dryRun, registered: added, skipped, lists, warnings }, null, 2));
@@ -251,7 +258,7 @@ function tell(
     where ? `${where.factor} = ${where.level}` : 'all levels',
     revision === undefined ? '' : `revision ${revision}`,
   ]);
-  note(`${dryRun ? 'dry run: ' : ''}${packs(added)} of ${study} ${what}`);
+  note(`${dryRun ? 'dry run: ' : ''}${text}`);
   if (rows.length > 0) note(table(rows));
 }
 
@@ -311,8 +318,8 @@ async function withdraw(options: WithdrawOptions): Promise<void> {
     const command = { type: 'withdraw-codes', codes, reason, user: actor.user } as const;
     const done = await carryOut(log, study, command, options, `Withdraw ${packs(codes.length)} of`);
     if (done === undefined) return;
-    if (dryRun) note(`dry run: ${packs(codes.length)} would be withdrawn; nothing was recorded`);
-    else note(`${packs(codes.length)} of ${name} are withdrawn (revision ${done})`);
+    if (dryRun) note(`dry run: would withdraw ${packs(codes.length)} of ${name}; nothing was recorded`);
+    else note(`withdrew ${packs(codes.length)} of ${name} (revision ${done})`);
   });
 }
 
