@@ -82,7 +82,11 @@ async function run(options: Options): Promise<void> {
 function answerOf(subject: Subject, { id, code }: Options) {
   if ('pack' in subject) {
     const { code: of, treatment } = subject.pack;
-    return { id: undefined, treatment, text: `the pack ${of} holds ${treatment}; nobody has it` };
+    return {
+      id: undefined,
+      treatment,
+      text: `the pack ${of} holds ${treatment}; nobody is known to have it`,
+    };
   }
   const { participant } = subject;
   const { treatment } = participant;

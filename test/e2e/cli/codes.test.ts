@@ -1,5 +1,5 @@
 /** urn codes, and what else the command line says of packs. */
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
@@ -450,7 +450,7 @@ describe('a code-break by the pack', () => {
     const dry = ['reveal', '--code', code, ...why, '--dry-run'];
     expect(await said(...dry)).toBe(`0 the code of the pack ${code} would be broken; nothing was recorded`);
     expect(await said('reveal', '--code', code, ...why)).toBe(
-      `0 the pack ${code} holds ${holds}; nobody has it (code-break recorded at revision 7)`,
+      `0 the pack ${code} holds ${holds}; nobody is known to have it (code-break recorded at revision 7)`,
     );
     const json = await said('reveal', '--code', pack, ...why, '--json');
     expect(JSON.parse(json.slice(2))).toMatchObject({
@@ -496,12 +496,14 @@ describe('a code-break by the pack', () => {
   });
 });
 
+const entryOf = (id: string, treatment: string, more: readonly string[]) => [
+  ...['participants', 'force', '--id', id, '--level', 'sex=Male', '--level', 'site=North'],
+  ...['--level', 'age=old', '--treatment', treatment, '--cause', 'other', '--note', 'envelope 12'],
+  ...['--occurred-at', new Date().toISOString(), ...more],
+];
+
 describe('an entry of an allocation made outside', () => {
-  const entry = (more: readonly string[]) => [
-    ...['participants', 'force', '--id', '003', '--level', 'sex=Male', '--level', 'site=North'],
-    ...['--level', 'age=old', '--treatment', ACTIVE ?? '', '--cause', 'outage', '--note', 'envelope 12'],
-    ...['--occurred-at', new Date().toISOString(), ...more],
-  ];
+  const entry = (more: readonly string[]) => entryOf('003', ACTIVE ?? '', more);
 
   it('may name the pack that was given, which must be a free one of the arm', async () => {
     const data = await stocked();
@@ -519,5 +521,27 @@ describe('an entry of an allocation made outside', () => {
     expect(await said(...entry(['--code', freeOf(ACTIVE)]))).toMatch(/^0 003 is entered/);
     expect(await packOf(data, '003')).toBe(freeOf(ACTIVE));
     expect(await said('participants', 'history', '--id', '003')).toContain(`; pack ${freeOf(ACTIVE)}`);
+  });
+});
+
+describe('a log that is restored from a backup', () => {
+  it('gives packs of lost participants again, unless they are entered, as urn recover says', async () => {
+    const data = await begun();
+    const { add, said } = commandsOn(data);
+    await add(withRows(shuffled(12)));
+    const [database, backup] = [join(data, 'urn.sqlite'), join(newFolder(), 'backup.sqlite')];
+    copyFileSync(database, backup);
+    await enrol(data, ['001']);
+    const lost = (await mapOf(data)).find(({ id }) => id === '001');
+    for (const beside of ['-wal', '-shm']) rmSync(`${database}${beside}`, { force: true });
+    copyFileSync(backup, database);
+    const { code, stderr } = await command(['recover', '--unproven', '--reason', 'disk', '--data', data]);
+    expect(code).toBe(0);
+    expect(stderr).toContain('Packs that lost participants were given are free again');
+    expect((await mapOf(data)).find((one) => one.code === lost?.code)?.state).toBe('free');
+    const args = entryOf('001', lost?.treatment ?? '', ['--code', lost?.code ?? '']);
+    expect(await said(...args)).toMatch(/^0 001 is entered/);
+    expect((await mapOf(data)).find((one) => one.code === lost?.code)).toEqual(lost);
+    expect((await command(['verify', '--no-last-checkpoints', '--data', data])).code).toBe(0);
   });
 });
