@@ -78,7 +78,7 @@ export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked
     return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
   if (outcome.type === 'refused')
     return new UsageError(
-      `a history is being imported into ${study}, and nobody is corrected until it is in`,
+      `a history is being imported into ${study}, and nobody is corrected and no pack registered, withdrawn or replaced until it is in`,
     );
   return undefined;
 }

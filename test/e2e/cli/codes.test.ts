@@ -1,8 +1,10 @@
 /** urn codes, and what else the command line says of packs. */
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { DomainError } from '../../../src/base/errors.ts';
 import { openLog } from '../../../src/open/open-log.ts';
+import { Studies } from '../../../src/study/studies.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
@@ -97,6 +99,20 @@ async function mapOf(data: string): Promise<Mapped[]> {
   return packs;
 }
 
+/** Runs it while the log takes so many records and no more. */
+async function failingAfter<T>(records: number, run: () => Promise<T>): Promise<T> {
+  const { submit } = Studies.prototype;
+  const spy = vi.spyOn(Studies.prototype, 'submit').mockImplementation(function (this: Studies, ...asked) {
+    if (spy.mock.calls.length > records) throw new DomainError('unavailable', 'the disk is full');
+    return submit.apply(this, asked);
+  });
+  try {
+    return await run();
+  } finally {
+    spy.mockRestore();
+  }
+}
+
 /** A study with 12 packs and two participants, 001 and 002. */
 async function stocked(): Promise<string> {
   const data = await begun();
@@ -170,10 +186,12 @@ describe('packs that are registered', () => {
     const data = await begun();
     const { add } = commandsOn(data);
     const rows = shuffled(12).map((row, i) => `${row},${i % 3 === 0 ? 'South' : 'North'}`);
-    const [first, all] = [rows.filter((row) => row.endsWith('South')), rows].map((some) =>
-      withRows(some, 'code,treatment,site'),
-    ) as [string, string];
-    await add(first);
+    const all = withRows(rows, 'code,treatment,site');
+    expect(await failingAfter(1, () => add(all))).toEqual({
+      ...{ code: 2, stdout: '' },
+      stderr:
+        '4 of 12 packs were registered (hint: run it again with the same file)\nurn: the disk is full\n',
+    });
     expect((await add(all)).stderr).toBe(
       [
         '4 packs of the file: registered already, and left as they are',
@@ -193,7 +211,9 @@ describe('a file of packs that cannot be registered', () => {
   let data: string;
   beforeAll(async () => {
     data = await begun();
-    await commandsOn(data).add(withRows(shuffled(4)));
+    const { add } = commandsOn(data);
+    await add(withRows(shuffled(4)));
+    await add(withRows(['R1,Control,North'], 'code,treatment,site'));
   });
 
   it('is refused with all that is wrong, by line, and nothing is written', async () => {
@@ -204,6 +224,7 @@ describe('a file of packs that cannot be registered', () => {
       ...['Q4,Control,West', 'Q5,Control,', 'Q6,Control', `${'x'.repeat(65)},Control,North`],
       '',
       '"Q7",Placebo,West',
+      ...['P00000,Melatonin,North', 'R1,Control,South', 'R1,Control,North'],
     ];
     const { code, stderr } = await commandsOn(data).add(withRows(rows, 'code,treatment,site'));
     expect(code).toBe(2);
@@ -220,6 +241,9 @@ describe('a file of packs that cannot be registered', () => {
      line 11: 2 fields instead of 3 (hint: code,treatment or code,treatment,<factor>)
      line 12: "${'x'.repeat(65)}" is not a code: 1 to 64 of A–Z a–z 0–9 - _ . /
      line 14: the study has no arm "Placebo" (allowed: "Melatonin", "Control"); site has no level "West" (allowed: "North", "South")
+     line 15: the code P00000 is registered already, with another treatment or level (hint: urn codes list)
+     line 16: the code R1 is registered already, with another treatment or level (hint: urn codes list)
+     line 17: the code R1 is in line 16, too
 `,
     );
     expect(storedLog(data)).toHaveLength(before);
