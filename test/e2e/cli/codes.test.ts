@@ -469,7 +469,8 @@ describe('a code-break by the pack', () => {
     );
     await said('codes', 'replace', '--id', '001', '--cause', 'lost', '--code', pack);
     expect(await said('reveal', '--code', pack, ...why)).toContain(`001, who had the pack ${pack}, is on`);
-    const free = map.find(({ state }) => state === 'free');
+    // The replacement took one of those that were free.
+    const free = (await mapOf(data)).find(({ state }) => state === 'free');
     const [code = '', holds] = [free?.code, free?.treatment];
     const dry = ['reveal', '--code', code, ...why, '--dry-run'];
     expect(await said(...dry)).toBe(`0 the code of the pack ${code} would be broken; nothing was recorded`);
