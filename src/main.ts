@@ -57,9 +57,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { participantsCommand } = await import('./cli/participants.ts');
     return group(
       'participants',
-      'participants: list, history, correct, void, reinstate, rename',
+      'participants: list, history, force, correct, void, reinstate, rename',
       participantsCommand(),
     );
+  },
+  codes: async () => {
+    const { codesCommand } = await import('./cli/codes.ts');
+    return group('codes', 'packs of medication: add, list, withdraw, replace', codesCommand());
   },
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {

@@ -114,6 +114,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       `Participant  ${currentId(participant)}`,
       ...formerId(participant),
       `Randomized   ${participant.at} (revision ${participant.revision})`,
+      ...(participant.pack ? [`Pack         ${participant.pack.code}`] : []),
       `Arm          ${participant.treatment}`,
       '',
       `Printed      ${new Date().toISOString()}`,

@@ -1,11 +1,13 @@
 /** urn participants force: enters an allocation that was made outside the service. */
 import type { Command } from 'commander';
 import { ForcedCause } from '../../events/forced.ts';
+import { PackCode } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
 import { quote } from '../base/text.ts';
 import type { Force, StudyOutcome } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
+import { CODE_FORM } from './code-file.ts';
 import { isConfirmed } from './confirm.ts';
 import { type EntryOptions, EntryReader } from './correction-options.ts';
 import { caseOption, refusalOf } from './grounds.ts';
@@ -18,13 +20,15 @@ interface Options extends EntryOptions {
   readonly treatment: string;
   readonly occurredAt: string;
   readonly replaces?: string;
+  readonly code?: string;
 }
 
 const HELP = `
 Nothing is drawn: the participant has the arm that you say. The arm and the note are sealed; the rest stays in the clear.
 The study's policy forced_counts decides whether later allocations count the participant. The order in the study is that of
 the entry, not that of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Of a factor that is
-retired no level is given, whenever the allocation was made.
+retired no level is given, whenever the allocation was made. In a study with packs, --code says which one the participant
+was given: a free one of this arm and for these levels, or, with --replaces, the one of the wrong entry.
 
 Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (as it prescribes),
 other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
@@ -53,6 +57,7 @@ export function forceCommand(): Command {
     .addOption(caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory())
     .addOption(caseOption('--cause <cause>', `why: ${ForcedCause.options.join(', ')}`).makeOptionMandatory())
     .addOption(caseOption('--replaces <revision>', 'of the wrong entry of this id, which is voided'))
+    .addOption(caseOption('--code <code>', 'of the pack that the participant was given, if there was one'))
     .addOption(
       caseOption(
         '--note <text>',
@@ -111,11 +116,14 @@ function commandOf(options: Options, study: Study, user: string): Force {
   if (occurredAt !== '' && occurredAt < registered.registeredAt)
     problems.push(`--occurred-at is before the study was registered (${registered.registeredAt})`);
   const replaces = replacedBy(options.replaces, problems);
+  const { code } = options;
+  if (code !== undefined && !PackCode.safeParse(code).success)
+    problems.push(`--code ${quote(code)} is not a code: ${CODE_FORM}`);
   const text = reader.note();
   if (problems.length > 0 || !cause) throw new UsageError(problems.join('\n     '));
   return {
     ...{ type: 'force', user, amendment: design.amendment, participantId, levels, treatment },
-    ...{ cause, occurredAt, replaces, note: text },
+    ...{ cause, occurredAt, replaces, code, note: text },
   };
 }
 
@@ -142,7 +150,7 @@ function effect({ participantId }: Force, moves: boolean): string {
 }
 
 function dryRun(command: Force, design: Design, study: string, moves: boolean): string {
-  const { participantId, levels, treatment, cause, occurredAt, replaces, note: text } = command;
+  const { participantId, levels, treatment, cause, occurredAt, replaces, code, note: text } = command;
   return `dry run: nothing was recorded; it would be\n${table([
     ['event', 'AllocationForced'],
     ['study', study],
@@ -152,6 +160,7 @@ function dryRun(command: Force, design: Design, study: string, moves: boolean): 
     ['cause', cause],
     ['occurred at', occurredAt],
     ...(replaces === undefined ? [] : [['replaces', `the entry at revision ${replaces}`]]),
+    ...(code === undefined ? [] : [['pack', `${code} (that it is of this arm was not checked)`]]),
     ['note', text],
     ['effect', effect(command, moves)],
   ])}`;

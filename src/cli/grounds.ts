@@ -2,14 +2,15 @@
 import { type Command, Option } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
 import type { Grounds, StudyOutcome } from '../study/commands.ts';
-import { type LogOptions, option, UsageError, unknownParticipant } from './options.ts';
+import { type LogOptions, option, UsageError, unknownPack, unknownParticipant } from './options.ts';
 
 export interface ParticipantOptions extends LogOptions {
   readonly study: string;
   readonly id: string;
 }
 
-export interface GroundsOptions extends ParticipantOptions {
+export interface GroundsOptions extends LogOptions {
+  readonly study: string;
   readonly reason: string;
   readonly requestedBy?: string;
   readonly dryRun?: boolean;
@@ -29,7 +30,7 @@ export function withParticipant(command: Command): Command {
 }
 
 export function withGrounds(command: Command): Command {
-  return withParticipant(command)
+  return command
     .addOption(
       caseOption(
         '--reason <text>',
@@ -55,9 +56,21 @@ export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
   return { reason, requestedBy };
 }
 
+/** What a command is about: a participant, a pack, or packs. */
+interface Asked {
+  readonly study: string;
+  readonly id?: string | undefined;
+  readonly code?: string | undefined;
+}
+
 /** The error for a command that was refused; undefined if it was not. */
-export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptions): UsageError | undefined {
-  if (outcome.type === 'no-such-participant') return unknownParticipant(study, id);
+export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked): UsageError | undefined {
+  if (outcome.type === 'no-such-participant')
+    return id === undefined ? unknownPack(study, code) : unknownParticipant(study, id);
+  if (outcome.type === 'no-code')
+    return new UsageError(
+      `no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)`,
+    );
   if (outcome.type === 'impossible') return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}`);
   if (outcome.type === 'stale')
     return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
@@ -65,7 +78,7 @@ export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptio
     return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
   if (outcome.type === 'refused')
     return new UsageError(
-      `a history is being imported into ${study}, and nobody is corrected until it is in`,
+      `a history is being imported into ${study}, and nobody is corrected and no pack registered, withdrawn or replaced until it is in`,
     );
   return undefined;
 }
@@ -74,5 +87,6 @@ export function refusalOf(outcome: StudyOutcome, { study, id }: ParticipantOptio
 function optionOf(field: string): string {
   if (field === 'participantId') return '--id';
   if (field.startsWith('levels[')) return '--level';
+  if (field === 'codes') return '--code';
   return `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -4,18 +4,17 @@ import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import { participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { openSource } from '../import/source-file.ts';
-import { ImportError } from '../import/source-table.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { ImportParticipant, StudyOutcome } from '../study/commands.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
-import { type RegisteredState, studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
 import { APPROVAL_FORM, APPROVAL_TO_COME, approvedByOption, decisionOf } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
+import { withFileProblems } from './file-problems.ts';
 import { optionsIn, type Plan, type PlanOptions, pairsIn, planOf } from './import-plan.ts';
 import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progressOf, result } from './output.ts';
-import { withStudies } from './studies-log.ts';
+import { registeredState, withStudies } from './studies-log.ts';
 
 interface Options extends LogOptions, PlanOptions {
   readonly study: string;
@@ -29,8 +28,6 @@ interface Options extends LogOptions, PlanOptions {
 
 /** Of so many rows, one lot waits for the log while the one before it is written. */
 const LOT = 500;
-/** The most problems that are printed. */
-const MOST_PROBLEMS = 200;
 
 const HELP = `
 The study must be registered and have no participants. Until the last row is in it takes nobody; if the command is
@@ -82,21 +79,10 @@ export function importCommand(): Command {
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', HELP)
     .action((options: Options) =>
-      withProblems(() => (options.abort ? abort(options) : importHistory(options))),
+      withFileProblems('nothing was imported', () =>
+        options.abort ? abort(options) : importHistory(options),
+      ),
     );
-}
-
-/** Problems of the file are problems of the command. */
-async function withProblems(run: () => Promise<void>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
-    const { problems } = error;
-    const more = problems.length - MOST_PROBLEMS;
-    const shown = problems.slice(0, MOST_PROBLEMS).concat(more > 0 ? [`and ${more} more`] : []);
-    throw new UsageError(`nothing was imported:\n     ${shown.join('\n     ')}`);
-  }
 }
 
 async function importHistory(options: Options): Promise<void> {
@@ -107,7 +93,7 @@ async function importHistory(options: Options): Promise<void> {
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const state = stateOf(log, study);
+    const state = registeredState(log, study);
     const plan = planOf(study.design, state, file, options, approvals);
     await (state.importing ? goOn(log, study, options, plan) : beginNow(log, study, options, plan));
   });
@@ -118,7 +104,7 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
   const { mode } = study.registered.configuration;
   const isUnapproved = mode === 'live' && begin.approvals.length === 0;
   const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [APPROVAL_TO_COME] } : begin;
-  const rehearsal = rehearse(stateOf(log, study), approved, rows, shown.show);
+  const rehearsal = rehearse(registeredState(log, study), approved, rows, shown.show);
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
   note(summary(rehearsal, begin));
@@ -143,7 +129,7 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
 
 /** @throws UsageError when it was begun with another file, or otherwise */
 async function goOn(log: OpenLog, study: Study, options: Options, { begin, rows }: Plan): Promise<void> {
-  const { imported, importing } = stateOf(log, study);
+  const { imported, importing } = registeredState(log, study);
   const name = study.registered.configuration.name;
   if (!imported || imported.sha256 !== begin.sha256)
     throw new UsageError(
@@ -215,7 +201,7 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const { importing } = stateOf(log, study);
+    const { importing } = registeredState(log, study);
     if (!importing) return note(`no import into ${name} is under way`);
     const rows = `${importing.taken} of ${importing.rows} rows`;
     if (dryRun) return result(`dry run: nothing was recorded; the import of ${rows} would be given up`);
@@ -229,12 +215,6 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
     if (outcome.type !== 'import-aborted') throw refusal(name, { row: undefined, outcome });
     note(`the import into ${name} was given up: the study has no participants, as before`);
   });
-}
-
-function stateOf(log: OpenLog, { stream, registered }: Study): RegisteredState {
-  const state = log.runner.state(studyState, stream);
-  if (state.status === 'unregistered') throw unknownStudy(registered.configuration.name);
-  return state;
 }
 
 /** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */

@@ -36,10 +36,12 @@ Scopes (none implies another):
   randomize  randomize participants; alone, the arm is not shown
   audit      generator states and seeds, explanations, balances, the past: its holder can predict the next arm, so
              give it to someone who does not enrol
-  unblind    break the code of one participant: the arm is shown, and that it was asked for is recorded
+  unblind    break the code of one participant or pack: the arm is shown, and that it was asked for is recorded
   correct    correct levels and ids of participants, void and reinstate them
   force      enter allocations that were made outside the service, such as during an outage; it names arms, so it is
              refused with blinded
+  supply     see which treatment each pack holds, withdraw and replace packs: the unblinded pharmacist. It shows the arm of
+             whoever has a pack, so it is refused with blinded
   manage     pause, resume, close, reopen and amend studies
 
 With audit, randomize, correct, force and manage are refused unless --allow-prediction is given: their holder could act on
@@ -50,6 +52,7 @@ Examples:
   urn keys add edc                                          full access of the contract: read,randomize
   urn keys add site-30 --study "CHS JCOIN" --where "local_site=30-Dupage County"
   urn keys add dr-ruiz --scope blinded,unblind              an investigator: sees no arm, except by breaking a code
+  urn keys add pharmacy-11 --scope supply --where "local_site=11-Cook County"
   urn keys add auditor --scope read,audit --expires 2027-06-30`;
 
 export function addCommand(): Command {

@@ -98,3 +98,9 @@ export function unknownParticipant(study: string, id: string): UsageError {
     `study ${JSON.stringify(study)} has no participant ${JSON.stringify(id)} (hint: urn participants list)`,
   );
 }
+
+export function unknownPack(study: string, code: string): UsageError {
+  return new UsageError(
+    `study ${JSON.stringify(study)} has no pack ${JSON.stringify(code)} (hint: urn codes list, which names arms)`,
+  );
+}

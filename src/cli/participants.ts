@@ -46,6 +46,7 @@ The id is the one in use. Where another one was randomized, that one is shown to
   user             who randomized the participant
   occurredAt       only of an allocation that was made outside the service and entered by hand: when it was made;
                    randomizedAt is when it was entered
+  pack             only in a study with packs: the code of the pack that the participant has
   voided           only of a participant who was randomized in error: the cause
   revealed         whether the participant was unblinded`;
 
@@ -102,7 +103,7 @@ async function list({ study: name, view, json, ...options }: ListOptions): Promi
 type Row = ReturnType<typeof rowOf>;
 
 function rowOf(participant: Participant, view: ListOptions['view'], revealed: boolean) {
-  const { participantId, sequence, revision, at, user, occurredAt, corrected } = participant;
+  const { participantId, sequence, revision, at, user, occurredAt, pack, corrected } = participant;
   const id = currentId(participant);
   return {
     ...{ sequence, revision, id },
@@ -110,6 +111,7 @@ function rowOf(participant: Participant, view: ListOptions['view'], revealed: bo
     levels: view === 'current' ? currentLevels(participant) : participant.levels,
     ...{ randomizedAt: at, user },
     ...(occurredAt !== undefined && { occurredAt }),
+    ...(pack && { pack: pack.code }),
     ...(corrected?.voided && { voided: corrected.voided.cause }),
     revealed,
   };
@@ -128,6 +130,7 @@ function listed(rows: readonly Row[], factors: readonly string[]): string {
     ...column('randomized at', ({ randomizedAt }) => randomizedAt),
     ...column('user', ({ user }) => user),
     ...column('allocated outside at', ({ occurredAt }) => occurredAt),
+    ...column('pack', ({ pack }) => pack),
     ...column('voided', ({ voided }) => voided),
     ...column('unblinded', ({ revealed }) => (revealed ? 'unblinded' : undefined)),
   ];
@@ -196,13 +199,13 @@ function described(event: HistoryEvent, everybody: Participants): string {
       return `imported as ${participantId} (${from}): ${levels.map(({ level }) => level).join(', ')}`;
     }
     case 'AllocationForced': {
-      const { cause, levels, occurredAt, participantId, replaces } = event.data;
+      const { cause, code, levels, occurredAt, participantId, replaces } = event.data;
       const instead = replaces === undefined ? '' : `, in place of the entry at revision ${replaces}`;
-      return `entered as ${participantId} (${cause}, allocated at ${occurredAt}${instead}): ${levels.map(({ level }) => level).join(', ')}`;
+      return `entered as ${participantId} (${cause}, allocated at ${occurredAt}${instead}): ${levels.map(({ level }) => level).join(', ')}${withPack(code)}`;
     }
     case 'ParticipantRandomized': {
-      const { participantId, levels } = event.data;
-      return `randomized as ${participantId}: ${levels.map(({ level }) => level).join(', ')}`;
+      const { participantId, levels, code } = event.data;
+      return `randomized as ${participantId}: ${levels.map(({ level }) => level).join(', ')}${withPack(code)}`;
     }
     case 'LevelsCorrected': {
       const changes = event.data.changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`);
@@ -219,10 +222,14 @@ function described(event: HistoryEvent, everybody: Participants): string {
     case 'CodeReplaced':
       return `pack ${event.data.code} replaced by ${event.data.by} (${event.data.cause})`;
     case 'AllocationRevealed':
-      return `code broken: ${event.data.category}`;
+      return `code broken: ${event.data.category}${event.data.code === undefined ? '' : `, asked for by the pack ${event.data.code}`}`;
     case 'UnblindingReported':
       return `unblinding reported: ${event.data.how}${event.data.inadvertent ? ' (inadvertent)' : ''}`;
   }
+}
+
+function withPack(code: string | undefined): string {
+  return code === undefined ? '' : `; pack ${code}`;
 }
 
 function notesOf({ sections }: HistoryEvent): {

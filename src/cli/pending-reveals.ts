@@ -12,7 +12,7 @@ export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<voi
     if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded at once`);
     for (const { reveal, why } of left)
       note(
-        `warning: the code-break of ${reveal.participantId} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,
+        `warning: the code-break of ${reveal.participantId ?? `the pack ${reveal.code}`} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,
       );
     if (damaged > 0)
       note(

@@ -9,6 +9,7 @@ import { parseVerifierKey } from '../ledger/verifier-key.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { isLogInUse } from '../open/open-store.ts';
+import { studyState } from '../study/state.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { withLog } from './open-log.ts';
 import {
@@ -125,8 +126,19 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
         'urn keys list for keys issued or revoked after the backup, and urn studies list for studies that are open because',
         'their closing or pause was lost; keep the receipts (urn verify reports those of lost records as DECLARED LOSS);',
         'archive new checkpoints.',
+        ...(hasPacks(log) ? [LOST_PACKS] : []),
       ].join('\n'),
     );
+  });
+}
+
+const LOST_PACKS = `Packs that lost participants were given are free again in the log, and would be given out once more. BEFORE the service
+starts, enter those participants with their packs (urn participants force --code), or withdraw the packs (urn codes withdraw).`;
+
+function hasPacks({ runner, studies }: OpenLog): boolean {
+  return studies.list().some(({ stream }) => {
+    const state = runner.state(studyState, stream);
+    return state.status !== 'unregistered' && !state.packs.isEmpty();
   });
 }
 

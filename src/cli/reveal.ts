@@ -1,13 +1,17 @@
-/** urn reveal: breaks the code of one participant. */
+/** urn reveal: breaks the code of one participant, or of one pack. */
 import type { Command } from 'commander';
 import { RevealCategory } from '../../events/code-break.ts';
+import { currentId } from '../../projections/enrolled.ts';
+import type { Subject } from '../code-break/code-breaks.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
-import { choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
-import { cliActor, jsonOption, logCommand, unknownStudy } from './options.ts';
+import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
+import { cliActor, jsonOption, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, result } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
 interface Options extends GroundsOptions {
+  readonly id?: string;
+  readonly code?: string;
   readonly category: RevealCategory;
   readonly json?: boolean;
 }
@@ -19,12 +23,19 @@ category; the reason under seal. Everybody who may read the study sees that the 
 In an emergency the arm is shown even if the log cannot be written. The code-break then waits in the file
 ${PENDING_REVEALS} of the data folder, and the service or the next command will record it. Other categories need the log.
 
-Example:
-  urn reveal --study 'CHS JCOIN' --id 001-0007 --category emergency --reason 'anaphylaxis, ICU' --requested-by 'Dr. K.'`;
+With --code the pack in somebody's hand is enough: of a pack that was given out, the code-break is about the participant who
+has or had it; of any other pack, about the pack alone.
+
+Examples:
+  urn reveal --study 'CHS JCOIN' --id 001-0007 --category emergency --reason 'anaphylaxis, ICU' --requested-by 'Dr. K.'
+  urn reveal --study 'CHS JCOIN' --code AF5-0017 --category emergency --reason 'a child swallowed tablets'`;
 
 export function revealCommand(): Command {
   return withGrounds(logCommand('reveal'))
-    .description("break the code of one participant: record it, and show the participant's arm")
+    .description('break the code of one participant, or of one pack: record it, and show the arm')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(caseOption('--id <id>', 'an id that the participant has or had'))
+    .addOption(caseOption('--code <code>', 'what is printed on the pack').conflicts('id'))
     .addOption(choice('--category <category>', 'why the code is broken', RevealCategory.options))
     .addOption(jsonOption())
     .addHelpText('after', HELP)
@@ -32,7 +43,9 @@ export function revealCommand(): Command {
 }
 
 async function run(options: Options): Promise<void> {
-  const { study: name, id: participantId, category, dryRun, json } = options;
+  const { study: name, id: participantId, code, category, dryRun, json } = options;
+  if (participantId === undefined && code === undefined)
+    throw new UsageError('say whose code to break: --id, or --code of a pack');
   const grounds = groundsOf(options);
   await withStudies(options, async ({ studies, codeBreaks }) => {
     const study = studies.find(name);
@@ -40,23 +53,20 @@ async function run(options: Options): Promise<void> {
     const actor = cliActor();
     if (dryRun) {
       const { user } = actor;
-      const command = { type: 'reveal', participantId, category, grounds, reveal: 'dry run', user } as const;
+      const asked = { participantId, code, category, grounds };
+      const command = { type: 'reveal', ...asked, reveal: 'dry run', user } as const;
       const { outcome } = await studies.tryOut(study.stream, command);
       const refused = refusalOf(outcome, options);
       if (refused) throw refused;
-      return note(`the code of ${participantId} would be broken; nothing was recorded`);
+      return note(`the code of ${participantId ?? `the pack ${code}`} would be broken; nothing was recorded`);
     }
-    const revealed = await codeBreaks.reveal(study, { participantId, category, grounds }, actor);
+    const revealed = await codeBreaks.reveal(study, { participantId, code, category, grounds }, actor);
     if (revealed.type === 'not-revealed')
       throw refusalOf(revealed.outcome, options) ?? new Error(`unexpected outcome ${revealed.outcome.type}`);
     const { subject, recordedIn, revision } = revealed;
-    const { treatment } = 'pack' in subject ? subject.pack : subject.participant;
-    if (json)
-      result(JSON.stringify({ study: name, id: participantId, treatment, recordedIn, revision }, null, 2));
-    else
-      result(
-        `${participantId} is on ${treatment}${recordedIn === 'log' ? ` (code-break recorded at revision ${revision})` : ''}`,
-      );
+    const { id, treatment, text } = answerOf(subject, options);
+    if (json) result(JSON.stringify({ study: name, id, code, treatment, recordedIn, revision }, null, 2));
+    else result(`${text}${recordedIn === 'log' ? ` (code-break recorded at revision ${revision})` : ''}`);
     if (recordedIn === 'pending')
       note(
         `warning: the log could not be written. The code-break waits in ${PENDING_REVEALS} of the data folder, and the service or the next command will record it`,
@@ -66,4 +76,22 @@ async function run(options: Options): Promise<void> {
         'warning: this code-break could be recorded NOWHERE. Write it down now, and record it later: urn unblindings add',
       );
   });
+}
+
+/** A participant has the id that was asked for; one who was found by the pack, the id in use. */
+function answerOf(subject: Subject, { id, code }: Options) {
+  if ('pack' in subject) {
+    const { code: of, treatment } = subject.pack;
+    return {
+      id: undefined,
+      treatment,
+      text: `the pack ${of} holds ${treatment}; nobody is known to have it`,
+    };
+  }
+  const { participant } = subject;
+  const { treatment } = participant;
+  const of = id ?? currentId(participant);
+  const whose = code === undefined || participant.pack?.code === code ? 'has' : 'had';
+  const found = code === undefined ? '' : `, who ${whose} the pack ${code},`;
+  return { id: of, treatment, text: `${of}${found} is on ${treatment}` };
 }

@@ -4,6 +4,7 @@ import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogHooks, OpenLog } from '../open/open-log.ts';
 import type { Standing } from '../study/standing.ts';
+import { type RegisteredState, studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
 import { withLog } from './open-log.ts';
 import { type LogOptions, option, UsageError } from './options.ts';
@@ -31,6 +32,13 @@ export function enrolled(count: number, target: number | undefined): string {
 export function described(log: OpenLog, study: Study): string {
   const { name, mode, participants: count, target } = summary(log, study);
   return `${name} (${mode}, ${enrolled(count, target)})`;
+}
+
+/** Everything that decisions depend on, with what is sealed. */
+export function registeredState({ runner }: OpenLog, { stream }: Study): RegisteredState {
+  const state = runner.state(studyState, stream);
+  if (state.status === 'unregistered') throw new Error('a study without a registration');
+  return state;
 }
 
 /** For list and show, which say whether `urn serve` with the same file takes participants for a study. */

@@ -12,7 +12,7 @@ import {
   registeredDesign,
 } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
-import { participantEvents } from '../../projections/participant-events.ts';
+import { type ParticipantEvents, participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
 import {
@@ -26,6 +26,7 @@ import {
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { standingInLog } from '../study/standing.ts';
+import { type StudyState, studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
 import { decisionRows } from './approvals.ts';
 import { recordDisclosure } from './disclosed.ts';
@@ -93,8 +94,19 @@ interface View extends Shown {
 }
 
 function asJson(view: View) {
-  const { study, counts, breaks, voided, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } =
-    view;
+  const {
+    study,
+    counts,
+    breaks,
+    voided,
+    packs,
+    at,
+    nextAt,
+    overview,
+    lastRevision,
+    verifierKey,
+    firstCheckpoint,
+  } = view;
   const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported } =
     study.registered;
   return {
@@ -104,6 +116,7 @@ function asJson(view: View) {
     // As registered, and as it is in force.
     ...{ configuration, design: study.design },
     ...brokenCodes(breaks),
+    ...(packs && { packs }),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
   };
@@ -183,6 +196,7 @@ function facts({
   designsUntil,
   breaks,
   voided,
+  packs,
   at,
   nextAt,
   overview,
@@ -207,6 +221,7 @@ function facts({
     ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
     ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
     ...brokenCodeFacts(breaks),
+    ...(packs ? [['packs', packsText(packs)]] : []),
     ['registered', registeredAt],
     ['study id', studyId],
     ['revision', String(study.revision)],
@@ -216,6 +231,30 @@ function facts({
     ...designFacts(study.design),
     ...urnFacts(designsUntil),
   ];
+}
+
+interface PackNumbers {
+  readonly registered: number;
+  /** Those that were replaced since, too. */
+  readonly given: number;
+  readonly replaced: number;
+  readonly withdrawn: number;
+}
+
+/** How many packs there are, without a word on arms; undefined in a study without packs. */
+function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): PackNumbers | undefined {
+  if (state.status === 'unregistered' || state.packs.isEmpty()) return undefined;
+  const { packs, given, withdrawn } = state;
+  return {
+    registered: [...packs.entries()].length,
+    given: [...given.entries()].length,
+    replaced: inOrder.filter(({ type }) => type === 'CodeReplaced').length,
+    withdrawn: [...withdrawn.entries()].length,
+  };
+}
+
+function packsText({ registered, given, replaced, withdrawn }: PackNumbers): string {
+  return `${registered} registered, ${given} given, ${replaced} replaced, ${withdrawn} withdrawn`;
 }
 
 function designFacts(inForce: Design): string[][] {
@@ -269,6 +308,8 @@ interface Shown {
   readonly enrolled: number;
   /** How many of them are voided, by cause. */
   readonly voided: Readonly<Record<string, number>>;
+  /** Undefined for a study without packs. */
+  readonly packs: PackNumbers | undefined;
   /** Of the last event that is shown. */
   readonly at: string | undefined;
   /** Of the first event that is not. */
@@ -285,6 +326,7 @@ function present({ runner, studies }: OpenLog, study: Study): Shown {
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     enrolled: inOrder.length,
     voided: voidedByCause(inOrder),
+    packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
     at: runner.lastAt(stream),
     nextAt: undefined,
   };
@@ -302,7 +344,7 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, designs, participants, participantEvents },
+    { registered: studyConfig, designs, participants, participantEvents, studyState },
     isBeyond(moment),
   );
   const { inOrder, balance } = states.participants;
@@ -316,6 +358,7 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
     breaks: codeBreaksIn(states.participantEvents),
     enrolled: inOrder.length,
     voided: voidedByCause(inOrder),
+    packs: packNumbers(states.studyState, states.participantEvents),
     at,
     nextAt: next?.at,
   };

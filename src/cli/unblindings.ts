@@ -1,13 +1,22 @@
 /** urn unblindings add: reports that somebody learned an arm without the service, or in error. */
 import type { Command } from 'commander';
 import { UnblindingWay } from '../../events/code-break.ts';
-import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
+import {
+  caseOption,
+  choice,
+  type GroundsOptions,
+  groundsOf,
+  refusalOf,
+  withGrounds,
+  withParticipant,
+} from './grounds.ts';
 import { instantOption } from './instant-option.ts';
 import { cliActor, logCommand, UsageError, unknownStudy } from './options.ts';
 import { note } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
 interface Options extends GroundsOptions {
+  readonly id: string;
   readonly how: UnblindingWay;
   readonly occurredAt: string;
   readonly inadvertent?: boolean;
@@ -23,7 +32,7 @@ Example:
 
 export function unblindingsCommand(): Command[] {
   return [
-    withGrounds(logCommand('add'))
+    withGrounds(withParticipant(logCommand('add')))
       .description(
         'report an unblinding: an opened envelope, a label, a patient who was told, a code broken in error',
       )

@@ -61,7 +61,8 @@ function entriesProblem(
 /** Short names occur in codes by chance. */
 const TELLING = 4;
 
-function tellsArm(code: string, treatments: readonly string[]): boolean {
+/** Whether the code is the name of an arm, or contains one that is not short. */
+export function tellsArm(code: string, treatments: readonly string[]): boolean {
   const folded = code.toLowerCase();
   return treatments.some((treatment) => {
     const name = treatment.toLowerCase();

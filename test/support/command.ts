@@ -16,6 +16,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Made>>> = {
   verify: async () => (await import('../../src/cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('../../src/cli/explain.ts')).explainCommand(),
   participants: async () => (await import('../../src/cli/participants.ts')).participantsCommand(),
+  codes: async () => (await import('../../src/cli/codes.ts')).codesCommand(),
+  export: async () => (await import('../../src/cli/export.ts')).exportCommand(),
   reveal: async () => (await import('../../src/cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => (await import('../../src/cli/code-breaks.ts')).codeBreaksCommand(),
   unblindings: async () => (await import('../../src/cli/unblindings.ts')).unblindingsCommand(),

@@ -6,8 +6,7 @@ import { currentId } from '../../../projections/enrolled.ts';
 import { ACTS } from '../../study/acts.ts';
 import type { ReplaceCode, StudyOutcome, WithdrawCodes } from '../../study/commands.ts';
 import { isPackWithin } from '../../study/key-limits.ts';
-import { idByPack } from '../../study/life.ts';
-import { isFree, type Pack } from '../../study/packs.ts';
+import { PACK_STATES, packMap, stockOf } from '../../study/pack-map.ts';
 import { type RegisteredState, studyState } from '../../study/state.ts';
 import { DryRun, Grounds, StudyName } from '../request/body-members.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
@@ -37,7 +36,7 @@ export const CodesResult = z.strictObject({
       code: z.string(),
       trt: z.string(),
       where,
-      state: z.enum(['free', 'given', 'withdrawn']),
+      state: z.enum(PACK_STATES),
       id: z.string().optional().meta({ description: 'The participant who has or had it' }),
     }),
   ),
@@ -88,37 +87,18 @@ export function listCodes(services: Services) {
 /** Of the levels of the key. Who has a pack is shown only where the key may know of the participant. */
 function codesFor(request: StudyRequest, state: RegisteredState): CodesResult {
   const { accepted, participants } = request;
-  const codes: CodesResult['codes'] = [];
-  const stock = new Map<string, CodesResult['stock'][number]>();
-  for (const [code, pack] of state.packs.entries()) {
-    if (!isPackWithin(accepted.key.where, pack, state.design)) continue;
-    const id = idByPack(state, code);
-    const participant = id === undefined ? undefined : participants.find(id);
-    if (participant && !mayKnowOf(request, participant)) continue;
-    const shown = { code, trt: pack.treatment, ...(pack.where && { where: pack.where }) };
-    codes.push({
-      ...shown,
-      state: stateOf(state, code),
-      ...(participant && { id: currentId(participant) }),
-    });
-    count(stock, pack, isFree(state, code));
-  }
-  return { codes, stock: [...stock.values()] };
-}
-
-function stateOf(state: RegisteredState, code: string): CodesResult['codes'][number]['state'] {
-  if (isFree(state, code)) return 'free';
-  return state.withdrawn.get(code) ? 'withdrawn' : 'given';
-}
-
-function count(
-  stock: Map<string, CodesResult['stock'][number]>,
-  { treatment, where: of }: Pack,
-  isOneMore: boolean,
-): void {
-  const key = JSON.stringify([treatment, of?.factor, of?.level]);
-  const counted = stock.get(key) ?? { trt: treatment, ...(of && { where: of }), free: 0 };
-  stock.set(key, { ...counted, free: counted.free + Number(isOneMore) });
+  const holderOf = (id: string | undefined) => (id === undefined ? undefined : participants.find(id));
+  const packs = packMap(state, (pack, id) => {
+    const holder = holderOf(id);
+    return isPackWithin(accepted.key.where, pack, state.design) && (!holder || mayKnowOf(request, holder));
+  });
+  return {
+    codes: packs.map(({ treatment, participantId, ...pack }) => {
+      const holder = holderOf(participantId);
+      return { ...pack, trt: treatment, ...(holder && { id: currentId(holder) }) };
+    }),
+    stock: stockOf(packs).map(({ treatment, ...stock }) => ({ trt: treatment, ...stock })),
+  };
 }
 
 const ReplacementBody = z.strictObject({

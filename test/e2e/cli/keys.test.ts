@@ -164,7 +164,7 @@ describe('urn keys add', () => {
     [
       'an unknown scope',
       ['--scope', 'admin'],
-      'choose from blinded, read, randomize, audit, correct, force, unblind, manage',
+      'choose from blinded, read, randomize, audit, correct, force, unblind, supply, manage',
     ],
     ['no scope', ['--scope', ''], 'is not a scope'],
     ['--where without "="', ['--where', 'site'], 'FACTOR=LEVEL'],

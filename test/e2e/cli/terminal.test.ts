@@ -458,3 +458,44 @@ describe('a log, and files, full of terminal control characters', () => {
     expect(output()).not.toMatch(OBEYED);
   });
 });
+
+describe('packs on a terminal', () => {
+  it('are registered and withdrawn in a live study only by who agrees', async () => {
+    const data = newFolder();
+    const log = await openLog({ data }, OPERATOR);
+    await log.rebuild();
+    await log.studies.register(CONFIGURATION, SEED, OPERATOR);
+    await log.close();
+    const file = join(newFolder(), 'codes.csv');
+    writeFileSync(file, 'code,treatment\nP1,MART\nP2,RMC-Q\nP3,RMC-A\n');
+    const add = ['codes', 'add', '--study', CONFIGURATION.name, '--from', file, '--data', data];
+    const recorded = () => storedLog(data).filter(({ record }) => record.type.startsWith('Codes')).length;
+    for (const [args, question, before] of [
+      [add, 'Register 3 packs in CHS JCOIN (live, 0 participants)? [y/N]', 0],
+      [
+        [
+          'codes',
+          'withdraw',
+          '--study',
+          CONFIGURATION.name,
+          '--code',
+          'P1',
+          '--reason',
+          'recall',
+          '--data',
+          data,
+        ],
+        'Withdraw 1 pack of CHS JCOIN (live, 0 participants)? [y/N]',
+        1,
+      ],
+    ] as const)
+      for (const answer of ['n', 'y']) {
+        const { output, has, type, ended } = onTerminal(args);
+        await has(question);
+        type(`${answer}\r`);
+        await ended;
+        if (answer === 'n') expect(output()).toContain('nothing was recorded');
+        expect(recorded()).toBe(answer === 'n' ? before : before + 1);
+      }
+  });
+});

@@ -1,7 +1,5 @@
 /** An emergency does not wait for a log that cannot be written: the arm is shown, and the code-break is recorded later. */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
@@ -17,6 +15,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
+import { hold } from '../../support/held-lock.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
@@ -207,15 +206,4 @@ function fill(file: string): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-/** Holds the write lock of the database. */
-async function hold(file: string): Promise<() => Promise<void>> {
-  const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
-  const child = spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  return async () => {
-    child.stdin.end();
-    await once(child, 'exit');
-  };
 }

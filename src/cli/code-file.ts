@@ -1,0 +1,220 @@
+/** Reads files of pack codes, finds all that is wrong with them, and makes lists of what is new. */
+import { type Level, PackCode } from '../../events/study.ts';
+import { activeFactors, type Factor, openTreatments, ratioOf } from '../../projections/design.ts';
+import { quote } from '../base/text.ts';
+import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
+import { ImportError } from '../import/source-table.ts';
+import type { RegisterCodes } from '../study/commands.ts';
+import { MOST_BYTES, tellsArm } from '../study/decide-packs.ts';
+import { allowed, noSuchLevel } from '../study/levels.ts';
+import { whereNow } from '../study/pack-map.ts';
+import { MOST_CODES, type Pack } from '../study/packs.ts';
+import type { RegisteredState } from '../study/state.ts';
+
+type Entry = RegisterCodes['entries'][number];
+type Design = RegisteredState['design'];
+
+/** Packs that one record can hold. */
+export interface CodeList {
+  readonly where: Level | undefined;
+  readonly entries: readonly Entry[];
+}
+
+export interface CodeFile {
+  /** In the order of their first rows. */
+  readonly lists: readonly CodeList[];
+  /** How many rows are new. */
+  readonly added: number;
+  /** How many are registered already, as the file says. */
+  readonly skipped: number;
+  readonly warnings: readonly string[];
+}
+
+export const CODE_FORM = '1 to 64 of A–Z a–z 0–9 - _ . /';
+
+/** A row that is as it should be. */
+interface Row extends Entry {
+  readonly where: Level | undefined;
+}
+
+/** @throws ImportError with all that is wrong with the file */
+export function readCodeFile(path: string, state: RegisteredState): CodeFile {
+  const [header, ...rows] = csvRows(bytesOf(path));
+  const { design } = state;
+  const factor = factorOf(header?.cells ?? [], design);
+  const problems: string[] = [];
+  const lines = new Map<string, number>();
+  const added: Row[] = [];
+  let skipped = 0;
+  for (const row of rows) {
+    const read = readRow(row, factor, problems);
+    if (!read) continue;
+    const earlier = lines.get(read.code);
+    lines.set(read.code, earlier ?? row.line);
+    const registered = state.packs.get(read.code);
+    if (earlier !== undefined)
+      problems.push(`line ${row.line}: the code ${read.code} is in line ${earlier}, too`);
+    else if (registered && isSame(registered, read, state)) skipped++;
+    else {
+      const problem = registered ? registeredOtherwise(read) : entryProblem(read, factor, design);
+      if (problem === undefined) added.push(read);
+      else problems.push(`line ${row.line}: ${problem}`);
+    }
+  }
+  if (rows.length === 0) problems.push('the file has no codes');
+  if (problems.length > 0) throw new ImportError(problems);
+  const warnings = added.length === 0 ? [] : [...orderWarnings(added), ...stockWarnings(added, state)];
+  return { lists: listsOf(added), added: added.length, skipped, warnings };
+}
+
+const HEADER = 'code,treatment or code,treatment,<factor>';
+
+/** The factor whose levels the packs are for, if the file names one. @throws ImportError */
+function factorOf(columns: readonly string[], design: Design): Factor | undefined {
+  const [code, treatment, name, ...more] = columns;
+  if (code !== 'code' || treatment !== 'treatment' || more.length > 0)
+    throw new ImportError([`the first line is ${quote(columns.join(','))} (expected: ${HEADER})`]);
+  if (name === undefined) return undefined;
+  const factor = design.factors.find((one) => one.name === name);
+  if (factor && !factor.isRetired) return factor;
+  const why = factor ? `the factor ${quote(name)} is retired` : `the study has no factor ${quote(name)}`;
+  throw new ImportError([`${why} ${allowed(activeFactors(design).map((one) => one.name))}`]);
+}
+
+/** Undefined, and a problem, for a row of another form. */
+function readRow({ line, cells }: CsvRow, factor: Factor | undefined, problems: string[]): Row | undefined {
+  const [code = '', treatment = '', level = ''] = cells;
+  const expected = factor ? 3 : 2;
+  const why =
+    cells.length === expected
+      ? codeProblem(code)
+      : `${cells.length} fields instead of ${expected} (hint: ${HEADER})`;
+  if (why !== undefined) {
+    problems.push(`line ${line}: ${why}`);
+    return undefined;
+  }
+  return { code, treatment, where: factor && { factor: factor.name, level } };
+}
+
+export function codeProblem(code: string): string | undefined {
+  return PackCode.safeParse(code).success ? undefined : `${quote(code)} is not a code: ${CODE_FORM}`;
+}
+
+function isSame(pack: Pack, { treatment, where }: Row, state: RegisteredState): boolean {
+  const now = whereNow(pack, state);
+  const level = where && whereNow({ where }, state);
+  return pack.treatment === treatment && now?.factor === level?.factor && now?.level === level?.level;
+}
+
+function registeredOtherwise({ code }: Row): string {
+  return `the code ${code} is registered already, with another treatment or level (hint: urn codes list)`;
+}
+
+function entryProblem({ code, treatment, where }: Row, factor: Factor | undefined, design: Design) {
+  const open = openTreatments(design);
+  const why: string[] = [];
+  if (!open.includes(treatment))
+    why.push(
+      design.treatments.includes(treatment)
+        ? `the arm ${quote(treatment)} is closed`
+        : `the study has no arm ${quote(treatment)} ${allowed(open)}`,
+    );
+  if (tellsArm(code, design.treatments)) why.push(`the code ${code} is, or contains, the name of an arm`);
+  if (factor && where?.level === '')
+    why.push(`no level of ${factor.name} (hint: packs for all levels go into a file without this column)`);
+  else if (factor && where && !factor.levels.includes(where.level))
+    why.push(noSuchLevel(factor, where.level));
+  return why.length > 0 ? why.join('; ') : undefined;
+}
+
+/** One or more lists for each level, each as long as a record may be. */
+function listsOf(rows: readonly Row[]): CodeList[] {
+  const lists: { where: Level | undefined; entries: Entry[]; bytes: number }[] = [];
+  const unfinished = new Map<string | undefined, (typeof lists)[number]>();
+  for (const { where, ...entry } of rows) {
+    // With the comma or bracket before it. The last bracket is counted from the start.
+    const bytes = Buffer.byteLength(JSON.stringify(entry)) + 1;
+    let list = unfinished.get(where?.level);
+    if (!list || list.entries.length >= MOST_CODES || list.bytes + bytes > MOST_BYTES) {
+      list = { where, entries: [], bytes: 1 };
+      lists.push(list);
+      unfinished.set(where?.level, list);
+    }
+    list.entries.push(entry);
+    list.bytes += bytes;
+  }
+  return lists.map(({ where, entries }) => ({ where, entries }));
+}
+
+function orderWarnings(rows: readonly Row[]): string[] {
+  const levels = [...new Set(rows.map(({ where }) => where?.level))];
+  const byLevel = levels.map((level) => rows.filter(({ where }) => where?.level === level));
+  const byCode = (list: readonly Row[]) => list.toSorted((a, b) => (a.code < b.code ? -1 : 1));
+  return [
+    ...(byLevel.some(isInBlocks)
+      ? [
+          'the file is sorted by arm: whoever sees it knows where an arm begins and ends (hint: shuffle the rows)',
+        ]
+      : []),
+    ...(byLevel.some((list) => isInBlocks(byCode(list)))
+      ? [
+          'sorted by code, the packs come in one block for each arm: whoever learns what a few packs hold can guess the others (hint: have the codes given in random order)',
+        ]
+      : []),
+  ];
+}
+
+/** Of so few packs, nobody can say whether they are in order. */
+const FEW = 2;
+
+function isInBlocks(rows: readonly Row[]): boolean {
+  const arms = new Set(rows.map(({ treatment }) => treatment)).size;
+  const runs = rows.filter(({ treatment }, i) => treatment !== rows[i - 1]?.treatment).length;
+  return arms > 1 && runs === arms && rows.length > FEW * arms;
+}
+
+/** For each limit of the study, the arms that will run out of packs before it is reached. */
+function stockWarnings(added: readonly Row[], state: RegisteredState): string[] {
+  const { design } = state;
+  const { total, levels = [] } = design.limits ?? {};
+  const packs: Row[] = [...added];
+  for (const [code, pack] of state.packs.entries())
+    if (!state.withdrawn.get(code)) packs.push({ ...pack, where: whereNow(pack, state) });
+  return [
+    ...(total === undefined ? [] : tooFew(packs, total, 'participants', design)),
+    ...levels.flatMap(({ factor, level, max }) => {
+      const usable = packs.filter(({ where }) => where?.factor !== factor || where.level === level);
+      return tooFew(usable, max, `participants with ${factor} = ${level}`, design);
+    }),
+  ];
+}
+
+/** Chance gives an arm more than its share, and packs are damaged and lost: a fifth more is advisable. */
+function tooFew(packs: readonly Row[], max: number, whom: string, design: Design): string[] {
+  const ratio = ratioOf(design);
+  const open = openTreatments(design);
+  const shareOf = (arm: string) => ratio[design.treatments.indexOf(arm)] ?? 1;
+  const shares = open.reduce((sum, arm) => sum + shareOf(arm), 0);
+  return open.flatMap((arm) => {
+    const found = packs.filter(({ treatment }) => treatment === arm).length;
+    const advisable = Math.ceil((12 * max * shareOf(arm)) / (10 * shares));
+    if (found >= advisable) return [];
+    return [
+      `${found} packs of ${arm} for a limit of ${max} ${whom}: at least ${advisable} are advisable (1.2 times the expected share)`,
+    ];
+  });
+}
+
+/** The column `code` of a file. @throws ImportError with all that is wrong with it */
+export function readCodes(path: string): string[] {
+  const [header, ...rows] = csvRows(bytesOf(path));
+  const column = header?.cells.indexOf('code') ?? -1;
+  if (column < 0) throw new ImportError(['the first line has no column "code"']);
+  const problems = rows.flatMap(({ line, cells }) => {
+    const problem = codeProblem(cells[column] ?? '');
+    return problem === undefined ? [] : [`line ${line}: ${problem}`];
+  });
+  if (rows.length === 0) problems.push('the file has no codes');
+  if (problems.length > 0) throw new ImportError(problems);
+  return rows.map(({ cells }) => cells[column] ?? '');
+}

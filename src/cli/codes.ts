@@ -1,0 +1,381 @@
+/** urn codes add, list, withdraw and replace: packs of medication. */
+import { randomBytes } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import { ReplacementCause } from '../../events/codes.ts';
+import { currentId } from '../../projections/enrolled.ts';
+import { participants } from '../../projections/participants.ts';
+import { freeTextProblem } from '../base/free-text.ts';
+import { csvLine } from '../export/csv.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import type { RegisterCodes, StudyCommand, StudyOutcome } from '../study/commands.ts';
+import { packMap, stockOf } from '../study/pack-map.ts';
+import { MOST_CODES } from '../study/packs.ts';
+import type { Study } from '../study/studies.ts';
+import { type CodeFile, type CodeList, codeProblem, readCodeFile, readCodes } from './code-file.ts';
+import { mayChange } from './confirm.ts';
+import { recordDisclosure } from './disclosed.ts';
+import { withFileProblems } from './file-problems.ts';
+import { caseOption, choice, type ParticipantOptions, refusalOf, withParticipant } from './grounds.ts';
+import {
+  cliActor,
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  option,
+  UsageError,
+  unknownStudy,
+} from './options.ts';
+import { note, progressOf, result, table } from './output.ts';
+import { described, registeredState, withStudies } from './studies-log.ts';
+
+interface StudyOptions extends LogOptions {
+  readonly study: string;
+  readonly json?: boolean;
+}
+
+interface WriteOptions extends StudyOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+interface AddOptions extends WriteOptions {
+  readonly from: string;
+}
+
+interface ListOptions extends StudyOptions {
+  readonly csv?: boolean;
+}
+
+interface WithdrawOptions extends WriteOptions {
+  readonly code?: readonly string[];
+  readonly from?: string;
+  readonly reason: string;
+}
+
+interface ReplaceOptions extends WriteOptions, ParticipantOptions {
+  readonly code: string;
+  readonly cause: ReplacementCause;
+}
+
+const WRITE_HELP = `
+For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
+ask, so scripts are not blocked. Exit code 2 if it is not possible: nothing is recorded then. It works beside a running
+service, which follows within a second.`;
+
+const ADD_HELP = `
+The file is CSV in UTF-8 with the header code,treatment or code,treatment,<factor>. With a factor, only participants with
+that level get the pack: a site, for instance. A code is 1 to 64 of A–Z a–z 0–9 - _ . / and says nothing about the arm. No
+code is ever used twice in a study.
+
+From the first list on, everybody who is randomized is given a pack of their arm, and is refused (no-code) while any open
+arm has none left for them. Which treatment a pack holds is sealed.
+
+All problems of the file are listed at once, by line. If the command is interrupted, run it again with the same file: it
+goes on with the codes that are missing.
+${WRITE_HELP}
+
+Examples:
+  urn codes add --study 'CHS JCOIN' --from codes.csv --dry-run
+  urn codes add --study 'CHS JCOIN' --from codes.csv`;
+
+const LIST_HELP = `
+The list names the ARM of every pack, and so of every participant who has one: who reads it is unblinded. Reading it is
+recorded (urn operations). After the packs it shows how many are free, by arm and level.
+
+--json is an object: packs, a list with code, treatment, where (factor, level; only of a pack for one level), state (free,
+given or withdrawn) and id (of the participant who has or had it); and stock, a list with treatment, where and free.
+--csv has a row for each pack, and no stock.
+
+Examples:
+  urn codes list --study 'CHS JCOIN'
+  urn codes list --study 'CHS JCOIN' --csv > map.csv`;
+
+const WITHDRAW_HELP = `
+Only packs that nobody has can be withdrawn, all of them or none. A pack that somebody has is replaced (urn codes replace).
+How many packs were withdrawn is in the clear; which ones, and why, is sealed. If they are all of one arm, the packs that are
+recalled at the sites tell who has the same treatment all the same.
+
+--from is a CSV file with a column code; what else is in it does not matter.
+${WRITE_HELP}
+
+Examples:
+  urn codes withdraw --study 'CHS JCOIN' --code AF5-0018 --code AF5-0019 --reason 'the cold chain was broken'
+  urn codes withdraw --study 'CHS JCOIN' --from recalled.csv --reason 'recall of batch 7'`;
+
+const REPLACE_HELP = `
+The participant gets another pack of the same treatment. Nothing is drawn, and the output names no arm. --code is the pack
+that the participant has now.
+
+At the command line, unlike at a site, it is enough that the participant's own arm has a pack left, and there is no limit of
+three replacements.
+${WRITE_HELP}
+
+Example:
+  urn codes replace --study 'CHS JCOIN' --id 001-0007 --code AF5-0017 --cause damaged`;
+
+export function codesCommand(): Command[] {
+  return [
+    withStudy('add', 'register packs of medication from a file')
+      .addOption(new Option('--from <file>', 'CSV: code,treatment[,<factor>]').makeOptionMandatory())
+      .addOption(caseOption('--dry-run', 'check the file, and write nothing'))
+      .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
+      .addOption(jsonOption())
+      .addHelpText('after', ADD_HELP)
+      .action((options: AddOptions) => withFileProblems('nothing was registered', () => add(options))),
+    withStudy('list', 'list packs with the ARM that each one holds, and the stock')
+      .addOption(jsonOption())
+      .addOption(new Option('--csv', 'as CSV').conflicts('json'))
+      .addHelpText('after', LIST_HELP)
+      .action(list),
+    withStudy('withdraw', 'withdraw packs that nobody has')
+      .addOption(
+        caseOption('--code <code>', 'a pack (repeatable)').argParser(
+          (value: string, earlier: readonly string[] = []) => [...earlier, value],
+        ),
+      )
+      .addOption(new Option('--from <file>', 'CSV with a column code').conflicts('code'))
+      .addOption(
+        caseOption(
+          '--reason <text>',
+          'recorded under seal: blinded readers do not see it',
+        ).makeOptionMandatory(),
+      )
+      .addOption(caseOption('--dry-run', 'only check whether it would be recorded'))
+      .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
+      .addHelpText('after', WITHDRAW_HELP)
+      .action((options: WithdrawOptions) =>
+        withFileProblems('nothing was withdrawn', () => withdraw(options)),
+      ),
+    withParticipant(logCommand('replace'))
+      .description('give a participant another pack of the same treatment')
+      .addOption(caseOption('--code <code>', 'the pack that the participant has').makeOptionMandatory())
+      .addOption(choice('--cause <cause>', 'why it cannot be used', ReplacementCause.options))
+      .addOption(caseOption('--dry-run', 'only check whether it would be recorded'))
+      .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
+      .addOption(jsonOption())
+      .addHelpText('after', REPLACE_HELP)
+      .action(replace),
+  ];
+}
+
+function withStudy(name: string, description: string): Command {
+  return logCommand(name)
+    .description(description)
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory());
+}
+
+async function add(options: AddOptions): Promise<void> {
+  const { study: name, from, dryRun } = options;
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const state = registeredState(log, study);
+    const file = readCodeFile(from, state);
+    for (const warning of file.warnings) note(`warning: ${warning}`);
+    if (file.skipped > 0)
+      note(`${packs(file.skipped)} of the file: registered already, and left as they are`);
+    const commands = file.lists.map((one, i) => commandOf(one, state.lists + 1 + i));
+    // What is possible of one list is so of all.
+    if (commands[0]) refuse(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
+    if (dryRun)
+      return tell(
+        options,
+        file,
+        commands.map(listed),
+        `would register ${packs(file.added)} of ${name}; nothing was recorded`,
+      );
+    if (commands.length === 0)
+      return tell(options, file, [], `nothing new for ${name}: nothing was recorded`);
+    const question = `Register ${packs(file.added)} in ${described(log, study)}?`;
+    if (!(await mayChange(study.design, options, question))) return;
+    const lists = await write(log, study, commands, file.added);
+    tell(options, file, lists, `registered ${packs(file.added)} of ${name}`);
+  });
+}
+
+function commandOf({ where, entries }: CodeList, number: number): RegisterCodes {
+  return { type: 'register-codes', list: number, where, key: randomBytes(16).toString('hex'), entries };
+}
+
+interface Listed {
+  readonly list: number;
+  readonly where?: RegisterCodes['where'];
+  readonly count: number;
+  readonly revision?: number;
+}
+
+function listed({ list: number, where, entries }: RegisterCodes): Listed {
+  return { list: number, ...(where && { where }), count: entries.length };
+}
+
+async function write(
+  log: OpenLog,
+  { stream, registered }: Study,
+  commands: readonly RegisterCodes[],
+  total: number,
+): Promise<Listed[]> {
+  const shown = progressOf('packs registered', total);
+  const written: Listed[] = [];
+  let done = 0;
+  try {
+    for (const command of commands) {
+      const { outcome, revision } = await log.studies.submit(stream, command, cliActor());
+      refuse(registered.configuration.name, outcome);
+      written.push({ ...listed(command), revision });
+      done += command.entries.length;
+      shown.show(done);
+    }
+  } finally {
+    shown.end();
+    if (done < total && done > 0)
+      note(`${done} of ${packs(total)} were registered (hint: run it again with the same file)`);
+  }
+  return written;
+}
+
+/** @throws UsageError unless the list is taken */
+function refuse(study: string, outcome: StudyOutcome): void {
+  if (outcome.type === 'codes-registered') return;
+  if (outcome.type === 'stale')
+    throw new UsageError(`somebody else registers packs of ${study}: ${outcome.why} (hint: run it again)`);
+  if (outcome.type === 'impossible') throw new UsageError(`no more was registered: ${outcome.why}`);
+  throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
+}
+
+function tell(
+  { study, dryRun = false, json }: AddOptions,
+  { added, skipped, warnings }: CodeFile,
+  lists: readonly Listed[],
+  text: string,
+): void {
+  if (json) {
+    result(JSON.stringify({ study, dryRun, registered: added, skipped, lists, warnings }, null, 2));
+    return;
+  }
+  const rows = lists.map(({ list: number, where, count, revision }) => [
+    `  list ${number}`,
+    packs(count),
+    where ? `${where.factor} = ${where.level}` : 'all levels',
+    revision === undefined ? '' : `revision ${revision}`,
+  ]);
+  note(`${dryRun ? 'dry run: ' : ''}${text}`);
+  if (rows.length > 0) note(table(rows));
+}
+
+function packs(count: number): string {
+  return count === 1 ? '1 pack' : `${count} packs`;
+}
+
+async function list({ study: name, json, csv, ...options }: ListOptions): Promise<void> {
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const mapped = packMap(registeredState(log, study));
+    if (mapped.length === 0) return note(`${name} has no packs (hint: urn codes add)`);
+    const everybody = log.runner.state(participants, study.stream);
+    const rows = mapped.map(({ participantId, ...pack }) => {
+      const holder = participantId === undefined ? undefined : everybody.find(participantId);
+      return { ...pack, ...(holder && { id: currentId(holder) }) };
+    });
+    const stock = stockOf(mapped);
+    await recordDisclosure(log, { what: 'codes', study: name, toRevision: study.revision });
+    if (json) result(JSON.stringify({ packs: rows, stock }, null, 2));
+    else if (csv) process.stdout.write(asCsv(rows));
+    else result(asText(rows, stock));
+  });
+}
+
+type Shown = Omit<ReturnType<typeof packMap>[number], 'participantId'> & { readonly id?: string };
+
+const COLUMNS = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
+
+function cellsOf({ code, treatment, where, state, id = '' }: Shown): string[] {
+  return [code, treatment, where?.factor ?? '', where?.level ?? '', state, id];
+}
+
+function asCsv(rows: readonly Shown[]): string {
+  return [COLUMNS, ...rows.map(cellsOf)].map((cells) => csvLine(cells)).join('');
+}
+
+function asText(rows: readonly Shown[], stock: ReturnType<typeof stockOf>): string {
+  const free = stock.map((one) => [
+    one.treatment,
+    one.where ? `${one.where.factor} = ${one.where.level}` : 'all levels',
+    `${one.free} free`,
+  ]);
+  return `${table([COLUMNS, ...rows.map(cellsOf)])}\n\nstock\n${table(free)}`;
+}
+
+async function withdraw(options: WithdrawOptions): Promise<void> {
+  const { study: name, reason, dryRun } = options;
+  const problem = freeTextProblem(reason, 1);
+  if (problem !== undefined) throw new UsageError(`--reason ${problem}`);
+  const codes = codesIn(options);
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const actor = cliActor();
+    const command = { type: 'withdraw-codes', codes, reason, user: actor.user } as const;
+    const done = await carryOut(log, study, command, options, `Withdraw ${packs(codes.length)} of`);
+    if (done === undefined) return;
+    if (dryRun) note(`dry run: would withdraw ${packs(codes.length)} of ${name}; nothing was recorded`);
+    else note(`withdrew ${packs(codes.length)} of ${name} (revision ${done})`);
+  });
+}
+
+/** @throws UsageError; ImportError with all that is wrong with the file */
+function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
+  if (given === undefined && from === undefined)
+    throw new UsageError('say which packs: --code, or --from with a file');
+  const problems = (given ?? []).flatMap((code) => {
+    const why = codeProblem(code);
+    return why === undefined ? [] : [`--code ${why}`];
+  });
+  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+  const codes = given ?? readCodes(from ?? '');
+  if (codes.length > MOST_CODES)
+    throw new UsageError(`${codes.length} packs: at most ${MOST_CODES} at once (hint: split the file)`);
+  return codes;
+}
+
+/**
+ * Tries the command, asks, and submits it. Of a dry run it only tries it.
+ * @returns the revision; undefined if the person did not agree
+ * @throws UsageError when it is not possible
+ */
+async function carryOut(
+  log: OpenLog,
+  study: Study,
+  command: Extract<StudyCommand, { type: 'withdraw-codes' | 'replace-code' }>,
+  options: WriteOptions & { readonly id?: string },
+  order: string,
+): Promise<number | undefined> {
+  const { study: name, id } = options;
+  const check = (outcome: StudyOutcome) => {
+    const refused = refusalOf(outcome, { study: name, id });
+    if (refused) throw refused;
+  };
+  const tried = await log.studies.tryOut(study.stream, command);
+  check(tried.outcome);
+  if (options.dryRun) return tried.revision;
+  if (!(await mayChange(study.design, options, `${order} ${described(log, study)}?`))) return undefined;
+  const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
+  check(outcome);
+  return revision;
+}
+
+async function replace(options: ReplaceOptions): Promise<void> {
+  const { study: name, id, code, cause, dryRun, json } = options;
+  await withStudies(options, async (log) => {
+    const study = log.studies.find(name);
+    if (!study) throw unknownStudy(name);
+    const { user } = cliActor();
+    const command = { type: 'replace-code', participantId: id, code, cause, isSupply: true, user } as const;
+    const revision = await carryOut(log, study, command, options, `Replace the pack ${code} of ${id} in`);
+    if (revision === undefined) return;
+    if (dryRun) return note(`dry run: the pack ${code} of ${id} would be replaced; nothing was recorded`);
+    const by = log.runner.state(participants, study.stream).find(id)?.pack?.code;
+    if (json) result(JSON.stringify({ study: name, id, code, by, revision }, null, 2));
+    else result(`${id} has the pack ${by} now, instead of ${code} (revision ${revision})`);
+  });
+}

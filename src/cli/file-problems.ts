@@ -1,0 +1,19 @@
+/** Problems of a file that a command reads are problems of the command. */
+import { ImportError } from '../import/source-table.ts';
+import { UsageError } from './options.ts';
+
+/** The most problems that are printed. */
+const MOST_PROBLEMS = 200;
+
+/** @param nothing what was not done then, as a clause. @throws UsageError with what is wrong with the file */
+export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    const { problems } = error;
+    const more = problems.length - MOST_PROBLEMS;
+    const shown = problems.slice(0, MOST_PROBLEMS).concat(more > 0 ? [`and ${more} more`] : []);
+    throw new UsageError(`${nothing}:\n     ${shown.join('\n     ')}`);
+  }
+}

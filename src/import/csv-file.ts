@@ -1,0 +1,47 @@
+/** Reads files that people give to commands: their bytes, and CSV with the line of each row. */
+import { readFileSync } from 'node:fs';
+import { CsvError, parse } from 'csv-parse/sync';
+import { ImportError } from './source-table.ts';
+
+const WHY_UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'you may not read it',
+};
+
+/** @throws ImportError when the file cannot be read, or is empty */
+export function bytesOf(path: string): Buffer {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    throw new ImportError([`cannot read ${path}: ${WHY_UNREADABLE[code] ?? message}`]);
+  }
+  if (bytes.length === 0) throw new ImportError([`${path} is empty`]);
+  return bytes;
+}
+
+export interface CsvRow {
+  /** In the file, from 1: the last one of the row. */
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+/** The rows, with the header. @throws ImportError when the file is not CSV in UTF-8 */
+export function csvRows(bytes: Buffer): CsvRow[] {
+  try {
+    // A byte order mark is no part of the text.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    // The reference does not quote a carriage return within a field.
+    const rows = parse(text, {
+      ...{ skip_empty_lines: true, relax_column_count: true, record_delimiter: ['\r\n', '\n'], info: true },
+    }) as unknown as { readonly record: string[]; readonly info: { readonly lines: number } }[];
+    return rows.map(({ record, info }) => ({ line: info.lines, cells: record }));
+  } catch (error) {
+    if (error instanceof CsvError) throw new ImportError([`the file is not CSV: ${error.message}`]);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error;
+    throw new ImportError(['the file is not UTF-8 (hint: save it as UTF-8)']);
+  }
+}
