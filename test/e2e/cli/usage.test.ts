@@ -21,6 +21,11 @@ const COMMANDS = [
   ['studies', 'show'],
   ['studies', 'pause'],
   ['studies', 'resume'],
+  ['codes'],
+  ['codes', 'add'],
+  ['codes', 'list'],
+  ['codes', 'withdraw'],
+  ['codes', 'replace'],
 ];
 
 describe.concurrent('urn', () => {
