@@ -1666,8 +1666,9 @@ def take_forced(history: History, record: Json, sections: Json) -> None:
         wrong = history.enrolled[data["participantId"]]
         fill_place(history, wrong, -1)
         history.voided["entry"] -= 1
-        if wrong.code is not None:
-            history.given[wrong.code] = None
+        # Its packs stay used, but nobody knows who has them.
+        for code, holder in history.given.items():
+            history.given[code] = None if holder == wrong.id else holder
     enrol(history, record, levels, slot, None)
     history.forced[data["cause"]] += 1
     how = "an allocation made outside the service was entered by hand"
@@ -1842,7 +1843,7 @@ def check_revealed(history: History, record: Json) -> Optional[Enrolled]:
         what = "data.participantId: of who has, or had, the pack"
         expect(what, holder, data.get("participantId"))
         is_known = data["code"] in history.packs or history.content != "full"
-        expect_that("data.code: on a list", is_known)
+        expect_that("data.code: on a list", is_known and history.lists > 0)
         if holder is None:
             expect("data.randomizedAt", None, data.get("randomizedAt"))
             return None
@@ -2011,7 +2012,7 @@ def check_entered_pack(
     """The pack of an allocation that was made outside. That of a wrong entry may be named again."""
     code = data["code"]
     is_own = "replaces" in data and history.enrolled[data["participantId"]].code == code
-    is_new = code not in history.given
+    is_new = history.lists > 0 and code not in history.given
     expect_that("data.code: never given out before", is_own or is_new)
     if history.content == "full":
         pack = history.packs.get(code)
