@@ -52,14 +52,18 @@ export function readCodeFile(path: string, state: RegisteredState): CodeFile {
     const earlier = lines.get(read.code);
     lines.set(read.code, earlier ?? row.line);
     const registered = state.packs.get(read.code);
-    if (earlier !== undefined)
-      problems.push(`line ${row.line}: the code ${read.code} is in line ${earlier}, too`);
-    else if (registered && isSame(registered, read, state)) skipped++;
-    else {
-      const problem = registered ? registeredOtherwise(read) : entryProblem(read, factor, design);
-      if (problem === undefined) added.push(read);
-      else problems.push(`line ${row.line}: ${problem}`);
+    const isThere = registered !== undefined && isSame(registered, read, state);
+    if (isThere && earlier === undefined) {
+      skipped++;
+      continue;
     }
+    const why = [
+      ...(earlier === undefined ? [] : [`the code ${read.code} is in line ${earlier}, too`]),
+      ...(registered && !isThere ? [registeredOtherwise(read)] : []),
+      ...entryProblems(read, factor, design),
+    ];
+    if (why.length === 0) added.push(read);
+    else problems.push(`line ${row.line}: ${why.join('; ')}`);
   }
   if (rows.length === 0) problems.push('the file has no codes');
   if (problems.length > 0) throw new ImportError(problems);
@@ -110,7 +114,11 @@ function registeredOtherwise({ code }: Row): string {
   return `the code ${code} is registered already, with another treatment or level (hint: urn codes list)`;
 }
 
-function entryProblem({ code, treatment, where }: Row, factor: Factor | undefined, design: Design) {
+function entryProblems(
+  { code, treatment, where }: Row,
+  factor: Factor | undefined,
+  design: Design,
+): string[] {
   const open = openTreatments(design);
   const why: string[] = [];
   if (!open.includes(treatment))
@@ -124,7 +132,7 @@ function entryProblem({ code, treatment, where }: Row, factor: Factor | undefine
     why.push(`no level of ${factor.name} (hint: packs for all levels go into a file without this column)`);
   else if (factor && where && !factor.levels.includes(where.level))
     why.push(noSuchLevel(factor, where.level));
-  return why.length > 0 ? why.join('; ') : undefined;
+  return why;
 }
 
 /** One or more lists for each level, each as long as a record may be. */
