@@ -1,7 +1,7 @@
 /**
- * Breaks the code of one participant, or of one pack. First the code-break is in the log, on the disk; then the arm is given. An emergency
- * does not wait for a log that cannot be written: after three seconds the code-break goes to a file, and from there to the
- * log as soon as that is possible.
+ * Breaks the code of one participant, or of one pack. First the code-break is in the log, on the disk; then the arm is
+ * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
+ * and from there to the log as soon as that is possible.
  */
 import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../events/access.ts';
