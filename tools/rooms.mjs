@@ -15,7 +15,7 @@ const { roots, floors } = JSON.parse(readFileSync(join(folder, 'tools/rooms.json
 /** The paths of all TypeScript files below the roots. */
 const files = roots.flatMap((root) =>
   readdirSync(join(folder, root), { recursive: true })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => join(root, name)),
 );
 const floorOf = new Map(floors.flatMap((rooms, floor) => rooms.map((room) => [room, floor])));
@@ -58,6 +58,6 @@ function importsOf(file) {
     ...module.dynamicImports.map(({ moduleRequest: { start, end } }) => source.slice(start + 1, end - 1)),
   ];
   return requested
-    .filter((specifier) => specifier.startsWith('.') && specifier.endsWith('.ts'))
+    .filter((specifier) => /^\..*\.tsx?$/.test(specifier))
     .map((specifier) => normalize(join(dirname(file), specifier)));
 }

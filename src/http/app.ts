@@ -4,6 +4,7 @@ import type { Logger } from '../service/logger.ts';
 import type { Metrics } from '../service/metrics.ts';
 import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
+import { pagesRouter } from './pages.ts';
 import { type Locals, modeHeader } from './request/locals.ts';
 import { observe } from './request/observe.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
@@ -90,6 +91,7 @@ export function httpApp(parts: HttpParts): Express {
   const document = JSON.stringify(openApiDocument(parts.version), null, 2);
   route(app, '/openapi.json', '[]', { GET: (_, response) => plain(response, 'application/json', document) });
   app.use('/docs', docsRouter());
+  app.use(pagesRouter());
 
   app.use((request) => {
     refuseUnsound(request);

@@ -1,0 +1,128 @@
+/**
+ * The pages for people: `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered with the
+ * same document, whose script shows what the path asks for. All of it comes with the program, as built into dist/pages.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { type Request, type Response, Router } from 'express';
+import helmet from 'helmet';
+import type { Locals } from './request/locals.ts';
+import { HttpProblem } from './request/problem.ts';
+import { endInPieces } from './request/reply.ts';
+import { refuseUnsound } from './soundness.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** The encodings in which the build leaves each file, best first, by the ending of the copy. */
+const ENCODINGS = { br: 'br', gzip: 'gz' } as const;
+
+/** A file in memory: one opened for each request would hold a descriptor for as long as the client takes to read it. */
+interface Page {
+  readonly type: string;
+  readonly etag: string;
+  /** By the encoding. */
+  readonly contents: { readonly identity: Buffer } & Partial<Record<keyof typeof ENCODINGS, Buffer>>;
+}
+
+export function pagesRouter(): Router {
+  const folder = pagesFolder();
+  const index = pageIn(folder, 'index.html');
+  const assets = new Map(
+    readdirSync(join(folder, 'assets'))
+      .filter((name) => endingOf(name) in TYPES)
+      .map((name) => [`/assets/${name}`, pageIn(folder, `assets/${name}`)]),
+  );
+
+  const router = Router({ caseSensitive: true, strict: true });
+  const serve = (
+    paths: string | RegExp,
+    route: string,
+    answer: (request: Request, response: Response) => void,
+  ) =>
+    router.all(paths, (request, response) => {
+      const locals = response.locals as Locals;
+      locals.route = route;
+      refuseUnsound(request);
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        throw new HttpProblem(405, `${route} takes GET, HEAD`, { Allow: 'GET, HEAD' });
+      setSecurityHeaders(request, response);
+      answer(request, response);
+    });
+  serve('/', '/', (request, response) => send(request, response, index, 'no-cache'));
+  serve(/^\/pages(\/.*)?$/, '/pages', (request, response) => send(request, response, index, 'no-cache'));
+  serve(/^\/assets\/.*$/, '/assets', (request, response) => {
+    const asset = assets.get(request.path);
+    if (!asset) throw new HttpProblem(404, 'There is no such file (hint: load the page again)');
+    // Its name changes with its content.
+    send(request, response, asset, 'public, max-age=31536000, immutable');
+  });
+  return router;
+}
+
+function pagesFolder(): string {
+  const index = createRequire(import.meta.url).resolve('#pages/index.html');
+  if (!existsSync(index)) throw new Error(`${index} is missing (hint: npm run build)`);
+  return dirname(index);
+}
+
+function pageIn(folder: string, name: string): Page {
+  const read = (ending = '') => readFileSync(join(folder, name + ending));
+  const identity = read();
+  return {
+    type: TYPES[endingOf(name)] ?? '',
+    etag: `"${createHash('sha256').update(identity).digest('base64url')}"`,
+    contents: { identity, br: read('.br'), gzip: read('.gz') },
+  };
+}
+
+function endingOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}
+
+const setHeaders = helmet({
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      connectSrc: ["'self'"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  },
+  referrerPolicy: { policy: 'no-referrer' },
+});
+
+function setSecurityHeaders(request: Request, response: Response): void {
+  setHeaders(request, response, () => undefined);
+}
+
+function send(
+  request: Request,
+  response: Response,
+  { type, etag, contents }: Page,
+  cacheControl: string,
+): void {
+  (response.locals as Locals).isServed = true;
+  response.set({ ETag: etag, 'Cache-Control': cacheControl, Vary: 'Accept-Encoding' });
+  if (request.fresh) {
+    response.status(304).end();
+    return;
+  }
+  const accepted = request.acceptsEncodings([...Object.keys(ENCODINGS), 'identity']);
+  const encoding = accepted && accepted in ENCODINGS ? (accepted as keyof typeof ENCODINGS) : 'identity';
+  const content = contents[encoding] ?? contents.identity;
+  if (content !== contents.identity) response.set('Content-Encoding', encoding);
+  response.type(type).set('Content-Length', String(content.length));
+  endInPieces(response, content);
+}

@@ -1,0 +1,120 @@
+/** Asks the service. Requests and answers are typed from its OpenAPI document. */
+import createClient, { type Middleware } from 'openapi-fetch';
+import type { components, paths } from '../../../dist/api-types/openapi.d.ts';
+
+export type Schemas = components['schemas'];
+
+/** A refusal or failure that the service explained. `message` is its own, in English. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly results: unknown;
+  /** Seconds after which to try again. */
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, message: string, results: unknown, retryAfter: number | undefined) {
+    super(message);
+    this.status = status;
+    this.results = results;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** No answer came. Whether the service received the request is not known. */
+export class ConnectionLost extends Error {}
+
+/** Marks a request that no person made just now, so that it does not prolong the session. */
+export const AUTOMATIC = { 'Urn-Automatic': 'true' } as const;
+
+/** What the client tells the rest of the page about its requests. */
+interface Listener {
+  /** The service knows no session, or no longer. */
+  onNoSession(message: string): void;
+  onAct(): void;
+  actingPerson(): string | undefined;
+}
+
+let listener: Listener | undefined;
+
+export function listenToRequests(to: Listener): void {
+  listener = to;
+}
+
+const session: Middleware = {
+  onRequest({ request }) {
+    const person = listener?.actingPerson();
+    // A header takes Latin-1 alone, so the UTF-8 bytes go as one character each.
+    if (person) request.headers.set('X-On-Behalf-Of', bytesAsText(person));
+    if (!request.headers.has('Urn-Automatic')) listener?.onAct();
+    return request;
+  },
+};
+
+export const api = createClient<paths>({
+  baseUrl: window.location.origin,
+  // Looked up at each request, not once at the start.
+  fetch: (request) => window.fetch(request),
+  querySerializer: serialize,
+});
+api.use(session);
+
+/** The members of an object, such as the levels of the factors, become parameters of their own. */
+function serialize(query: Record<string, unknown>): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null ? Object.entries(value) : [[name, value] as const],
+  );
+  const params = new URLSearchParams();
+  for (const [name, value] of given) if (value !== undefined) params.set(name, String(value));
+  return params.toString();
+}
+
+function bytesAsText(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
+
+interface Called<T> {
+  data?: { results: T; message: string } | undefined;
+  error?: unknown;
+  response: Response;
+}
+
+export interface Answer<T> {
+  readonly results: T;
+  readonly message: string;
+  /** The revision of the study that the answer shows. */
+  readonly revision: number | undefined;
+  readonly headers: Headers;
+}
+
+/** @throws ApiProblem, ConnectionLost */
+export async function answer<T>(call: Promise<Called<T>>): Promise<Answer<T>> {
+  let called: Called<T>;
+  try {
+    called = await call;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ConnectionLost('No answer from the service', { cause: error });
+  }
+  const { data, error, response } = called;
+  if (data === undefined) throw problemOf(response, error);
+  const revision = response.headers.get('Urn-Revision');
+  return {
+    results: data.results,
+    message: data.message,
+    revision: revision === null ? undefined : Number(revision),
+    headers: response.headers,
+  };
+}
+
+/** Like `answer`, when only the results matter. */
+export async function results<T>(call: Promise<Called<T>>): Promise<T> {
+  return (await answer(call)).results;
+}
+
+function problemOf(response: Response, body: unknown): ApiProblem {
+  const { message = `The service answered ${response.status}`, results } = (
+    typeof body === 'object' && body !== null ? body : {}
+  ) as { message?: string; results?: unknown };
+  const wait = response.headers.get('Retry-After');
+  if (response.status === 401) listener?.onNoSession(message);
+  return new ApiProblem(response.status, message, results, wait === null ? undefined : Number(wait));
+}

@@ -1,0 +1,140 @@
+/** What is around every page: where to go, whose key this is, and whether the study is a test. */
+import { useQuery } from '@tanstack/react-query';
+import { Suspense } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { I18nProvider } from 'react-aria-components/I18nProvider';
+import { useTranslation } from 'react-i18next';
+import { NavLink, Outlet, useNavigation } from 'react-router';
+import { Chip } from '../parts/chip.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { address, usePlace } from '../parts/place.ts';
+import { ProblemNotice } from '../parts/problem.tsx';
+import { type Scope, useSession, useSessionContext } from '../session/session.tsx';
+import { studiesQuery } from '../session/studies-query.ts';
+import { SignIn } from '../sign-in/sign-in.tsx';
+import { LANGUAGES, useLanguage } from '../words/index.ts';
+import { IdleWarning } from './idle-warning.tsx';
+import { SignOut } from './sign-out.tsx';
+
+export function Shell() {
+  const { language } = useLanguage();
+  const { phase, check } = useSessionContext();
+  const { t } = useTranslation();
+  return (
+    <I18nProvider locale={language}>
+      {phase.is === 'asking' && <Loading />}
+      {phase.is === 'unreachable' && (
+        <main className="narrow">
+          <ProblemNotice error={phase.error} />
+          <Button className="button" onPress={() => void check()}>
+            {t('common.tryAgain')}
+          </Button>
+        </main>
+      )}
+      {phase.is === 'out' && <SignIn why={phase.why} />}
+      {phase.is === 'in' && <SignedIn />}
+      <Footer />
+    </I18nProvider>
+  );
+}
+
+function SignedIn() {
+  const { t } = useTranslation();
+  const { state } = useNavigation();
+  const { study } = usePlace();
+  const { data: studies } = useQuery(studiesQuery);
+  const isTest = studies?.find((one) => one.study === study)?.mode === 'test';
+  return (
+    <>
+      <button className="skip" type="button" onClick={() => document.getElementById('main')?.focus()}>
+        {t('common.skip')}
+      </button>
+      <header className="bar">
+        <strong className="brand">urn</strong>
+        <Navigation />
+        <Who />
+      </header>
+      {isTest && (
+        <p className="test-bar">
+          <strong>{t('common.testStudy')}</strong>
+        </p>
+      )}
+      <IdleWarning />
+      <main id="main" tabIndex={-1} aria-busy={state === 'loading'}>
+        <Suspense fallback={<Loading />}>
+          <Outlet />
+        </Suspense>
+      </main>
+    </>
+  );
+}
+
+/** The pages about a study, and who may use them. */
+const PAGES = [
+  { page: 'study', scopes: ['read', 'blinded'] },
+  { page: 'randomize', scopes: ['randomize'] },
+  { page: 'manage', scopes: ['manage', 'force', 'supply'] },
+  { page: 'audit', scopes: ['audit'] },
+] as const satisfies readonly { page: string; scopes: readonly Scope[] }[];
+
+function Navigation() {
+  const { t } = useTranslation();
+  const { study } = usePlace();
+  const session = useSession();
+  const mayUse = (scopes: readonly Scope[]) => scopes.some((scope) => session.scopes.includes(scope));
+  return (
+    <nav aria-label={t('common.pages')}>
+      <NavLink to={address('studies')}>{t('common.nav.studies')}</NavLink>
+      {study !== undefined &&
+        PAGES.filter(({ scopes }) => mayUse(scopes)).map(({ page }) => (
+          <NavLink key={page} to={address(page, study)}>
+            {t(`common.nav.${page}`)}
+          </NavLink>
+        ))}
+    </nav>
+  );
+}
+
+function Who() {
+  const { t } = useTranslation();
+  const { user, scopes, limits } = useSession();
+  const { acting } = useSessionContext();
+  return (
+    <div className="who">
+      <span className="chips">
+        {scopes.map((scope) => (
+          <Chip key={scope}>{scope}</Chip>
+        ))}
+        {limits.map(({ factor, levels }) => (
+          <Chip key={factor}>{t('common.limitedTo', { levels: levels.join(', ') })}</Chip>
+        ))}
+      </span>
+      <span className="person">{acting === undefined ? user : `${user} · ${acting}`}</span>
+      <SignOut />
+    </div>
+  );
+}
+
+function Footer() {
+  const { t } = useTranslation();
+  const { language, choose } = useLanguage();
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return (
+    <footer className="foot">
+      <span>{t('common.times', { zone })}</span>
+      <span className="languages">
+        {Object.entries(LANGUAGES).map(([code, name]) => (
+          <Button
+            key={code}
+            className="link"
+            {...(code === language && { 'aria-current': true })}
+            lang={code}
+            onPress={() => choose(code as keyof typeof LANGUAGES)}
+          >
+            {name}
+          </Button>
+        ))}
+      </span>
+    </footer>
+  );
+}

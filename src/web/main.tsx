@@ -1,0 +1,36 @@
+/** Starts the pages. */
+import './style/tokens.css';
+import './style/base.css';
+import './style/parts.css';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { RouterProvider } from 'react-router';
+import { ApiProblem } from './api/client.ts';
+import { router } from './app/routes.tsx';
+import { SessionProvider } from './session/session.tsx';
+import { startWords } from './words/index.ts';
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      // A refusal stays one, however often it is asked.
+      retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status < 500),
+    },
+    mutations: { retry: false },
+  },
+});
+
+const root = document.getElementById('root');
+if (!root) throw new Error('index.html has no #root');
+await startWords();
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <SessionProvider>
+        <RouterProvider router={router} />
+      </SessionProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,13 @@
+import { useTranslation } from 'react-i18next';
+import { Page } from '../parts/page.tsx';
+import { usePlace } from '../parts/place.ts';
+
+export function Manage() {
+  const { t } = useTranslation();
+  const { study = '' } = usePlace();
+  return (
+    <Page title={t('common.nav.manage')}>
+      <p>{study}</p>
+    </Page>
+  );
+}

@@ -1,0 +1,146 @@
+/** Who is signed in. Without a session, nothing but the sign-in form is on the page. */
+import { useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { ApiProblem, AUTOMATIC, answer, api, listenToRequests, type Schemas } from '../api/client.ts';
+
+export type Session = Schemas['Session'];
+export type Scope = Session['scopes'][number];
+
+type Phase =
+  /** Nothing is known yet. */
+  | { readonly is: 'asking' }
+  | { readonly is: 'out'; readonly why: 'not-yet' | 'ended' | 'signed-out' | 'only-here' }
+  | { readonly is: 'unreachable'; readonly error: Error }
+  | { readonly is: 'in'; readonly session: Session };
+
+export interface SessionContext {
+  readonly phase: Phase;
+  readonly acting: string | undefined;
+  /** @throws ApiProblem, ConnectionLost */
+  signIn(key: string, acting: string): Promise<void>;
+  /** @throws ApiProblem, ConnectionLost */
+  signOut(): Promise<void>;
+  /** Asks the service again. */
+  check(): Promise<void>;
+}
+
+const Context = createContext<SessionContext | undefined>(undefined);
+
+/** The person who acts with a shared key. Gone with the tab, and at sign-out. */
+const ACTING = 'urn.acting';
+/** Tells the other tabs of this browser. */
+const CHANNEL = 'urn-session';
+const IDLE_MS = 30 * 60_000;
+
+/** When a person last did something here: a request that was not automatic. */
+let lastAct = Date.now();
+
+export const idleEndsAt = () => lastAct + IDLE_MS;
+
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const queries = useQueryClient();
+  const [phase, setPhase] = useState<Phase>({ is: 'asking' });
+  const [channel] = useState(() => new BroadcastChannel(CHANNEL));
+
+  const leave = useCallback(
+    (why: Extract<Phase, { is: 'out' }>['why']) => {
+      queries.clear();
+      sessionStorage.removeItem(ACTING);
+      // A randomization whose answer is still awaited survives the end of a session, but not a sign-out.
+      if (why !== 'ended') sessionStorage.clear();
+      setPhase((before) =>
+        why === 'ended' && before.is !== 'in' ? { is: 'out', why: 'not-yet' } : { is: 'out', why },
+      );
+    },
+    [queries],
+  );
+
+  const check = useCallback(async () => {
+    try {
+      const { results } = await answer(api.GET('/session', { headers: AUTOMATIC }));
+      setPhase({ is: 'in', session: results });
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status === 401) leave('ended');
+      else setPhase((before) => (before.is === 'in' ? before : { is: 'unreachable', error: error as Error }));
+    }
+  }, [leave]);
+
+  useEffect(() => {
+    listenToRequests({
+      onNoSession: () => leave('ended'),
+      onAct: () => {
+        lastAct = Date.now();
+      },
+      actingPerson: () => sessionStorage.getItem(ACTING) ?? undefined,
+    });
+    void check();
+  }, [check, leave]);
+
+  useEffect(() => {
+    channel.onmessage = ({ data }) => (data === 'signed-out' ? leave('signed-out') : void check());
+    // A page that the back button brings back shows nothing until the session is confirmed.
+    const hide = () => {
+      queries.clear();
+      flushSync(() => setPhase({ is: 'asking' }));
+    };
+    const show = ({ persisted }: PageTransitionEvent) => persisted && void check();
+    window.addEventListener('pagehide', hide);
+    window.addEventListener('pageshow', show);
+    return () => {
+      window.removeEventListener('pagehide', hide);
+      window.removeEventListener('pageshow', show);
+    };
+  }, [channel, check, leave, queries]);
+
+  // After half an hour without an act, the service is asked whether the session is over; another tab may have used it.
+  useEffect(() => {
+    if (phase.is !== 'in') return undefined;
+    const { ends_at } = phase.session;
+    const timer = setInterval(() => {
+      if (Date.now() > Math.min(idleEndsAt(), Date.parse(ends_at))) void check();
+    }, 10_000);
+    return () => clearInterval(timer);
+  }, [phase, check]);
+
+  const context = useMemo<SessionContext>(
+    () => ({
+      phase,
+      acting: sessionStorage.getItem(ACTING) ?? undefined,
+      check,
+      async signIn(key, acting) {
+        const { results } = await answer(api.POST('/session', { body: { key } }));
+        if (acting) sessionStorage.setItem(ACTING, acting);
+        else sessionStorage.removeItem(ACTING);
+        queries.clear();
+        setPhase({ is: 'in', session: results });
+        channel.postMessage('signed-in');
+      },
+      async signOut() {
+        const { results } = await answer(api.DELETE('/session'));
+        channel.postMessage('signed-out');
+        leave(results.recorded ? 'signed-out' : 'only-here');
+      },
+    }),
+    [phase, check, queries, channel, leave],
+  );
+  return <Context value={context}>{children}</Context>;
+}
+
+export function useSessionContext(): SessionContext {
+  const context = useContext(Context);
+  if (!context) throw new Error('used outside SessionProvider');
+  return context;
+}
+
+/** The session, on pages that are shown only when there is one. */
+export function useSession(): Session {
+  const { phase } = useSessionContext();
+  if (phase.is !== 'in') throw new Error('used without a session');
+  return phase.session;
+}
+
+export function useScope(...scopes: Scope[]): boolean {
+  const session = useSession();
+  return scopes.some((scope) => session.scopes.includes(scope));
+}
