@@ -1,0 +1,98 @@
+/** A real browser, Debian's Chromium, and the people who sit at it. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { AxeBuilder } from '@axe-core/playwright';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { describe, expect } from 'vitest';
+import { inCi } from './in-ci.ts';
+
+const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+const isHere = existsSync(CHROMIUM);
+if (!isHere && !inCi)
+  process.stderr.write(`\nSKIPPED: no browser at ${CHROMIUM} (hint: install chromium, or set CHROMIUM)\n`);
+
+/** In CI a missing browser is a failure. */
+export const describeInBrowser = isHere || inCi ? describe : describe.skip;
+
+/** Where the pictures of the pages are left. */
+const PICTURES = fileURLToPath(new URL('../../dist/pictures/', import.meta.url));
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** A person at a browser of their own, with everything that it received. */
+export interface Person {
+  readonly page: Page;
+  /** The bodies of all responses so far, by their URLs. */
+  received(): Promise<{ url: string; body: string }[]>;
+  /** Errors on the console, violations of the Content-Security-Policy among them. A test expects none. */
+  readonly complaints: readonly string[];
+}
+
+export async function sitDown(browser: Browser, options: BrowserContextOptions = {}): Promise<Person> {
+  const context = await browser.newContext({
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+    viewport: { width: 1280, height: 900 },
+    ...options,
+  });
+  const page = await context.newPage();
+  const bodies: Promise<{ url: string; body: string }>[] = [];
+  const complaints: string[] = [];
+  context.on('response', (response) => {
+    // A redirect, or a stream that is still open, has no body yet.
+    if (response.headers()['content-type'] === 'text/event-stream') return;
+    bodies.push(
+      response.text().then(
+        (body) => ({ url: response.url(), body }),
+        () => ({ url: response.url(), body: '' }),
+      ),
+    );
+  });
+  page.on('console', (message) => {
+    // The browser itself reports each answer of 400 and more, which is not a complaint of the page.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  return { page, complaints, received: () => Promise.all(bodies) };
+}
+
+/** Signs in at the page where the person is, as they would: by pasting the key. */
+export async function signIn({ page }: Person, key: string, acting?: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  if (acting !== undefined) await page.getByLabel('Who is acting?').fill(acting);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+/** A picture of the whole page in dist/pictures, for people to look at. */
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+}
+
+/** WCAG 2.2 AA, as far as a program can judge it. */
+export async function expectAccessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+    .analyze();
+  expect(
+    violations.map(({ id, nodes }) => ({
+      id,
+      nodes: nodes.map(({ html, failureSummary }) => [html, failureSummary]),
+    })),
+  ).toEqual([]);
+}
