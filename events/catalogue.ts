@@ -30,6 +30,8 @@ import {
   RequestRefused1,
   ServiceStarted,
   ServiceStopped,
+  SessionBegan,
+  SessionEnded,
 } from './operations.ts';
 import {
   ParticipantRandomized,
@@ -178,6 +180,8 @@ const DEFINITIONS: readonly EventDefinition[] = [
   RequestRefused,
   EvidenceDisclosed1,
   EvidenceDisclosed,
+  SessionBegan,
+  SessionEnded,
 ];
 
 export const catalogue = new Catalogue(

@@ -1,6 +1,6 @@
 /**
- * What an inspector wants to know in addition to the allocations: who was refused, who was shown what, when the service
- * ran and in which version. Stream `operations`.
+ * What an inspector wants to know in addition to the allocations: who was refused, who was shown what, who signed in and
+ * out, when the service ran and in which version. Stream `operations`.
  *
  * Nothing here is secret but the digest of a file with arms, which is sealed: no treatment, level, state, seed or key, and
  * no text made up by a client. Repeated occurrences become one event with their count and the times of the first and last.
@@ -118,8 +118,21 @@ export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 2, {
   optionalSections: { file: { sha256: Sha256 } },
 });
 
+/** A person signed in to the pages with the key of the actor, or signed out. The id is no credential: the cookie is sealed. */
+const Session = z.strictObject({
+  /** 128 random bits. */
+  sessionId: z.string().regex(/^[A-Za-z0-9_-]{21}[AQgw]$/),
+  keyId: Name,
+});
+
+export const SessionBegan = defineEvent('SessionBegan', 1, { ...inTheClear, data: Session });
+/** Only a sign-out writes this. A session that ends by its age does not. */
+export const SessionEnded = defineEvent('SessionEnded', 1, { ...inTheClear, data: Session });
+
 export type OperationsFact =
   | FactOf<typeof ServiceStarted>
   | FactOf<typeof ServiceStopped>
   | FactOf<typeof RequestRefused>
-  | FactOf<typeof EvidenceDisclosed>;
+  | FactOf<typeof EvidenceDisclosed>
+  | FactOf<typeof SessionBegan>
+  | FactOf<typeof SessionEnded>;

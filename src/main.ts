@@ -85,6 +85,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { signingKeyCommand } = await import('./cli/signing-key.ts');
     return group('signing-key', 'the key that signs checkpoints: show, rotate', signingKeyCommand());
   },
+  'session-key': async () => {
+    const { sessionKeyCommand } = await import('./cli/session-key.ts');
+    return group(
+      'session-key',
+      'the key that seals the cookies of people who sign in: replace',
+      sessionKeyCommand(),
+    );
+  },
 };
 const [, , asked = ''] = process.argv;
 // The help, and the hint after an unknown name, list all of them.

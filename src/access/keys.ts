@@ -45,8 +45,11 @@ export class Keys {
 
   /** The key, if it was ever issued. Shows who made a refused request. */
   lookUp(apiKey: string): KnownKey | undefined {
-    const state = this.#runner.state(access, STREAM);
-    const key = state.byId.get(state.bySha256.get(keySha256(apiKey)) ?? '');
+    return this.lookUpId(this.#runner.state(access, STREAM).bySha256.get(keySha256(apiKey)) ?? '');
+  }
+
+  lookUpId(keyId: string): KnownKey | undefined {
+    const key = this.#runner.state(access, STREAM).byId.get(keyId);
     if (!key) return undefined;
     return { key, accessRevision: this.#runner.revision(STREAM), standing: this.#standing(key) };
   }

@@ -15,16 +15,23 @@ export interface FilesOfLog {
   readonly database: string | undefined;
 }
 
+/** What a key is called, what others could do with it, and the command that ends its use. */
+export interface KeyKind {
+  readonly name: string;
+  readonly harm: string;
+  readonly remedy: string;
+}
+
 /**
- * Refuses a signing key that everybody on the machine may use.
+ * Refuses a key that everybody on the machine may use.
  * @throws DomainError `identity`
  */
-export function refuseKeyOfOthers(file: string): void {
+export function refuseKeyOfOthers(file: string, { name, harm, remedy }: KeyKind): void {
   const mode = modeOf(file);
   if ((mode & OTHERS) === 0) return;
   throw new DomainError(
     'identity',
-    `everybody on this machine may use the signing key ${file} (mode ${octal(mode)}), and sign for the log with it (hint: chmod 600 ${quoted(file)}; if somebody may have read it: urn signing-key rotate)`,
+    `everybody on this machine may use the ${name} ${file} (mode ${octal(mode)}), and ${harm} with it (hint: chmod 600 ${quoted(file)}; if somebody may have read it: ${remedy})`,
   );
 }
 

@@ -21,13 +21,14 @@ One line per event, oldest first: when it was written, who, what.
   started, stopped   a run of the service, with its version; a run that was killed has no stop
   was refused        a request with any key that was ever issued
   was shown          generator states, a seed, records, explanations, balances, bundles, exports
+  signed in, out     a person in the pages, with the session; a session that ended by its age has no sign-out
 
 Repetitions are summed up: the first has its own line, the others are counted, with the first and the last time.
 The log may be in use. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {
   return storeCommand(OPERATIONS)
-    .description('list refused requests, disclosures of evidence, and the runs of the service')
+    .description('list refused requests, disclosures of evidence, sign-ins, and the runs of the service')
     .addOption(option('--study <name>', 'only events that concern this study'))
     .addOption(option('--user <name>', 'only events of this user'))
     .addOption(

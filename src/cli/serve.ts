@@ -26,6 +26,8 @@ interface ServeOptions extends LogOptions, RelayOptions {
   tlsCert?: string;
   tlsKey?: string;
   trustProxy?: string | true;
+  publicUrl?: string;
+  sessionKey?: string;
   connectionsPerAddress?: string;
   metricsPort?: string;
   datetimeFormat: 'http-date' | 'sql';
@@ -56,6 +58,18 @@ export function serveCommand(): Command {
       option(
         '--trust-proxy [hops]',
         'behind a proxy: take the client address from X-Forwarded-For; a number of proxies (default 1) or their addresses',
+      ),
+    )
+    .addOption(
+      option(
+        '--public-url <url>',
+        'the address of the service in browsers, if a proxy hides it: https://urn.example.org',
+      ),
+    )
+    .addOption(
+      option(
+        '--session-key <file>',
+        'seals the cookies of people who sign in, the same for all instances (default: session-key in --data)',
       ),
     )
     .addOption(
@@ -118,7 +132,7 @@ async function serve(options: ServeOptions): Promise<void> {
 
 /** The settings that the options ask for. @throws UsageError, StudiesFileError */
 async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
-  const { host, datetimeFormat, witness } = options;
+  const { host, datetimeFormat, witness, sessionKey } = options;
   const port = Number(options.port);
   if (!/^\d+$/.test(options.port) || port > 65535)
     throw new UsageError(`--port ${options.port} is not a port (0 to 65535)`);
@@ -131,7 +145,8 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   const trustProxy = trustOf(options.trustProxy);
   return {
     ...logSettings(options),
-    ...{ studies, host, port, tls, trustProxy, datetimeFormat, witness, relay },
+    ...{ studies, host, port, tls, trustProxy, datetimeFormat, witness, relay, sessionKey },
+    publicUrl: publicUrlOf(options.publicUrl),
     connectionsPerAddress: connectionsOf(options, trustProxy !== undefined),
     serveMetrics: metricsPort(options.metricsPort, METRICS_HOST),
     version: VERSION,
@@ -199,4 +214,15 @@ function connectionsOf(
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
+/** @throws UsageError */
+function publicUrlOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(text.toLowerCase()))
+    return url.origin;
+  throw new UsageError(
+    `--public-url ${text} is not the address of a site with HTTPS (hint: https://urn.example.org, without a path)`,
+  );
 }

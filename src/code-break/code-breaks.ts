@@ -12,6 +12,7 @@ import type { Design } from '../../projections/design.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
+import { EMERGENCY_WAIT_MS, withinMs } from '../base/within-ms.ts';
 import type { Grounds, StudyOutcome } from '../study/commands.ts';
 import { isPackWithin, mayReveal } from '../study/key-limits.ts';
 import { idByPack } from '../study/life.ts';
@@ -19,8 +20,6 @@ import { studyState } from '../study/state.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
-/** How long an emergency waits for the log, in ms. */
-const EMERGENCY_WAIT_MS = 3000;
 /** How often the service tries to record what is pending, in ms. */
 const RETRY_MS = 2000;
 
@@ -304,19 +303,3 @@ const IS_RECORDED: ReadonlySet<StudyOutcome['type']> = new Set([
   'done-before',
   'already-recorded',
 ]);
-
-/** @throws DomainError `unavailable` when the promise takes longer */
-async function withinMs<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new DomainError('unavailable', `the log did not answer within ${ms / 1000} s`)),
-      ms,
-    );
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

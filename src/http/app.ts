@@ -10,7 +10,6 @@ import { observe } from './request/observe.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
-import type { Services } from './request/services.ts';
 import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
@@ -28,13 +27,14 @@ import { getParticipantHistory } from './routes/participant-history.ts';
 import { randomizeParticipant } from './routes/randomize-participant.ts';
 import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
 import { getRecords } from './routes/records.ts';
+import { deleteSession, getSession, postSession, type SessionServices } from './routes/session.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { getStudyDesign } from './routes/study-design.ts';
 import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
 
-export interface HttpParts extends Services, ReadinessParts {
+export interface HttpParts extends SessionServices, ReadinessParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Whether /metrics is served here. Otherwise it has a port of its own. */
@@ -44,6 +44,7 @@ export interface HttpParts extends Services, ReadinessParts {
   readonly version: string;
 }
 
+type Method = 'GET' | 'POST' | 'DELETE';
 type Handler = (request: Request, response: Response) => void | Promise<void>;
 
 export function httpApp(parts: HttpParts): Express {
@@ -77,6 +78,12 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });
+
+  route(app, '/session', '{}', {
+    GET: getSession(parts),
+    POST: postSession(parts),
+    DELETE: deleteSession(parts),
+  });
 
   route(app, '/healthz', '[]', { GET: getHealth });
   route(app, '/readyz', '[]', { GET: getReadiness(parts) });
@@ -121,7 +128,7 @@ export function route(
   app: Express,
   path: string,
   emptyResults: Locals['emptyResults'],
-  handlers: Partial<Record<'GET' | 'POST', Handler>>,
+  handlers: Partial<Record<Method, Handler>>,
 ): void {
   const allowed = Object.keys(handlers).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   // app.all would be slower: it tries each of Node's 35 methods in turn.
@@ -130,7 +137,7 @@ export function route(
     locals.route = path;
     locals.emptyResults = emptyResults;
     refuseUnsound(request);
-    const handler = handlers[request.method === 'HEAD' ? 'GET' : (request.method as 'GET' | 'POST')];
+    const handler = handlers[request.method === 'HEAD' ? 'GET' : (request.method as Method)];
     if (!handler || !allowed.includes(request.method))
       throw new HttpProblem(405, `${path} takes ${allowed.join(', ')}`, { Allow: allowed.join(', ') });
     locals.isServed = true;
@@ -155,7 +162,7 @@ function isDecodable(path: string): boolean {
   }
 }
 
-function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'recorder'>) {
+function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'sessionCookies' | 'recorder'>) {
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const locals = response.locals as Locals;

@@ -34,6 +34,13 @@ import { ParticipantRecord } from './routes/participant-parts.ts';
 import { randomizeParticipantOperation } from './routes/randomize-participant.ts';
 import { readinessOperation } from './routes/readiness.ts';
 import { RecordsResult, recordsOperation } from './routes/records.ts';
+import {
+  deleteSessionOperation,
+  getSessionOperation,
+  postSessionOperation,
+  SessionEndResult,
+  SessionResult,
+} from './routes/session.ts';
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
 import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
 import { studyStateOperation } from './routes/study-state.ts';
@@ -52,13 +59,20 @@ export function openApiDocument(version: string): Json {
         '`/metrics` is an envelope with exactly the members `message`, `results` and `status`.',
       ].join(' '),
     },
-    security: [{ query: [] }, { bearer: [] }, { header: [] }],
+    security: [{ query: [] }, { bearer: [] }, { header: [] }, { session: [] }],
     paths: PATHS,
     components: {
       securitySchemes: {
         query: { type: 'apiKey', in: 'query', name: 'api_key' },
         bearer: { type: 'http', scheme: 'bearer' },
         header: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-urn-<8 hex digits>',
+          description:
+            'The cookie that `POST /session` sets. It counts only if `Sec-Fetch-Site` is `same-origin` or `Origin` is that of the service: one that is present and wrong is 403, and with POST and DELETE one must be present. Together with an API key it is 400.',
+        },
       },
       schemas: componentSchemas(),
     },
@@ -66,6 +80,7 @@ export function openApiDocument(version: string): Json {
 }
 
 const PATHS = {
+  '/session': { get: getSessionOperation, post: postSessionOperation, delete: deleteSessionOperation },
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_design': { get: studyDesignOperation },
@@ -104,6 +119,8 @@ function componentSchemas(): Json {
     Verification: jsonSchema(VerificationResult),
     Checkpoint: jsonSchema(CheckpointResult),
     InclusionProof: jsonSchema(InclusionProofResult),
+    Session: jsonSchema(SessionResult),
+    SessionEnd: jsonSchema(SessionEndResult),
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),

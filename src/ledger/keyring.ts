@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createOnce, flush } from '../base/create-once.ts';
-import { refuseKeyOfOthers } from '../base/permissions.ts';
+import { type KeyKind, refuseKeyOfOthers } from '../base/permissions.ts';
 import { loadSigningKey, makeSigningKey, type SigningKey } from './signing-key.ts';
 
 export interface Keyring {
@@ -18,12 +18,18 @@ export interface Keyring {
   loadOrMakeNext(logName: string): SigningKey;
 }
 
+export const SIGNING_KEY: KeyKind = {
+  name: 'signing key',
+  harm: 'sign for the log',
+  remedy: 'urn signing-key rotate',
+};
+
 /** Keeps the key in a file that only its owner, and perhaps its group, may use. The next key is in `<file>.next`. */
 export function keyringInFile(file: string): Keyring {
   const nextFile = `${file}.next`;
   const read = (path: string) => {
     const key = loadSigningKey(path);
-    refuseKeyOfOthers(path);
+    refuseKeyOfOthers(path, SIGNING_KEY);
     return key;
   };
   const make = (path: string, name: string) => {

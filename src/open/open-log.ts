@@ -7,6 +7,7 @@ import { lastRecovery, logHistory } from '../../projections/log.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
+import { endedSessions } from '../../projections/sessions.ts';
 import { studyConfig } from '../../projections/study-config.ts';
 import { Keys } from '../access/keys.ts';
 import { DomainError } from '../base/errors.ts';
@@ -174,6 +175,7 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
   // The decider first: what it refuses must not reach a read model.
   const projections = [
     ...[logHistory, studyState, access, studyConfig, design, designs, participants, participantEvents],
+    endedSessions,
   ];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,

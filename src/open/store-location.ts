@@ -110,6 +110,11 @@ export function signingKeyFile({ data, signingKey }: StoreSettings): string {
   return signingKey === undefined ? join(resolve(data), 'signing-key') : resolve(signingKey);
 }
 
+/** @param sessionKey file of the session key; undefined: `session-key` in the data folder */
+export function sessionKeyFile(data: string, sessionKey: string | undefined): string {
+  return sessionKey === undefined ? join(resolve(data), 'session-key') : resolve(sessionKey);
+}
+
 export function prefixOf({ streamPrefix }: StoreSettings): string {
   return streamPrefix ?? DEFAULT_STREAM_PREFIX;
 }

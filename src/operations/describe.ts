@@ -33,6 +33,10 @@ function what(event: LogEvent): string {
     }
     case 'EvidenceDisclosed':
       return `was shown ${shown(event)} of ${event.data.study}${often(event)}`;
+    case 'SessionBegan':
+      return `signed in (session ${event.data.sessionId})`;
+    case 'SessionEnded':
+      return `signed out (session ${event.data.sessionId})`;
     case 'LogMoved':
       return `moved the log to ${event.data.to}`;
     case 'LogReopened':

@@ -8,15 +8,18 @@ import { httpApp } from '../http/app.ts';
 import type { MetricsServer } from '../http/metrics-server.ts';
 import { Authentication } from '../http/request/credentials.ts';
 import { KeyLimits } from '../http/request/key-limits.ts';
+import { SessionCookies } from '../http/request/session-cookie.ts';
 import { type DatetimeFormat, StudyViews } from '../http/request/study-view.ts';
 import { countStates } from '../http/routes/readiness.ts';
 import { HttpServer, type Listening } from '../http/server.ts';
 import type { Collector } from '../ledger/collector.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import { type LogSettings, type OpenLog, openLog } from '../open/open-log.ts';
-import { begunIn } from '../open/store-location.ts';
+import { begunIn, isInMemory, sessionKeyFile } from '../open/store-location.ts';
 import { Recorder } from '../operations/recorder.ts';
 import type { RelaySettings } from '../relay/settings.ts';
+import { type SessionSecret, sessionKeyInFile, sessionKeyInMemory } from '../session/session-key.ts';
+import { Sessions } from '../session/sessions.ts';
 import { Verifications } from '../verify/verifications.ts';
 import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
@@ -30,6 +33,10 @@ export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
   readonly datetimeFormat: DatetimeFormat;
   readonly trustProxy: number | string | undefined;
+  /** The address of the service in browsers, if it cannot be seen from their requests: `https://…`. */
+  readonly publicUrl?: string | undefined;
+  /** File of the session key; undefined: `session-key` in the data folder. */
+  readonly sessionKey?: string | undefined;
   /** Serves /metrics on a port of its own. */
   readonly serveMetrics?: ((registry: Registry) => Promise<MetricsServer>) | undefined;
   readonly version: string;
@@ -124,11 +131,19 @@ class StartingService {
 
   #app() {
     const { settings, logger, log, metrics } = this.#parts;
-    const { studies, codeBreaks, runner, ledger } = log;
+    const { studies, codeBreaks, runner, ledger, keys } = log;
+    const { logId } = log.identity;
+    const { publicUrl } = settings;
+    const sessions = new Sessions({
+      ...{ logId, runner, operations: log.operations },
+      secret: sessionSecret(settings, logger),
+      onFailure: logUnrecorded(logger),
+    });
     return httpApp({
-      ...{ studies, codeBreaks, runner, ledger, logger, metrics },
-      authentication: new Authentication(log.keys),
-      history: new History({ store: log.store, logId: log.identity.logId }),
+      ...{ studies, codeBreaks, runner, ledger, logger, metrics, sessions },
+      authentication: new Authentication(keys),
+      sessionCookies: new SessionCookies({ sessions, keys, logId, publicUrl }),
+      history: new History({ store: log.store, logId }),
       verifications: this.#verifications,
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
@@ -211,4 +226,14 @@ class StartingService {
     for (const collector of collectors) await collector.stop();
     await this.#parts.log.close();
   }
+}
+
+function sessionSecret(settings: ServiceSettings, logger: Logger): SessionSecret {
+  if (isInMemory(settings) && settings.sessionKey === undefined) return sessionKeyInMemory();
+  return sessionKeyInFile(sessionKeyFile(settings.data, settings.sessionKey), ({ message }) =>
+    logger.error(
+      { why: message },
+      'the session key has changed and cannot be read: the one before stays in use',
+    ),
+  );
 }

@@ -8,7 +8,7 @@ import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
-const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="urn"' };
+export const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="urn"' };
 
 /**
  * @returns the key, or undefined when none is given
@@ -57,6 +57,11 @@ export class Authentication {
 
   /** The key if it was ever issued, even if it is no longer valid. Grants no access. */
   readonly lookUp = (apiKey: string): KnownKey | undefined => this.#keys.lookUp(apiKey);
+
+  /** A key that was accepted before, if it is still valid. */
+  stillAccepted(apiKey: string | undefined): Accepted | undefined {
+    return apiKey === undefined ? undefined : this.#keys.accept(apiKey);
+  }
 
   /**
    * A valid key is always accepted, however many attempts from its address have failed: a whole hospital may share one

@@ -29,15 +29,20 @@ export function expectJson({ headers }: IncomingMessage, query: Query): void {
 
 /**
  * The body, checked against a schema.
+ * @param keyMember the one member that may hold an API key
  * @throws HttpProblem 400 naming every problem, 413
  */
-export async function readJson<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
+export async function readJson<T>(
+  request: IncomingMessage,
+  schema: z.ZodType<T>,
+  keyMember?: string,
+): Promise<T> {
   const bytes = await readBytes(request);
   if (!isUtf8(bytes)) throw new HttpProblem(400, 'The body is not UTF-8');
   const text = bytes.toString('utf8');
   const json = parseJson(text);
   // Written anew, so that an escaped character hides no key.
-  refuseApiKey(JSON.stringify(json));
+  refuseApiKey(JSON.stringify(json, (name, value) => (name === keyMember ? undefined : value)) ?? '');
   const parsed = schema.safeParse(json);
   if (!parsed.success) throw new HttpProblem(400, parsed.error.issues.map(describe).join('; '));
   // Last, because it takes longest, and what conforms to the schema is small.

@@ -1,3 +1,4 @@
+import type { KnownKey } from '../../access/keys.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
 
 /** What a route passes to the log, the metrics and the error handler. */
@@ -12,6 +13,8 @@ export interface Locals {
   revision?: number;
   /** The user with the key, once the key is accepted. */
   actor?: KeyActor;
+  /** The key of a sign-in, if it was ever issued. */
+  presented?: KnownKey | undefined;
   /** The name of the study, once it is clear that the key may know of it. */
   studyName?: string;
   /** Whether the study is a test. */

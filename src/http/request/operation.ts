@@ -75,11 +75,32 @@ export function bodyOperation(
   };
 }
 
-const BODY_ERRORS = {
+export const BODY_ERRORS = {
   400: 'The body is not JSON, lacks a member, or has one that is unknown, given twice or not valid; or there is a parameter in the query string. The message names every problem that the members have.',
   413: 'The body is longer than 16 KiB',
   415: 'The body is not JSON by its Content-Type',
 };
+
+/** An operation about the session itself, which needs no scope. */
+export function sessionOperation(
+  summary: string,
+  operationId: string,
+  parts: Omit<Answers, 'empty'> & { readonly description: string; readonly body?: Json },
+): Json {
+  const { description, body, headers = {}, ...answers } = parts;
+  return {
+    tags: ['Sessions'],
+    summary,
+    operationId,
+    description,
+    security: body ? [] : [{ session: [] }],
+    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    responses: {
+      200: { ...successOf(answers), headers },
+      ...failuresOf(answers.errors, {}),
+    },
+  };
+}
 
 /** The headers of a request that writes. */
 export const WRITE_HEADERS = [
@@ -108,16 +129,8 @@ function described(summary: string, operationId: string, scopes: readonly string
   };
 }
 
-function responsesOf({ result, example, empty, errors, headers, content }: Answers): Json {
-  const failures = Object.entries(errors).map(([status, description]) => [
-    status,
-    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
-  ]);
-  const success = response(
-    'Success',
-    envelopeOf(result),
-    example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
-  );
+function responsesOf({ empty, errors, headers, content, ...answers }: Answers): Json {
+  const success = successOf(answers);
   return {
     200: {
       ...success,
@@ -134,8 +147,24 @@ function responsesOf({ result, example, empty, errors, headers, content }: Answe
         ...headers,
       },
     },
-    ...Object.fromEntries(failures),
+    ...failuresOf(errors, empty),
   };
+}
+
+function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
+  return response(
+    'Success',
+    envelopeOf(result),
+    example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
+  );
+}
+
+function failuresOf(errors: Answers['errors'], empty: unknown): Json {
+  const failures = Object.entries(errors).map(([status, description]) => [
+    status,
+    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
+  ]);
+  return Object.fromEntries(failures);
 }
 
 export function envelopeOf(results: Json): Json {

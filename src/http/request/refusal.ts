@@ -1,14 +1,15 @@
 /** Records refused requests of known users: the operation, study and reason, but never the content of the request. */
 import type { Request } from 'express';
 import type { RefusalReason } from '../../../events/operations.ts';
-import type { Keys } from '../../access/keys.ts';
-import type { KeyActor, Recorder } from '../../operations/recorder.ts';
+import type { Keys, KnownKey } from '../../access/keys.ts';
+import type { Recorder } from '../../operations/recorder.ts';
 import { keysIn } from './credentials.ts';
 import type { Locals } from './locals.ts';
 import { knownMethod } from './observe.ts';
 
 export interface RefusalParts {
   readonly authentication: { readonly lookUp: Keys['lookUp'] };
+  readonly sessionCookies: { holderOf(http: Request): Promise<KnownKey | undefined> };
   readonly recorder: Pick<Recorder, 'refused'>;
 }
 
@@ -24,13 +25,13 @@ const REASON_OF_STATUS: Readonly<Record<number, RefusalReason>> = {
 };
 
 /**
- * Records that a request was refused, if it carries a key that was ever issued. This includes requests that are refused
- * before their key is checked: the key still shows who sent them.
+ * Records that a request was refused, if it carries a key that was ever issued, or a session of one. This includes requests
+ * that are refused before their key is checked: the key still shows who sent them.
  */
 export function noteRefusal(
-  { authentication, recorder }: RefusalParts,
+  { authentication, sessionCookies, recorder }: RefusalParts,
   http: Request,
-  { route, actor, studyName }: Locals,
+  { route, actor, presented, studyName }: Locals,
   status: number,
   givenReason?: RefusalReason,
 ): void {
@@ -44,22 +45,19 @@ export function noteRefusal(
     });
     return;
   }
-  const bearer = bearerOf(http, authentication);
-  if (!bearer) return;
-  const { standing } = bearer;
-  const reason =
-    standing === 'valid' ? (REASON_OF_STATUS[status] ?? 'malformed') : (`${standing}-key` as const);
-  recorder.refused(bearer.actor, { operation, reason });
+  const refused = ({ key: { keyId, user }, accessRevision, standing }: KnownKey) => {
+    const reason =
+      standing === 'valid' ? (REASON_OF_STATUS[status] ?? 'malformed') : (`${standing}-key` as const);
+    recorder.refused({ accessRevision, keyId, user }, { operation, reason });
+  };
+  const bearer = presented ?? bearerOf(http, authentication);
+  if (bearer) refused(bearer);
+  else if (http.headers.cookie !== undefined)
+    void sessionCookies.holderOf(http).then((holder) => holder && refused(holder));
 }
 
-function bearerOf(
-  http: Request,
-  { lookUp }: RefusalParts['authentication'],
-): { actor: KeyActor; standing: 'valid' | 'revoked' | 'expired' } | undefined {
+function bearerOf(http: Request, { lookUp }: RefusalParts['authentication']): KnownKey | undefined {
   const known = keysIn(http).flatMap((apiKey) => lookUp(apiKey) ?? []);
-  const [one, ...others] = known;
   // With two keys, it is unclear whose request it is.
-  if (!one || others.length > 0) return undefined;
-  const { keyId, user } = one.key;
-  return { actor: { accessRevision: one.accessRevision, keyId, user }, standing: one.standing };
+  return known.length === 1 ? known[0] : undefined;
 }

@@ -7,11 +7,13 @@ import type { Studies } from '../../study/studies.ts';
 import type { Verifications } from '../../verify/verifications.ts';
 import type { Authentication } from './credentials.ts';
 import type { KeyLimits } from './key-limits.ts';
+import type { SessionCookies } from './session-cookie.ts';
 import type { StudyViews } from './study-view.ts';
 
 /** The parts of the running service that routes use. */
 export interface Services {
   readonly authentication: Authentication;
+  readonly sessionCookies: SessionCookies;
   readonly studies: Studies;
   readonly codeBreaks: CodeBreaks;
   readonly runner: Runner;

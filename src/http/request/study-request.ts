@@ -23,12 +23,14 @@ import { type Frame, type Reply, send, sendSlices } from './reply.ts';
 import type { Services } from './services.ts';
 import type { StudyView } from './study-view.ts';
 
-/** A request with a valid key. */
+/** A request with a valid key, or with a session of one. */
 export interface KeyRequest {
   readonly http: Request;
   readonly response: Response;
   readonly query: Query;
   readonly accepted: Accepted;
+  /** Judges the same credential again, for an answer that goes on. */
+  readonly stillAccepted: () => Accepted | undefined;
 }
 
 /** A request that passed all checks up to the key's scope. */
@@ -134,7 +136,7 @@ function studyNamed(
 
 function aboutStudy(
   services: Services,
-  { http, response, query, accepted }: KeyRequest,
+  { http, response, query, accepted, stillAccepted }: KeyRequest,
   study: Study,
 ): StudyRequest {
   const { views, runner } = services;
@@ -145,6 +147,7 @@ function aboutStudy(
     response,
     query,
     accepted,
+    stillAccepted,
     study,
     design: inForce,
     view: () => views.of(inForce()),
@@ -153,7 +156,10 @@ function aboutStudy(
 }
 
 /** Who writes an event on behalf of the key. */
-export function actorOf({ http, accepted: { key, accessRevision } }: KeyRequest): KeyActor {
+export function actorOf({
+  http,
+  accepted: { key, accessRevision },
+}: Pick<KeyRequest, 'http' | 'accepted'>): KeyActor {
   const { keyId, user } = key;
   const behalf = onBehalfOf(http);
   return behalf === undefined
@@ -167,7 +173,7 @@ export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
     throw new HttpProblem(403, `This API key lacks the scope ${scopes.join(' or ')}`);
 }
 
-/** Like `studyHandler`, for a route that is open to every valid key. */
+/** Like `studyHandler`, for a route that is open to every valid key and session. */
 export function keyHandler(
   services: Services,
   answer: (request: KeyRequest, locals: Locals) => Promise<StudyReply>,
@@ -176,17 +182,26 @@ export function keyHandler(
   return async (http: Request, response: Response): Promise<void> => {
     const locals = response.locals as Locals;
     const query = parseQuery(http.url);
+    const { authentication, sessionCookies } = services;
     const apiKey = apiKeyOf(http, query);
+    const cookie = sessionCookies.valueIn(http);
+    if (cookie !== undefined && apiKey !== undefined)
+      throw new HttpProblem(400, 'An API key and the cookie of a session are given; send one of them');
     checkForm(http, query);
     requireReady(services.notReady);
-    const result = services.authentication.accept(apiKey, http);
-    const accepted = result instanceof Promise ? await result : result;
-    const { keyId, user } = accepted.key;
-    const actor = { accessRevision: accepted.accessRevision, keyId, user };
-    locals.keyId = keyId;
-    locals.user = user;
-    locals.actor = actor;
-    const reply = await answer({ http, response, query, accepted }, locals);
+    let accepted: Accepted;
+    let stillAccepted: () => Accepted | undefined;
+    if (cookie === undefined) {
+      const result = authentication.accept(apiKey, http);
+      accepted = result instanceof Promise ? await result : result;
+      stillAccepted = () => authentication.stillAccepted(apiKey);
+    } else {
+      const signedIn = await sessionCookies.accept(http, response, cookie);
+      ({ accepted } = signedIn);
+      stillAccepted = () => sessionCookies.stillAccepted(signedIn);
+    }
+    const actor = recognize(locals, accepted);
+    const reply = await answer({ http, response, query, accepted, stillAccepted }, locals);
     locals.revision = reply.revision;
     const { status, message, results, revision, discloses } = reply;
     const { studyName } = locals;
@@ -203,6 +218,15 @@ export function keyHandler(
     else
       await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
   };
+}
+
+/** Notes whose request it is. */
+export function recognize(locals: Locals, { key: { keyId, user }, accessRevision }: Accepted): KeyActor {
+  const actor = { accessRevision, keyId, user };
+  locals.keyId = keyId;
+  locals.user = user;
+  locals.actor = actor;
+  return actor;
 }
 
 /** @throws HttpProblem 503 while the service is not ready */

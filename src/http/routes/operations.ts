@@ -1,10 +1,12 @@
-/** GET /operations: who was refused, who was shown what, and when the service ran. Reading this is not itself recorded. */
+/** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 import { z } from 'zod';
 import {
   EvidenceDisclosed,
   RequestRefused,
   ServiceStarted,
   ServiceStopped,
+  SessionBegan,
+  SessionEnded,
 } from '../../../events/operations.ts';
 import { Actor, type LogEvent } from '../../../events/record.ts';
 import { studyOf } from '../../operations/describe.ts';
@@ -35,6 +37,8 @@ export const OperationsResult = z.array(
     z.strictObject({ ...COMMON, type: z.literal('ServiceStopped'), data: ServiceStopped.data }),
     z.strictObject({ ...COMMON, type: z.literal('RequestRefused'), data: RequestRefused.data }),
     z.strictObject({ ...COMMON, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
+    z.strictObject({ ...COMMON, type: z.literal('SessionBegan'), data: SessionBegan.data }),
+    z.strictObject({ ...COMMON, type: z.literal('SessionEnded'), data: SessionEnded.data }),
   ]),
 );
 
@@ -70,7 +74,7 @@ const EXAMPLE = [
 ];
 
 export const operationsOperation = operation(
-  'List refused requests, disclosures, and starts and stops of the service, in pages, oldest first',
+  'List refused requests, disclosures, sign-ins and sign-outs, and starts and stops of the service, in pages, oldest first',
   'operations',
   ['audit'],
   {

@@ -7,6 +7,7 @@ import type { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';
 
 type Disclosed = Extract<LogEvent, { type: 'EvidenceDisclosed' }>;
+type Session = Extract<LogEvent, { type: 'SessionBegan' | 'SessionEnded' }>;
 
 /**
  * Replays the stream `operations`. Its events do not follow from others, so there is nothing to decide again. But the keys
@@ -49,6 +50,11 @@ export class OperationsReplay implements Replay {
           this.#judgeStudy(event) ??
           judgeExport(event)
         );
+      case 'SessionBegan':
+      case 'SessionEnded':
+        if ('cli' in actor)
+          return mismatch('actor', 'a key', actor.user, 'nobody signs in at the command line');
+        return this.#history.judgeKnown(event, 'any', this.#warnings) ?? judgeSession(event);
       default:
         throw new Error(`${event.type} does not belong in the stream operations`);
     }
@@ -86,4 +92,9 @@ function judgeExport({ actor, data, sections }: Disclosed): Mismatch | undefined
     return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
   if (content === 'blinded' || sha256 === undefined) return undefined;
   return mismatch('data.sha256', undefined, sha256, 'the digest of a file with arms is not in the clear');
+}
+
+function judgeSession({ actor, data }: Session): Mismatch | undefined {
+  if ('keyId' in actor && actor.keyId === data.keyId) return undefined;
+  return mismatch('data.keyId', 'the key of the actor', data.keyId, 'the session is of another key');
 }

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionWarnings, refuseKeyOfOthers } from '../../../src/base/permissions.ts';
+import { SIGNING_KEY } from '../../../src/ledger/keyring.ts';
 import { filesOf } from '../../../src/open/store-location.ts';
 import { serve, start, urn, urnOk } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
@@ -25,11 +26,11 @@ describe('a signing key that everybody on the machine can use', () => {
       const file = join(newFolder(), 'signing-key');
       mkdirSync(file);
       chmodSync(file, mode);
-      expect(() => refuseKeyOfOthers(file)).toThrow(
+      expect(() => refuseKeyOfOthers(file, SIGNING_KEY)).toThrow(
         `(mode 0${mode.toString(8)}), and sign for the log with it (hint: chmod 600 ${file}; if somebody`,
       );
       chmodSync(file, 0o660);
-      expect(() => refuseKeyOfOthers(file)).not.toThrow();
+      expect(() => refuseKeyOfOthers(file, SIGNING_KEY)).not.toThrow();
     },
   );
 

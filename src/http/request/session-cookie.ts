@@ -1,0 +1,121 @@
+/** The cookie of a session: the credential of people who work in a browser, beside the API key of programs. */
+import type { Request, Response } from 'express';
+import type { Accepted, Keys, KnownKey } from '../../access/keys.ts';
+import { renewed, type Session } from '../../session/session.ts';
+import type { Sessions } from '../../session/sessions.ts';
+import { CHALLENGE } from './credentials.ts';
+import { refuseForeign, type Site, siteOf } from './origin.ts';
+import { HttpProblem } from './problem.ts';
+
+export interface SessionCookieParts {
+  readonly sessions: Sessions;
+  readonly keys: Pick<Keys, 'lookUpId'>;
+  readonly logId: string;
+  readonly publicUrl: string | undefined;
+}
+
+/** A session whose key is valid. */
+export interface SignedIn {
+  readonly session: Session;
+  readonly accepted: Accepted;
+}
+
+/** Asking these is not an act of a person. */
+const AUTOMATIC_ROUTES = new Set(['/session', '/changes']);
+
+export class SessionCookies {
+  readonly #parts: SessionCookieParts;
+  /** Each log has its own: a browser sends a cookie to every port of a host. */
+  readonly #name: string;
+
+  constructor(parts: SessionCookieParts) {
+    this.#parts = parts;
+    this.#name = `urn-${parts.logId.replaceAll('-', '').slice(-8)}`;
+  }
+
+  /** Where sessions may be used; undefined: not where this request was sent to. */
+  siteOf(http: Request): Site | undefined {
+    return siteOf(http, this.#parts.publicUrl);
+  }
+
+  /**
+   * The value of the cookie, if there is one that counts.
+   * @throws HttpProblem 400 when there are two
+   */
+  valueIn(http: Request): string | undefined {
+    const { cookie } = http.headers;
+    if (cookie === undefined) return undefined;
+    const site = this.siteOf(http);
+    if (!site) return undefined;
+    const start = `${this.#nameAt(site)}=`;
+    const values = cookie.split(';').flatMap((text) => {
+      const pair = text.trim();
+      return pair.startsWith(start) ? [pair.slice(start.length)] : [];
+    });
+    if (values.length > 1) throw new HttpProblem(400, 'The cookie of the session is given twice');
+    return values[0];
+  }
+
+  /**
+   * Renews the session, unless no person is behind the request.
+   * @throws HttpProblem 401, 403
+   */
+  async accept(http: Request, response: Response, value: string): Promise<SignedIn> {
+    const site = this.siteOf(http);
+    if (!site) throw this.#over(http, ENDED);
+    refuseForeign(http, site);
+    const { sessions, keys } = this.#parts;
+    const session = await sessions.open(value);
+    if (!session) throw this.#over(http, ENDED);
+    const known = keys.lookUpId(session.keyId);
+    if (known?.standing !== 'valid') throw this.#over(http, KEY_OVER);
+    const isAutomatic =
+      http.headers['urn-automatic'] === 'true' || AUTOMATIC_ROUTES.has(response.locals['route'] as string);
+    const next = isAutomatic ? undefined : renewed(session, sessions.now());
+    if (next) await this.set(response, site, next);
+    return { session: next ?? session, accepted: known };
+  }
+
+  /** Judges a session again that was accepted before. */
+  stillAccepted({ session }: Pick<SignedIn, 'session'>): Accepted | undefined {
+    const known = this.#parts.keys.lookUpId(session.keyId);
+    return known?.standing === 'valid' && this.#parts.sessions.isOpen(session) ? known : undefined;
+  }
+
+  /** Whose session it is, even if the key is no longer valid. Shows who made a refused request. */
+  async holderOf(http: Request): Promise<KnownKey | undefined> {
+    try {
+      const session = await this.#parts.sessions.open(this.valueIn(http) ?? '');
+      return session && this.#parts.keys.lookUpId(session.keyId);
+    } catch {
+      // Two cookies: it is unclear whose request it is.
+      return undefined;
+    }
+  }
+
+  async set(response: Response, site: Site, session: Session): Promise<void> {
+    const value = await this.#parts.sessions.seal(session);
+    response.setHeader('Set-Cookie', `${this.#nameAt(site)}=${value}; ${attributes(site)}`);
+  }
+
+  /** The header that removes the cookie. */
+  cleared(site: Site): Readonly<Record<string, string>> {
+    return { 'Set-Cookie': `${this.#nameAt(site)}=; ${attributes(site)}; Max-Age=0` };
+  }
+
+  #nameAt({ isSecure }: Site): string {
+    return isSecure ? `__Host-${this.#name}` : this.#name;
+  }
+
+  #over(http: Request, message: string): HttpProblem {
+    const site = this.siteOf(http);
+    return new HttpProblem(401, message, { ...CHALLENGE, ...(site && this.cleared(site)) });
+  }
+}
+
+const ENDED = 'The session has ended; sign in again';
+const KEY_OVER = 'The API key of this session is revoked or has expired; sign in with another';
+
+function attributes({ isSecure }: Site): string {
+  return `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}
