@@ -8,6 +8,7 @@ import { measureAgainst } from './against.ts';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
 import { measureInstances } from './instances.ts';
+import { measurePaging } from './paging.ts';
 import { measurePosts } from './posts.ts';
 import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
@@ -50,6 +51,8 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       listed: 10_000,
       restarted: quick ? 50_000 : 100_000,
     }),
+  paging: (processes) =>
+    measurePaging(processes, { listed: quick ? 20_000 : 100_000, rounds: quick ? 3 : 9 }),
   sharing: (processes) =>
     measureSharing(processes, {
       ...{ listed: 20_000, readers: 16 },

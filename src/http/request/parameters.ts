@@ -3,8 +3,15 @@ import { z } from 'zod';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 
-/** They select a page of a list. */
-export const PAGE_PARAMETERS: readonly string[] = ['urn.limit', 'urn.from'];
+/** They select a page of a list, and its order. */
+export const PAGE_PARAMETERS: readonly string[] = [
+  'urn.limit',
+  'urn.from',
+  'urn.offset',
+  'urn.sort',
+  'urn.order',
+  'urn.search',
+];
 /** `omit` leaves the generator states out. */
 export const BG_STATE = 'urn.bg_state';
 /** Which levels a list shows; with it, each record says where it stands. */

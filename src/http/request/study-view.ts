@@ -7,6 +7,7 @@ import type { Participant } from '../../../projections/participants.ts';
 import { type Column, columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import { allowed, noSuchLevel } from '../../study/levels.ts';
+import type { SortedBy } from './list-orders.ts';
 import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
@@ -43,6 +44,7 @@ export interface Filter {
   readonly id: string | undefined;
   /** The level asked for, per factor in the order of the design. */
   readonly levels: readonly (string | undefined)[];
+  readonly sortedBy: SortedBy;
 }
 
 export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
@@ -180,8 +182,18 @@ export class StudyView {
       const wanted = query.get(factor.name);
       return wanted === undefined ? undefined : levelOf(factor, wanted, factor.levels, problems);
     });
+    const sortedBy = this.#sortedBy(query.get('urn.sort') ?? 'time', problems);
     if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
-    return { id, levels };
+    return { id, levels, sortedBy };
+  }
+
+  /** Never by treatment: the order of a list must not tell what its records do not. */
+  #sortedBy(asked: string, problems: string[]): SortedBy {
+    if (asked === 'time' || asked === 'id') return asked;
+    const factor = this.#memberNames.indexOf(asked);
+    if (factor < 0)
+      problems.push(`urn.sort must be one of ${['time', 'id', ...this.#memberNames].join(', ')}`);
+    return { factor };
   }
 
   /** Parameters that are not known here. `prefixedParameters` reports those with the prefix f_. */

@@ -1,7 +1,7 @@
 /** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
 import type { Scope } from '../../../events/access.ts';
 import { type Design, design } from '../../../projections/design.ts';
-import { currentLevels } from '../../../projections/enrolled.ts';
+import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Moment } from '../../history/moment.ts';
 import { isWithin } from '../../study/key-limits.ts';
@@ -16,9 +16,10 @@ import {
 } from '../request/documented-parameters.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import type { Lists } from '../request/key-limits.ts';
+import { byId, byLevel, ListOrders, type SortedBy } from '../request/list-orders.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
-import { type Page, pageOf } from '../request/page.ts';
+import { type Page, pageOf, searchForm } from '../request/page.ts';
 import { refuseProblems, VIEW } from '../request/parameters.ts';
 import { bare, SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
@@ -31,7 +32,7 @@ const PAGE = [
     name: 'urn.limit',
     in: 'query',
     description:
-      'Maximum number of participants in the response. The header Urn-Next says where the next page begins.',
+      'Maximum number of participants in the response. The header Urn-Next says where the next page begins, in the order of randomization and without urn.offset.',
     schema: { type: 'integer', minimum: 1, maximum: 1000 },
   },
   {
@@ -41,7 +42,43 @@ const PAGE = [
       'Only participants randomized at this revision or later. For pages that agree with each other while the study grows, give each request the same urn.revision.',
     schema: { type: 'integer', minimum: 0 },
   },
+  {
+    name: 'urn.offset',
+    in: 'query',
+    description:
+      'How many participants of the sorted and filtered list come before the page. Needs urn.limit, and cannot be combined with urn.from.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.sort',
+    in: 'query',
+    description:
+      'By what the list is sorted: `time`, the order of randomization (default); `id`, with numbers in ids compared as numbers; `f_` and the name of a factor, with its levels in the order of the configuration. What is equal stays in the order of randomization. There is no order by treatment.',
+    schema: { type: 'string' },
+    example: 'f_local_site',
+  },
+  {
+    name: 'urn.order',
+    in: 'query',
+    description: '`desc` turns the whole list round. By default `asc`.',
+    schema: { type: 'string', enum: ['asc', 'desc'] },
+  },
+  {
+    name: 'urn.search',
+    in: 'query',
+    description:
+      'Only participants with this text in their id, or in the one as randomized if it was corrected. Capital and small letters are the same.',
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+  },
 ];
+
+const URN_TOTAL = {
+  'Urn-Total': {
+    description:
+      'How many participants are on all pages of the list. Given with urn.limit, urn.offset, urn.sort, urn.order or urn.search, unless there is urn.from.',
+    schema: { type: 'integer' },
+  },
+};
 
 const VIEW_PARAMETER = {
   name: VIEW,
@@ -58,7 +95,7 @@ const EXAMPLE_CSV = [
 ].join('\r\n');
 
 export const listParticipantsOperation = operation(
-  'List participants, in the order of randomization',
+  'List participants, by default in the order of randomization',
   'listParticipants',
   ['read', 'blinded'],
   {
@@ -77,6 +114,7 @@ export const listParticipantsOperation = operation(
     empty: [],
     headers: {
       ...URN_NEXT,
+      ...URN_TOTAL,
       Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
     },
     content: {
@@ -113,6 +151,7 @@ interface Wanted {
   readonly id: string | undefined;
   /** Undefined: all participants are wanted. */
   readonly isWanted: ((participant: Participant) => boolean) | undefined;
+  readonly sortedBy: SortedBy;
 }
 
 /** The study at the moment that is listed. Its parts go together, though it may grow or be amended meanwhile. */
@@ -123,9 +162,10 @@ interface Listed {
 }
 
 export function listParticipants(services: Services) {
+  const { lists } = services.limits;
+  const orders = new ListOrders(lists);
   return studyHandler(services, ['read', 'blinded'], async (request) => {
     const options = optionsOf(request);
-    const { lists } = services.limits;
     // A list that is rendered in one slice delays nobody.
     if (mostListed(services, request, options) > SLICE) {
       await lists.begin(request.accepted.key.keyId, request.response);
@@ -134,9 +174,10 @@ export function listParticipants(services: Services) {
     const listed = await listedAt(services, request, options);
     const view = services.views.of(listed.design);
     const wanted = wantedIn(request, view, listed.design, options);
-    const among = candidates(listed.participants, options, wanted);
-    const { revision } = listed;
-    return reply(request, view, options, { among, revision, isWanted: wanted.isWanted }, lists);
+    const found = options.page.isCounted
+      ? await countedPage(await inWantedOrder(orders, listed, options, wanted), options, wanted, lists)
+      : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, lists);
+    return reply(request, view, options, found, listed.revision);
   });
 }
 
@@ -154,12 +195,15 @@ function optionsOf(request: StudyRequest): ListOptions {
   return { moment, page, scopes, shown };
 }
 
-/** How many participants the list has, as far as that is known before the study is read. */
+/** How many participants the list has or is found among, as far as that is known before the study is read. */
 function mostListed(services: Services, request: StudyRequest, options: ListOptions): number {
   const { participants } = request;
   if (options.moment) return request.query.has('id') ? 1 : participants.inOrder.length;
   const inForce = request.design();
   const wanted = wantedIn(request, services.views.of(inForce), inForce, options);
+  const isSorted = wanted.sortedBy !== 'time' && wanted.id === undefined;
+  if (isSorted || (options.page.isCounted && wanted.isWanted && wanted.id === undefined))
+    return participants.inOrder.length;
   return candidates(participants, options, wanted).length;
 }
 
@@ -183,16 +227,49 @@ function wantedIn(
   { query, accepted: { key } }: StudyRequest,
   view: StudyView,
   inForce: Design,
-  { shown }: ListOptions,
+  { page: { search }, shown }: ListOptions,
 ): Wanted {
-  const { id, levels: asked } = view.filter(query);
-  if (asked.every((level) => level === undefined) && !key.where) return { id, isWanted: undefined };
+  const { id, levels: asked, sortedBy } = view.filter(query);
+  const isAnyLevel = asked.every((level) => level === undefined);
+  if (isAnyLevel && search === undefined && !key.where) return { id, isWanted: undefined, sortedBy };
   const isWanted = (participant: Participant) => {
     const levels = levelsShown(participant, shown.levels);
     const has = asked.every((level, i) => level === undefined || level === levels[i]);
-    return has && isWithin(key.where, inForce, currentLevels(participant));
+    return has && isNamed(participant, search) && isWithin(key.where, inForce, currentLevels(participant));
   };
-  return { id, isWanted };
+  return { id, isWanted, sortedBy };
+}
+
+function isNamed(participant: Participant, search: string | undefined): boolean {
+  if (search === undefined) return true;
+  const { participantId } = participant;
+  const id = currentId(participant);
+  return (
+    searchForm(id).includes(search) || (id !== participantId && searchForm(participantId).includes(search))
+  );
+}
+
+/** All participants, or the one with the id, in the order of the list. It is a copy, so it does not grow. */
+async function inWantedOrder(
+  orders: ListOrders,
+  { design: { factors }, participants: all, revision }: Listed,
+  { page: { isDescending }, shown }: ListOptions,
+  { id, sortedBy }: Wanted,
+): Promise<readonly Participant[]> {
+  if (id !== undefined) {
+    const one = all.find(id);
+    return one ? [one] : [];
+  }
+  let ordered: readonly Participant[];
+  if (sortedBy === 'time') ordered = all.inOrder.slice();
+  else if (sortedBy === 'id') ordered = await orders.sorted(all, revision, 'id', byId);
+  else {
+    const { factor } = sortedBy;
+    const { levels = [] } = factors[factor] ?? {};
+    const name = `level ${factor} ${shown.levels}`;
+    ordered = await orders.sorted(all, revision, name, byLevel(factor, { levels }, shown.levels));
+  }
+  return isDescending ? ordered.toReversed() : ordered;
 }
 
 /** The participants among whom those on the list are found. It is a copy, so it does not grow. */
@@ -223,27 +300,54 @@ function firstFrom(inOrder: readonly Participant[], revision: number): number {
 }
 
 interface Found {
-  readonly among: readonly Participant[];
-  readonly revision: number;
-  readonly isWanted: Wanted['isWanted'];
+  readonly shown: readonly Participant[];
+  /** The revision at which the next page begins. */
+  readonly next: number | undefined;
+  /** How many participants all pages have. */
+  readonly total?: number;
 }
 
-async function reply(
+async function uncountedPage(
+  among: readonly Participant[],
+  { page: { limit = among.length } }: ListOptions,
+  { isWanted }: Wanted,
+  lists: Lists,
+): Promise<Found> {
+  const found = isWanted ? await matching(among, isWanted, limit + 1, lists) : among;
+  return { shown: found.slice(0, limit), next: found[limit]?.revision };
+}
+
+async function countedPage(
+  among: readonly Participant[],
+  { page }: ListOptions,
+  { isWanted }: Wanted,
+  lists: Lists,
+): Promise<Found> {
+  const found = isWanted ? await matching(among, isWanted, among.length, lists) : among;
+  const { offset, limit = found.length, goesOnByRevision } = page;
+  return {
+    shown: found.slice(offset, offset + limit),
+    next: goesOnByRevision ? found[limit]?.revision : undefined,
+    total: found.length,
+  };
+}
+
+function reply(
   { http }: StudyRequest,
   view: StudyView,
-  { page, scopes, shown: levels }: ListOptions,
-  { among, revision, isWanted }: Found,
-  lists: Lists,
-): Promise<StudyReply> {
-  const { limit = among.length } = page;
-  const found = isWanted ? await matching(among, isWanted, limit + 1, lists) : among;
-  const shown = found.slice(0, limit);
-  const next = found[limit]?.revision;
+  { scopes, shown: levels }: ListOptions,
+  { shown, next, total }: Found,
+  revision: number,
+): StudyReply {
   const common = {
     status: 200,
     message: SUCCESS,
     revision,
-    headers: { Vary: 'Accept', ...(next !== undefined && { 'Urn-Next': String(next) }) },
+    headers: {
+      Vary: 'Accept',
+      ...(next !== undefined && { 'Urn-Next': String(next) }),
+      ...(total !== undefined && { 'Urn-Total': String(total) }),
+    },
   };
   if (wantsCsv(http)) return { ...common, results: view.csvSlices(shown, scopes), frame: BARE_CSV };
   return {

@@ -1,0 +1,67 @@
+/** The orders in which a list of participants can be shown. */
+import type { Factor } from '../../../projections/design.ts';
+import { currentId } from '../../../projections/enrolled.ts';
+import type { Participant, Participants } from '../../../projections/participants.ts';
+import { sortedInSlices } from '../../base/sorted-in-slices.ts';
+import type { Lists } from './key-limits.ts';
+import { levelsShown, type Shown } from './study-view.ts';
+
+/** By what a list is sorted: the order of randomization, the id in use, or the level of a factor of the study. */
+export type SortedBy = 'time' | 'id' | { readonly factor: number };
+
+/** Numbers in ids are compared as numbers. Not the locale of the machine: the same list is the same everywhere. */
+const IDS = new Intl.Collator('en', { numeric: true });
+
+type Compare = (a: Participant, b: Participant) => number;
+
+/** Ids that a person reads as the same, such as 1 and 01, stay in the order of randomization. */
+export const byId: Compare = (a, b) => IDS.compare(currentId(a), currentId(b));
+
+/**
+ * In the order of the configuration. Participants without a level, since the factor was retired before they came, are the
+ * last ones.
+ */
+export function byLevel(index: number, { levels }: Pick<Factor, 'levels'>, which: Shown['levels']): Compare {
+  const places = new Map(levels.map((level, place) => [level, place]));
+  const place = (one: Participant) => places.get(levelsShown(one, which)[index] ?? '') ?? levels.length;
+  return (a, b) => place(a) - place(b);
+}
+
+interface Order {
+  readonly name: string;
+  readonly revision: number;
+  readonly sorted: Promise<readonly Participant[]>;
+}
+
+/**
+ * Sorts participants, and keeps the last order of each study until the study changes or another one is asked for. So
+ * whoever turns the pages of a long list does not have it sorted for each of them.
+ */
+export class ListOrders {
+  readonly #last = new WeakMap<Participants, Order>();
+  readonly #lists: Lists;
+
+  constructor(lists: Lists) {
+    this.#lists = lists;
+  }
+
+  /**
+   * All participants as they are at the time of the call.
+   * @param revision of the study at that time
+   * @param name of the order; the same comparison must have the same name
+   */
+  sorted(
+    participants: Participants,
+    revision: number,
+    name: string,
+    compare: Compare,
+  ): Promise<readonly Participant[]> {
+    const last = this.#last.get(participants);
+    if (last?.revision === revision && last.name === name) return last.sorted;
+    // A copy, because the study may grow before all is sorted.
+    const copy = participants.inOrder.slice();
+    const sorted = sortedInSlices(copy, compare, (work) => this.#lists.slice(work));
+    this.#last.set(participants, { name, revision, sorted });
+    return sorted;
+  }
+}
