@@ -12,6 +12,7 @@ import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
 import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
+import { getBundle } from './routes/bundle.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
 import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
 import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/codes.ts';
@@ -75,6 +76,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
   route(app, '/verification', '[]', { GET: getVerification(parts) });
+  route(app, '/bundle', '[]', { GET: getBundle(parts) });
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });

@@ -3,6 +3,7 @@
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
+import { bundleOperation } from './routes/bundle.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
 import {
   breakCodeOperation,
@@ -100,6 +101,7 @@ const PATHS = {
   '/records': { get: recordsOperation },
   '/operations': { get: operationsOperation },
   '/verification': { get: verificationOperation },
+  '/bundle': { get: bundleOperation },
   '/checkpoint': { get: checkpointOperation },
   '/inclusion_proof': { get: inclusionProofOperation },
   '/consistency_proof': { get: consistencyProofOperation },

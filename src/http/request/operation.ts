@@ -27,7 +27,8 @@ interface BodyOperation extends Answers {
 }
 
 interface Answers {
-  result: Json;
+  /** Absent if the answer is a file, which is in `content`. */
+  result?: Json;
   /** An example of `results`. */
   example?: unknown;
   /** `results` on an error. */
@@ -152,6 +153,7 @@ function responsesOf({ empty, errors, headers, content, ...answers }: Answers): 
 }
 
 function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
+  if (result === undefined) return { description: 'Success', content: {} };
   return response(
     'Success',
     envelopeOf(result),

@@ -130,10 +130,15 @@ describe('the Dockerfile', () => {
       readonly imports: Readonly<Record<string, string>>;
     };
     const image = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
-    const copied = [...image.matchAll(/^COPY (?:--from=build \/app\/)?(\S+) /gm)].map(([, from = '']) => from);
+    const copied = [...image.matchAll(/^COPY (?:--from=build \/app\/)?(\S+) /gm)].map(
+      ([, from = '']) => from,
+    );
     for (const target of Object.values(imports)) {
       const path = target.replace(/^\.\//, '').replace(/\/\*$/, '');
-      expect(copied.some((from) => path === from || path.startsWith(`${from}/`)), path).toBe(true);
+      expect(
+        copied.some((from) => path === from || path.startsWith(`${from}/`)),
+        path,
+      ).toBe(true);
     }
   });
 });
