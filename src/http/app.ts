@@ -18,6 +18,7 @@ import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-bre
 import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/codes.ts';
 import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
+import { getEnrolment } from './routes/enrolment.ts';
 import { getExplanation } from './routes/explanation.ts';
 import { postForcedAllocation } from './routes/forced-allocations.ts';
 import { getHealth } from './routes/health.ts';
@@ -61,6 +62,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
+  route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
   route(app, '/codes', '{}', { GET: listCodes(parts) });
