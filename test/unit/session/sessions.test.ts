@@ -64,7 +64,7 @@ describe('a session', () => {
   });
 
   it('has ended here at once, while the end is being recorded', async () => {
-    let write = () => undefined as void;
+    let write: () => void = () => undefined;
     const { sessions } = sessionsWith(({ type }) =>
       type === 'SessionBegan' ? Promise.resolve() : new Promise((resolve) => (write = resolve)),
     );
