@@ -3,6 +3,7 @@
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
+import { changesOperation } from './routes/changes.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
 import {
   breakCodeOperation,
@@ -80,6 +81,7 @@ export function openApiDocument(version: string): Json {
 }
 
 const PATHS = {
+  '/changes': { get: changesOperation },
   '/session': { get: getSessionOperation, post: postSessionOperation, delete: deleteSessionOperation },
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },

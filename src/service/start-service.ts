@@ -6,6 +6,7 @@ import { History } from '../history/history.ts';
 import { refusedConnections } from '../http/admission.ts';
 import { httpApp } from '../http/app.ts';
 import type { MetricsServer } from '../http/metrics-server.ts';
+import { ChangeStreams } from '../http/request/change-streams.ts';
 import { Authentication } from '../http/request/credentials.ts';
 import { KeyLimits } from '../http/request/key-limits.ts';
 import { SessionCookies } from '../http/request/session-cookie.ts';
@@ -105,6 +106,7 @@ class StartingService {
   readonly #progress: StartProgress;
   readonly #recorder: Recorder;
   readonly #verifications: Verifications;
+  readonly #changes = new ChangeStreams();
   readonly #server: HttpServer;
   #metricsServer: MetricsServer | undefined;
   #notReady: (() => string) | undefined;
@@ -148,6 +150,7 @@ class StartingService {
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder: this.#recorder,
+      changes: this.#changes,
       limits: new KeyLimits(),
       servesMetrics: settings.serveMetrics === undefined,
       notReady: () => this.#notReady?.(),
@@ -216,6 +219,8 @@ class StartingService {
   /** Completes every accepted request except a verification, which may take long: its client gets 503. */
   async #stop(collectors: readonly Collector[]): Promise<void> {
     this.#notReady = () => 'The service is shutting down';
+    // First, or they would hold up what waits for answers.
+    this.#changes.close();
     await this.#verifications.stop();
     await this.#preparing;
     await this.#server.drain();

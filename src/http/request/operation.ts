@@ -19,15 +19,19 @@ export const ERRORS = {
 
 interface Operation extends Answers {
   parameters: readonly Json[];
+  /** Beside the scopes. */
+  description?: string;
 }
 
 interface BodyOperation extends Answers {
+  result: Json;
   body: Json;
   bodyExample: Json;
 }
 
 interface Answers {
-  result: Json;
+  /** Absent if a success is no envelope, but only other content. */
+  result?: Json;
   /** An example of `results`. */
   example?: unknown;
   /** `results` on an error. */
@@ -45,8 +49,14 @@ export function operation(
   scopes: readonly string[],
   parts: Operation,
 ): Json {
-  const { parameters, ...answers } = parts;
-  return { ...described(summary, operationId, scopes), parameters, responses: responsesOf(answers) };
+  const { parameters, description, ...answers } = parts;
+  const about = described(summary, operationId, scopes);
+  return {
+    ...about,
+    ...(description !== undefined && { description: `${description} ${about['description']}` }),
+    parameters,
+    responses: responsesOf(answers),
+  };
 }
 
 /** An operation that takes its parameters in a JSON body. */
@@ -54,7 +64,7 @@ export function bodyOperation(
   summary: string,
   operationId: string,
   scopes: readonly string[],
-  { body, bodyExample, ...answers }: BodyOperation,
+  { body, bodyExample, result, ...answers }: BodyOperation,
 ): Json {
   return {
     ...described(summary, operationId, scopes),
@@ -65,7 +75,7 @@ export function bodyOperation(
     },
     responses: responsesOf({
       ...answers,
-      result: { anyOf: [answers.result, DRY_RUN_RESULT] },
+      result: { anyOf: [result, DRY_RUN_RESULT] },
       headers: {
         ...answers.headers,
         'Urn-Dry-Run': { description: '`true` if this was a dry run', schema: { type: 'string' } },
@@ -152,6 +162,7 @@ function responsesOf({ empty, errors, headers, content, ...answers }: Answers): 
 }
 
 function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
+  if (result === undefined) return { description: 'Success', content: {} };
   return response(
     'Success',
     envelopeOf(result),
