@@ -13,7 +13,5 @@ export const lastStudyWide: Projection<number> = {
 };
 
 function isAboutOne(event: LogEvent): boolean {
-  return (
-    isEnrolment(event) || isUnblinding(event) || isCorrection(event) || event.type === 'CodeReplaced'
-  );
+  return isEnrolment(event) || isUnblinding(event) || isCorrection(event) || event.type === 'CodeReplaced';
 }
