@@ -52,11 +52,10 @@ export function pagesRouter(): Router {
       refuseUnsound(request);
       if (request.method !== 'GET' && request.method !== 'HEAD')
         throw new HttpProblem(405, `${route} takes GET, HEAD`, { Allow: 'GET, HEAD' });
-      setSecurityHeaders(request, response);
       answer(request, response);
     });
   serve('/', '/', (request, response) => send(request, response, index, 'no-cache'));
-  serve(/^\/pages(\/.*)?$/, '/pages', (request, response) => send(request, response, index, 'no-cache'));
+  serve(/^\/pages\/.*$/, '/pages', (request, response) => send(request, response, index, 'no-cache'));
   serve(/^\/assets\/.*$/, '/assets', (request, response) => {
     const asset = assets.get(request.path);
     if (!asset) throw new HttpProblem(404, 'There is no such file (hint: load the page again)');
@@ -86,7 +85,7 @@ function endingOf(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
 
-const setHeaders = helmet({
+const setSecurityHeaders = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
     directives: {
@@ -103,10 +102,6 @@ const setHeaders = helmet({
   referrerPolicy: { policy: 'no-referrer' },
 });
 
-function setSecurityHeaders(request: Request, response: Response): void {
-  setHeaders(request, response, () => undefined);
-}
-
 function send(
   request: Request,
   response: Response,
@@ -114,6 +109,7 @@ function send(
   cacheControl: string,
 ): void {
   (response.locals as Locals).isServed = true;
+  setSecurityHeaders(request, response, () => undefined);
   response.set({ ETag: etag, 'Cache-Control': cacheControl, Vary: 'Accept-Encoding' });
   if (request.fresh) {
     response.status(304).end();

@@ -12,7 +12,7 @@ export type RequestObserver = (
   seconds: number,
 ) => void;
 
-const METHODS = new Set(['GET', 'HEAD', 'POST']);
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
 const UNSERVED = { method: 'other', route: 'unknown', status: '4xx' };
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 

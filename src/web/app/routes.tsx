@@ -8,7 +8,7 @@ export const router = createBrowserRouter([
     HydrateFallback: () => null,
     children: [
       { index: true, element: <Navigate to="/pages/studies" replace /> },
-      { path: '/pages', element: <Navigate to="/pages/studies" replace /> },
+      { path: '/pages/', element: <Navigate to="/pages/studies" replace /> },
       {
         path: '/pages/studies',
         lazy: async () => ({ Component: (await import('../studies/studies.tsx')).Studies }),

@@ -40,7 +40,9 @@ describe('every response is an envelope of exactly message, results and status',
     ['POST', '/docs', '[]'],
     ['GET', '/docs/nothing', '[]'],
     ['GET', '/nothing', '[]'],
-    ['GET', '/', '[]'],
+    ['POST', '/', '[]'],
+    ['POST', '/pages/studies', '[]'],
+    ['GET', '/assets/nothing.js', '[]'],
     ['PATCH', '/nothing', '[]'],
   ])('on an error of %s %s, results is %s', async (method, path, empty) => {
     const answer = await ask(service.url, path, { method });
@@ -48,12 +50,20 @@ describe('every response is an envelope of exactly message, results and status',
     expect(answer.text).toContain(`"results":${empty}`);
   });
 
-  it.each(['/study_config/', '/Study_config', '/study_participants/001', '//study_config', '/docsx'])(
-    'on %s, which is no path of the service: 404',
-    async (path) => {
-      expect((await ask(service.url, path, { key })).status).toBe(404);
-    },
-  );
+  it.each([
+    '/study_config/',
+    '/Study_config',
+    '/study_participants/001',
+    '//study_config',
+    '/docsx',
+    '/pages',
+    '/Pages/studies',
+    '/assets',
+    '/index.html',
+    '/pages%2fstudies',
+  ])('on %s, which is no path of the service: 404', async (path) => {
+    expect((await ask(service.url, path, { key })).status).toBe(404);
+  });
 
   it('names nothing that was asked for on an unknown path', async () => {
     const { text } = await ask(service.url, `/${key}`);

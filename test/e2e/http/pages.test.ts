@@ -1,0 +1,97 @@
+import { request as httpRequest } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { TRIALS } from '../../support/trials.ts';
+
+let service: Service;
+/** The script that the document loads. */
+let script: string;
+
+beforeAll(async () => {
+  service = await serve({ data: temporaryFolders()(), studies: TRIALS });
+  const { body } = await get('/');
+  [script = ''] = /\/assets\/index-[\w-]+\.js/.exec(body.toString()) ?? [];
+});
+afterAll(() => service.stop());
+
+interface Got {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** As it came, not decompressed. */
+  readonly body: Buffer;
+}
+
+function get(path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(`${service.url}${path}`, { headers, method }, (response) => {
+      const pieces: Buffer[] = [];
+      response.on('data', (piece: Buffer) => pieces.push(piece));
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(pieces),
+        }),
+      );
+    });
+    request.on('error', reject).end();
+  });
+}
+
+describe('the pages', () => {
+  it.each(['/', '/pages/', '/pages/study', '/pages/anything/below?it=1'])(
+    '%s is the document',
+    async (path) => {
+      const { status, headers, body } = await get(path);
+      expect(status).toBe(200);
+      expect(headers['content-type']).toBe('text/html; charset=utf-8');
+      expect(headers['cache-control']).toBe('no-cache');
+      expect(body.toString()).toContain('<div id="root"></div>');
+    },
+  );
+
+  it('run no script and no style but their own, stand in no frame, and tell nobody where they are', async () => {
+    const { headers, body } = await get('/');
+    expect(headers['content-security-policy']).toBe(
+      "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src 'self';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+    );
+    expect(headers['referrer-policy']).toBe('no-referrer');
+    expect(headers['cross-origin-opener-policy']).toBe('same-origin');
+    expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+    expect(body.toString()).not.toMatch(/<style|style=|<script(?![^>]* src=)/);
+  });
+
+  it('have files that may be kept for ever, since their names change with their content', async () => {
+    const { status, headers } = await get(script);
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('text/javascript; charset=utf-8');
+    expect(headers['cache-control']).toBe('public, max-age=31536000, immutable');
+  });
+
+  it.each([
+    ['br', brotliDecompressSync],
+    ['gzip', gunzipSync],
+  ] as const)('are sent as the build compressed them: %s', async (encoding, decompress) => {
+    const { body: plain } = await get(script);
+    const { headers, body } = await get(script, { 'Accept-Encoding': encoding });
+    expect(headers['content-encoding']).toBe(encoding);
+    expect(headers['content-length']).toBe(String(body.length));
+    expect(headers['vary']).toBe('Accept-Encoding');
+    expect(body.length).toBeLessThan(plain.length / 2);
+    expect(decompress(body).equals(plain)).toBe(true);
+  });
+
+  it('are not sent again to a browser that has them', async () => {
+    const { headers } = await get('/');
+    const again = await get('/', { 'If-None-Match': String(headers['etag']) });
+    expect([again.status, again.body.length]).toEqual([304, 0]);
+  });
+
+  it('answer HEAD without a body', async () => {
+    const { status, headers, body } = await get('/pages/study', {}, 'HEAD');
+    expect([status, body.length]).toEqual([200, 0]);
+    expect(Number(headers['content-length'])).toBeGreaterThan(500);
+  });
+});
