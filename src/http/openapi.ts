@@ -44,6 +44,7 @@ import {
 } from './routes/session.ts';
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
 import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
+import { StudyFormResult, studyFormOperation } from './routes/study-form.ts';
 import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
 
@@ -86,6 +87,7 @@ const PATHS = {
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_design': { get: studyDesignOperation },
+  '/study_form': { get: studyFormOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
   '/codes': { get: listCodesOperation },
@@ -128,6 +130,7 @@ function componentSchemas(): Json {
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
     StudyDesign: jsonSchema(StudyDesignResult),
+    StudyForm: jsonSchema(StudyFormResult),
     Codes: jsonSchema(CodesResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),
     ParticipantHistory: jsonSchema(ParticipantHistoryResult),
