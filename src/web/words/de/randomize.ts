@@ -1,1 +1,87 @@
-export const randomize = {} as const;
+export const randomize = {
+  title: 'Teilnehmer randomisieren',
+  check: 'Vor dem Randomisieren prüfen',
+  waiting: 'Warten auf die Antwort',
+  done: 'Randomisiert',
+  steps: 'Schritte',
+  step: { participant: 'Teilnehmer', review: 'Prüfen', result: 'Ergebnis' },
+  study: 'Studie',
+  id: 'Teilnehmernummer',
+  idMissing: 'Geben Sie die Teilnehmernummer ein',
+  idUnlike: 'Die Nummer sieht nicht aus wie die dieser Studie',
+  idFits: 'sieht aus wie die Nummern dieser Studie',
+  idPattern: 'Die Nummern dieser Studie entsprechen',
+  choose: 'Bitte wählen …',
+  levelMissing: '{{factor}}: bitte wählen',
+  incomplete: 'Etwas fehlt oder stimmt nicht',
+  noLevel:
+    '{{factor}}: Nichts, was Ihr Schlüssel wählen darf, nimmt Teilnehmer auf. Fragen Sie die Studienleitung.',
+  review: 'Prüfen',
+  checked: 'Noch ist nichts festgehalten. Festgehalten werden kann:',
+  modeLabel: 'Art',
+  mode: { test: 'ein TEST: Hier ist niemand ein echter Teilnehmer', live: 'echt' },
+  by: 'Durch',
+  onBehalf: '{{user}}, im Auftrag von {{acting}}',
+  forGood: 'Randomisieren lässt sich nicht rückgängig machen. Es wird mit Zeit und Schlüssel festgehalten.',
+  change: 'Ändern',
+  now: '{{id}} jetzt randomisieren',
+  sending: '{{id}} wird randomisiert …',
+  askingAgain: 'Zu {{id}} wird noch einmal gefragt …',
+  once: 'Festgehalten wird einmal, wie oft auch gefragt wird. Sie müssen nichts drücken.',
+  lost: 'Die Verbindung ging verloren, bevor die Antwort zu {{id}} kam',
+  unanswered: 'Zu {{id}} gibt es noch keine Antwort',
+  lostNext:
+    'Teilnehmer {{id}} von {{study}} ist vielleicht festgehalten, vielleicht nicht. Fragen Sie noch einmal: Ist der Teilnehmer festgehalten, sehen Sie das Ergebnis; wenn nicht, wird er jetzt festgehalten. Niemand wird zweimal festgehalten.',
+  askAgain: 'Noch einmal fragen',
+  giveUp: 'Nicht mehr fragen',
+  giveUpMeans:
+    'Wenn Sie nicht mehr fragen, suchen Sie den Teilnehmer in der Studie, bevor Sie etwas anderes tun. Jede Nummer kann nur einmal festgehalten werden.',
+  othersPending:
+    'Jemand mit einem anderen Schlüssel hat von hier aus randomisiert und die Antwort nicht gesehen. Lassen Sie diese Person sich zuerst wieder anmelden.',
+  repeated: 'Das war schon festgehalten. Es wurde nichts ein zweites Mal festgehalten.',
+  receives: 'Teilnehmer {{id}} von {{study}} erhält',
+  isIn: 'Teilnehmer {{id}} von {{study}}',
+  recorded: 'Festgehalten',
+  pack: 'Packung {{code}}',
+  recordedAt: 'festgehalten',
+  at: 'Festgehalten',
+  revision: 'Revision',
+  print: 'Bestätigung drucken',
+  save: 'Beleg speichern',
+  next: 'Nächster Teilnehmer',
+  receipt: 'Beleg',
+  receiptMeans:
+    'Bewahren Sie ihn auf. Er beweist, dass bis jetzt Festgehaltenes da war und nicht unbemerkt geändert werden kann. Über die Behandlung sagt er nichts.',
+  qr: 'QR-Code des Belegs',
+  duplicate: '{{id}} war schon festgehalten',
+  duplicateNext:
+    'Vergleichen Sie es mit der Person vor Ihnen. Ist sie eine andere, hat sie eine andere Nummer.',
+  toParticipant: '{{id}} zeigen',
+  refused: {
+    paused: {
+      what: 'Die Studie ist pausiert',
+      next: 'Bis sie fortgesetzt wird, kann niemand randomisiert werden. Fragen Sie die Studienleitung.',
+    },
+    closed: { what: 'Die Studie ist geschlossen', next: 'Sie nimmt niemanden mehr auf.' },
+    importing: {
+      what: 'Frühere Teilnehmer werden importiert',
+      next: 'Bis das fertig ist, kann niemand randomisiert werden. Versuchen Sie es später noch einmal.',
+    },
+    suspended: {
+      what: 'Der Dienst nimmt für diese Studie niemanden auf',
+      next: 'Die Konfiguration stimmt nicht mit der registrierten überein. Sagen Sie es dem Betreiber des Dienstes.',
+    },
+    full: {
+      what: 'Die Studie ist voll',
+      next: 'Niemand wurde festgehalten. Fragen Sie die Studienleitung, bevor Sie dem Teilnehmer etwas sagen.',
+    },
+    'level-closed': {
+      what: 'Hier wird niemand mehr aufgenommen',
+      next: 'Niemand wurde festgehalten. Prüfen Sie Ihre Auswahl, oder fragen Sie die Studienleitung.',
+    },
+    'no-code': {
+      what: 'Es sind nicht genug Packungen da',
+      next: 'Niemand wurde festgehalten. Fordern Sie neue Packungen an und randomisieren Sie den Teilnehmer, wenn sie da sind.',
+    },
+  },
+} as const;

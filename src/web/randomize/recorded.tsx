@@ -1,0 +1,76 @@
+/** What is recorded of a participant, as far as the reader may see it. */
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { factorName, levelsOf, type ParticipantRecord, randomizedAt } from '../parts/record.ts';
+import { ExactTime } from '../parts/when.tsx';
+import { studiesQuery } from '../session/studies-query.ts';
+
+/** The arm; for those who do not see it, the pack; for those who see neither, that there is a record. */
+export function Arm({ record }: { record: ParticipantRecord | undefined }) {
+  const { t } = useTranslation();
+  const { trt, 'urn.code': code } = record ?? {};
+  const pack = code === undefined ? undefined : t('randomize.pack', { code });
+  const [first = t('randomize.recorded'), second] = [trt, pack].filter((text) => text !== undefined);
+  return (
+    <>
+      <strong>{first}</strong>
+      {second !== undefined && <span>{second}</span>}
+    </>
+  );
+}
+
+/** TEST or live, in words. */
+export function useMode(study: string): string | undefined {
+  const { t } = useTranslation();
+  const { data: studies } = useQuery(studiesQuery);
+  const mode = studies?.find((one) => one.study === study)?.mode;
+  return mode === undefined ? undefined : t(`randomize.mode.${mode}`);
+}
+
+interface RecordedProps {
+  readonly study: string;
+  readonly record: ParticipantRecord;
+  readonly acting?: string | undefined;
+  readonly revision?: number | undefined;
+}
+
+export function Recorded({ study, record, acting, revision }: RecordedProps) {
+  const { t } = useTranslation();
+  const mode = useMode(study);
+  const { id, user } = record;
+  return (
+    <dl className="terms">
+      <dt>{t('randomize.study')}</dt>
+      <dd>
+        {study}
+        {mode !== undefined && ` (${mode})`}
+      </dd>
+      <dt>{t('randomize.id')}</dt>
+      <dd>{id}</dd>
+      {levelsOf(record).map(([factor, level]) => (
+        <Term key={factor} name={factorName(factor)} value={level} />
+      ))}
+      <dt>{t('randomize.at')}</dt>
+      <dd>
+        <ExactTime at={randomizedAt(record)} />
+      </dd>
+      <dt>{t('randomize.by')}</dt>
+      <dd>{acting === undefined ? user : t('randomize.onBehalf', { user, acting })}</dd>
+      {revision !== undefined && (
+        <>
+          <dt>{t('randomize.revision')}</dt>
+          <dd>{revision}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+export function Term({ name, value }: { name: string; value: string }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  );
+}
