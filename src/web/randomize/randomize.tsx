@@ -28,7 +28,7 @@ function useStep(study: string) {
     step: state?.step ?? 'participant',
     back: () => void navigate(-1),
     go: (step: Step, { replace = false } = {}) =>
-      void navigate(address('randomize', study), { replace, state: { step } }),
+      void navigate(address('randomize', study), { replace, state: { step }, flushSync: true }),
   };
 }
 

@@ -31,37 +31,34 @@ interface RecordedProps {
   readonly study: string;
   readonly record: ParticipantRecord;
   readonly acting?: string | undefined;
-  readonly revision?: number | undefined;
+  /** Where it stands beside already, it is left out. */
+  readonly isTimeShown?: boolean;
 }
 
-export function Recorded({ study, record, acting, revision }: RecordedProps) {
+export function Recorded({ study, record, acting, isTimeShown = false }: RecordedProps) {
   const { t } = useTranslation();
   const mode = useMode(study);
   const { id, user } = record;
   return (
     <dl className="terms">
-      <dt>{t('randomize.study')}</dt>
-      <dd>
-        {study}
-        {mode !== undefined && ` (${mode})`}
-      </dd>
-      <dt>{t('randomize.id')}</dt>
-      <dd>{id}</dd>
+      <Term name={t('randomize.study')} value={study} />
+      {mode !== undefined && <Term name={t('randomize.modeLabel')} value={mode} />}
+      <Term name={t('randomize.id')} value={id} />
       {levelsOf(record).map(([factor, level]) => (
         <Term key={factor} name={factorName(factor)} value={level} />
       ))}
-      <dt>{t('randomize.at')}</dt>
-      <dd>
-        <ExactTime at={randomizedAt(record)} />
-      </dd>
-      <dt>{t('randomize.by')}</dt>
-      <dd>{acting === undefined ? user : t('randomize.onBehalf', { user, acting })}</dd>
-      {revision !== undefined && (
+      {isTimeShown && (
         <>
-          <dt>{t('randomize.revision')}</dt>
-          <dd>{revision}</dd>
+          <dt>{t('randomize.at')}</dt>
+          <dd>
+            <ExactTime at={randomizedAt(record)} />
+          </dd>
         </>
       )}
+      <Term
+        name={t('randomize.by')}
+        value={acting === undefined ? user : t('randomize.onBehalf', { user, acting })}
+      />
     </dl>
   );
 }

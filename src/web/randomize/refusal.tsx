@@ -58,7 +58,7 @@ function Duplicate({ error, draft }: { error: Error; draft: Draft }) {
           <p>
             <Arm record={record} />
           </p>
-          <Recorded study={study} record={record} />
+          <Recorded study={study} record={record} isTimeShown />
           <p>
             <Link to={address('participant', study, record.id)}>{t('randomize.toParticipant', { id })}</Link>
           </p>

@@ -1,5 +1,5 @@
 /** What is asked of the service about a participant who is to be randomized. */
-import { AUTOMATIC, answer, api, results } from '../api/client.ts';
+import { answer, api, results } from '../api/client.ts';
 import type { ParticipantRecord } from '../parts/record.ts';
 import type { Draft } from './draft.ts';
 import type { Pending } from './pending.ts';
@@ -53,6 +53,6 @@ export async function randomize(pending: Pending, abandoned: AbortSignal): Promi
 /** What is recorded for the id, if the key may see it. */
 export async function recordOf({ study, id }: Draft): Promise<ParticipantRecord | undefined> {
   const query = { study, id, 'urn.bg_state': 'omit' as const };
-  const [record] = await results(api.GET('/study_participants', { params: { query }, headers: AUTOMATIC }));
+  const [record] = await results(api.GET('/study_participants', { params: { query } }));
   return record;
 }

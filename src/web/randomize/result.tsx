@@ -37,7 +37,7 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
           )}
           {t('randomize.revision')} {revision}
         </p>
-        <div className={`choices ${styles.centred} no-print`}>
+        <div className={`choices ${styles.centred}`}>
           <Button className="button" onPress={() => window.print()}>
             {t('randomize.print')}
           </Button>
@@ -51,7 +51,7 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
       </div>
       <div className="card">
         {record ? (
-          <Recorded study={study} record={record} acting={acting} revision={revision} />
+          <Recorded study={study} record={record} acting={acting} />
         ) : (
           <dl className="terms">
             <Term name={t('randomize.study')} value={study} />

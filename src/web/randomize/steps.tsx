@@ -8,7 +8,7 @@ export type Step = (typeof STEPS)[number];
 export function Steps({ now }: { now: Step }) {
   const { t } = useTranslation();
   return (
-    <ol className={`${styles.steps} no-print`} aria-label={t('randomize.steps')}>
+    <ol className={styles.steps} aria-label={t('randomize.steps')}>
       {STEPS.map((step) => (
         <li key={step} aria-current={step === now ? 'step' : undefined}>
           {t(`randomize.step.${step}`)}

@@ -173,7 +173,11 @@ describeInBrowser('randomizing', () => {
     expect(Buffer.concat(chunks).toString()).toMatch(/^urn\S+\n\d+\n\S+\n\n— /);
 
     await page.emulateMedia({ media: 'print' });
+    // As wide as a page of A4 between its margins.
+    await page.setViewportSize({ width: 674, height: 960 });
     await picture(page, 'randomize-print');
+    const pdf = await page.pdf({ format: 'A4', preferCSSPageSize: true });
+    expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
     expect(await page.getByRole('button').count()).toBe(0);
     await page.emulateMedia({ media: 'screen' });
     await page.getByRole('button', { name: 'Next participant' }).click();

@@ -55,7 +55,7 @@ export const randomize = {
   qr: 'QR-Code des Belegs',
   duplicate: '{{id}} war schon festgehalten',
   duplicateNext:
-    'Vergleichen Sie es mit der Person vor Ihnen. Ist sie eine andere, hat sie eine andere Nummer.',
+    'Vergleichen Sie das mit der Person vor Ihnen. Wer jemand anderes ist, braucht eine andere Nummer.',
   toParticipant: '{{id}} zeigen',
   refused: {
     paused: {

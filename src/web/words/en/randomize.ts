@@ -53,8 +53,7 @@ export const randomize = {
     'Keep it. It proves that what is recorded up to now was there, and cannot be changed unnoticed. It says nothing of the treatment.',
   qr: 'QR code of the receipt',
   duplicate: '{{id}} had been recorded already',
-  duplicateNext:
-    'Compare it with the participant you have before you. If they are somebody else, their id is another one.',
+  duplicateNext: 'Compare this with the person in front of you. Somebody else needs another id.',
   toParticipant: 'Show {{id}}',
   refused: {
     paused: {
