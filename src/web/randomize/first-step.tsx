@@ -21,30 +21,31 @@ interface Props {
 
 export function FirstStep({ study, draft, onChange, refusal, onChecked }: Props) {
   const { t } = useTranslation();
-  const { data: studies } = useQuery(studiesQuery);
+  const { data: studies, error: studiesError } = useQuery(studiesQuery);
   const { data: form, error } = useQuery({
     queryKey: ['form', study],
     queryFn: ({ signal }) => results(api.GET('/study_form', { params: { query: { study } }, signal })),
   });
-  if (error && !form) return <ProblemNotice error={error} />;
-  if (!form || !studies) return <Loading />;
+  if (!form || !studies) {
+    const problem = error ?? studiesError;
+    return problem ? <ProblemNotice error={problem} /> : <Loading />;
+  }
   const { state, reason, since } = studies.find((one) => one.study === study) ?? {};
   if (state === 'paused' || state === 'closed' || state === 'importing')
     return (
-      <>
-        <StudyRefusal reason={state} />
+      <StudyRefusal reason={state}>
         {reason !== undefined && (
           <p>
             {since !== undefined && (
               <>
-                <When at={since} />
+                {t('randomize.since')} <When at={since} />
                 {': '}
               </>
             )}
             <q>{reason}</q>
           </p>
         )}
-      </>
+      </StudyRefusal>
     );
   const closed = form.factors.find(({ levels }) => levels.length === 0);
   if (closed)

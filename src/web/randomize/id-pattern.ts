@@ -10,7 +10,6 @@ export const idPatternQuery = (pattern: string | undefined) =>
     enabled: pattern !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
-    networkMode: 'always',
     queryFn: async (): Promise<Matches> => {
       const { RE2JS } = await import('re2js');
       const compiled = RE2JS.compile(pattern ?? '');

@@ -6,9 +6,8 @@ export function QrCode({ content, label }: { content: Uint8Array; label: string 
   const { data: code } = useQuery({
     queryKey: ['qr-encoder'],
     queryFn: async () => (await import('uqr')).encode,
-    select: (encode) => encode([...content], { ecc: 'L', border: 2 }),
+    select: (encode) => encode([...content], { ecc: 'L', border: 4 }),
     staleTime: Number.POSITIVE_INFINITY,
-    networkMode: 'always',
   });
   // It keeps its place until then.
   if (!code) return <div className={styles.qr} />;

@@ -1,5 +1,6 @@
 /** Why a participant is not randomized, and what to do next. */
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiProblem } from '../api/client.ts';
@@ -22,17 +23,19 @@ export function Refusal({ error, draft }: { error: Error; draft: Draft }) {
   const explained = EXPLAINED.find((one) => one === reason);
   if (explained === undefined) return <ProblemNotice error={error} />;
   return (
-    <StudyRefusal reason={explained} message={WITH_MESSAGE.has(explained) ? error.message : undefined} />
+    <StudyRefusal reason={explained}>
+      {WITH_MESSAGE.has(explained) && <p lang="en">{error.message}</p>}
+    </StudyRefusal>
   );
 }
 
-/** @param message of the service, in English */
-export function StudyRefusal({ reason, message }: { reason: Explained; message?: string | undefined }) {
+/** @param children what else is known about it */
+export function StudyRefusal({ reason, children }: { reason: Explained; children?: ReactNode }) {
   const { t } = useTranslation();
   return (
     <div className="notice warn" role="alert">
       <strong>{t(`randomize.refused.${reason}.what`)}</strong>
-      {message !== undefined && <p lang="en">{message}</p>}
+      {children}
       <p>{t(`randomize.refused.${reason}.next`)}</p>
     </div>
   );

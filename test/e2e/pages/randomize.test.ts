@@ -264,7 +264,13 @@ describeInBrowser('randomizing', () => {
     expect(await written(person)).not.toContain('urn.pending');
 
     await page.getByRole('button', { name: 'Next participant' }).click();
-    const second = await review(person, '11-0201');
+    await fillIn(person, '11-0201');
+    await page.context().setOffline(true);
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByText('The service did not answer').waitFor();
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Review' }).click();
+    const second = page.getByRole('button', { name: 'Randomize 11-0201 now' });
     await second.waitFor();
     await page.context().setOffline(true);
     await second.click();

@@ -14,11 +14,12 @@ export const randomize = {
   choose: 'Bitte wählen …',
   levelMissing: '{{factor}}: bitte wählen',
   incomplete: 'Etwas fehlt oder stimmt nicht',
+  since: 'seit',
   noLevel:
     '{{factor}}: Nichts, was Ihr Schlüssel wählen darf, nimmt Teilnehmer auf. Fragen Sie die Studienleitung.',
   review: 'Prüfen',
   checked: 'Noch ist nichts festgehalten. Festgehalten werden kann:',
-  modeLabel: 'Art',
+  modeLabel: 'Test oder echt',
   mode: { test: 'ein TEST: Hier ist niemand ein echter Teilnehmer', live: 'echt' },
   by: 'Durch',
   onBehalf: '{{user}}, im Auftrag von {{acting}}',
