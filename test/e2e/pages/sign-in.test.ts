@@ -59,7 +59,7 @@ describeInBrowser('signing in', () => {
     const { page } = person;
     await page.goto(`${service.url}/`);
     await signIn(person, keys.site, 'M. Ökafor');
-    const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+    const kept = await page.evaluate<string>('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])');
     const cookies = await page.context().cookies();
     expect(cookies.map(({ httpOnly, sameSite, expires }) => ({ httpOnly, sameSite, expires }))).toEqual([
       { httpOnly: true, sameSite: 'Strict', expires: -1 },
@@ -95,7 +95,9 @@ describeInBrowser('signing in', () => {
       expect.stringContaining('1 eingeschlossen'),
     ]);
     expect(await page.getByRole('banner').innerText()).toContain('nur a');
-    const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+    const isTooWide = await page.evaluate<boolean>(
+      'document.documentElement.scrollWidth > window.innerWidth',
+    );
     expect(isTooWide).toBe(false);
     await expectAccessible(page);
     await picture(page, 'studies-narrow-dark');
