@@ -6,9 +6,9 @@ import { useTranslation } from 'react-i18next';
 import { factorName } from '../parts/record.ts';
 import styles from './page.module.css';
 
-/** What fits side by side on a telephone. */
+/** What fits side by side on a telephone, all as wide as the longest. */
 const MOST_SEGMENTS = 4;
-const MOST_CHARACTERS = 30;
+const MOST_CHARACTERS = 20;
 
 interface Choice {
   /** Of the field in the document. */

@@ -19,10 +19,11 @@ interface Props {
   readonly onGiveUp: () => void;
 }
 
-/** With any other status, the request may be sent again, or may have been recorded. */
+/** With these, or a failure of the service, the request may have been recorded, or can be sent again. */
 const MAY_BE_RECORDED: ReadonlySet<number> = new Set([401, 408, 429]);
 const isRefusal = (error: unknown): error is ApiProblem =>
-  error instanceof ApiProblem && error.status < 500 && !MAY_BE_RECORDED.has(error.status);
+  error instanceof ApiProblem &&
+  (error.reason !== undefined || (error.status < 500 && !MAY_BE_RECORDED.has(error.status)));
 
 export function Waiting({ pending, isLeftOver, isSentAtOnce, onAnswer, onRefused, onGiveUp }: Props) {
   const { t } = useTranslation();
