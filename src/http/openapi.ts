@@ -4,6 +4,7 @@ import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
 import { bundleOperation } from './routes/bundle.ts';
+import { changesOperation } from './routes/changes.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
 import {
   breakCodeOperation,
@@ -84,6 +85,7 @@ export function openApiDocument(version: string): Json {
 }
 
 const PATHS = {
+  '/changes': { get: changesOperation },
   '/session': { get: getSessionOperation, post: postSessionOperation, delete: deleteSessionOperation },
   '/studies': { get: listStudiesOperation },
   '/study_config': { get: studyConfigOperation },

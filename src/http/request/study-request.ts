@@ -21,7 +21,7 @@ import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
-import { type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
+import { beginEvents, type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
 import type { Services } from './services.ts';
 import type { StudyView } from './study-view.ts';
 
@@ -33,6 +33,8 @@ export interface KeyRequest {
   readonly accepted: Accepted;
   /** Judges the same credential again, for an answer that goes on. */
   readonly stillAccepted: () => Accepted | undefined;
+  /** The id of the session, or of the key if there is none. */
+  readonly holder: string;
 }
 
 /** A request that passed all checks up to the key's scope. */
@@ -48,6 +50,8 @@ export interface StudyRequest extends KeyRequest {
 export interface KeyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. A file comes without the envelope. */
   readonly results: string | Iterator<string> | Readable;
+  /** In place of results: a stream of events. Called when the head has been written. */
+  readonly goesOn?: () => void;
   /** Around results that come slice by slice. Default: the envelope. */
   readonly frame?: Frame;
   /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
@@ -142,7 +146,7 @@ function studyNamed(
 
 function aboutStudy(
   services: Services,
-  { http, response, query, accepted, stillAccepted }: KeyRequest,
+  { http, response, query, accepted, stillAccepted, holder }: KeyRequest,
   study: Study,
 ): StudyRequest {
   const { views, runner } = services;
@@ -154,6 +158,7 @@ function aboutStudy(
     query,
     accepted,
     stillAccepted,
+    holder,
     study,
     design: inForce,
     view: () => views.of(inForce()),
@@ -197,17 +202,20 @@ export function keyHandler(
     requireReady(services.notReady);
     let accepted: Accepted;
     let stillAccepted: () => Accepted | undefined;
+    let holder: string;
     if (cookie === undefined) {
       const result = authentication.accept(apiKey, http);
       accepted = result instanceof Promise ? await result : result;
       stillAccepted = () => authentication.stillAccepted(apiKey);
+      holder = accepted.key.keyId;
     } else {
       const signedIn = await sessionCookies.accept(http, response, cookie);
       ({ accepted } = signedIn);
       stillAccepted = () => sessionCookies.stillAccepted(signedIn);
+      holder = signedIn.session.sessionId;
     }
     const actor = recognize(locals, accepted);
-    const reply = await answer({ http, response, query, accepted, stillAccepted }, locals);
+    const reply = await answer({ http, response, query, accepted, stillAccepted, holder }, locals);
     const { status, message, results, revision, discloses } = reply;
     if (revision !== undefined) locals.revision = revision;
     const { studyName } = locals;
@@ -222,7 +230,12 @@ export function keyHandler(
     const shownRevision = revision === undefined ? undefined : { 'Urn-Revision': String(revision) };
     const reason = reply.refused === undefined ? undefined : { 'Urn-Refused': reply.refused };
     const headers = Object.assign({}, shownRevision, reason, modeHeader(locals), reply.headers);
-    if (typeof results === 'string') send(response, { status, message, results, headers });
+    if (reply.goesOn) {
+      locals.answeredAt = performance.now();
+      beginEvents(response, headers);
+      if (http.method === 'HEAD') response.end();
+      else reply.goesOn();
+    } else if (typeof results === 'string') send(response, { status, message, results, headers });
     else if (results instanceof Readable) await sendFile(response, { status, headers }, results);
     else
       await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
