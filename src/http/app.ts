@@ -34,6 +34,7 @@ import { getRecords } from './routes/records.ts';
 import { deleteSession, getSession, postSession, type SessionServices } from './routes/session.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { getStudyDesign } from './routes/study-design.ts';
+import { getStudyForm } from './routes/study-form.ts';
 import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
@@ -63,6 +64,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
+  route(app, '/study_form', '{}', { GET: getStudyForm(parts) });
   route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });

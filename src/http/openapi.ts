@@ -47,6 +47,7 @@ import {
 } from './routes/session.ts';
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
 import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
+import { StudyFormResult, studyFormOperation } from './routes/study-form.ts';
 import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
 
@@ -90,6 +91,7 @@ const PATHS = {
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_design': { get: studyDesignOperation },
+  '/study_form': { get: studyFormOperation },
   '/enrolment': { get: enrolmentOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
@@ -134,6 +136,7 @@ function componentSchemas(): Json {
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
     StudyDesign: jsonSchema(StudyDesignResult),
+    StudyForm: jsonSchema(StudyFormResult),
     Enrolment: jsonSchema(EnrolmentResult),
     Codes: jsonSchema(CodesResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),

@@ -156,6 +156,14 @@ const STUDY_HEADERS = {
   },
 };
 
+const REFUSED = {
+  'Urn-Refused': {
+    description:
+      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-code`, `stale` or `malformed`. Absent if the status says it.',
+    schema: { type: 'string' },
+  },
+};
+
 function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...answers }: Answers): Json {
   const success = successOf(answers);
   return {
@@ -167,7 +175,7 @@ function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...
         ...headers,
       },
     },
-    ...failuresOf(errors, empty),
+    ...failuresOf(errors, empty, isOfOneStudy ? REFUSED : {}),
   };
 }
 
@@ -180,10 +188,17 @@ function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
   );
 }
 
-function failuresOf(errors: Answers['errors'], empty: unknown): Json {
+function failuresOf(errors: Answers['errors'], empty: unknown, headers: Json = {}): Json {
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
-    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
+    {
+      ...response(description, ref('Error'), {
+        message: description,
+        results: empty,
+        status: Number(status),
+      }),
+      headers,
+    },
   ]);
   return Object.fromEntries(failures);
 }

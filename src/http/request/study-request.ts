@@ -215,7 +215,8 @@ export function keyHandler(
     }
     if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
     const shownRevision = revision === undefined ? undefined : { 'Urn-Revision': String(revision) };
-    const headers = Object.assign({}, shownRevision, modeHeader(locals), reply.headers);
+    const reason = reply.refused === undefined ? undefined : { 'Urn-Refused': reply.refused };
+    const headers = Object.assign({}, shownRevision, reason, modeHeader(locals), reply.headers);
     if (reply.goesOn) {
       locals.answeredAt = performance.now();
       beginEvents(response, headers);

@@ -10,12 +10,16 @@ export class ApiProblem extends Error {
   readonly results: unknown;
   /** Seconds after which to try again. */
   readonly retryAfter: number | undefined;
+  /** Why the state of the study or of a participant forbids it, such as `paused`. */
+  readonly reason: string | undefined;
 
-  constructor(status: number, message: string, results: unknown, retryAfter: number | undefined) {
+  constructor({ status, headers }: Response, message: string, results: unknown) {
     super(message);
+    const wait = headers.get('Retry-After');
     this.status = status;
     this.results = results;
-    this.retryAfter = retryAfter;
+    this.retryAfter = wait === null ? undefined : Number(wait);
+    this.reason = headers.get('Urn-Refused') ?? undefined;
   }
 }
 
@@ -72,7 +76,8 @@ function bytesAsText(text: string): string {
 }
 
 interface Called<T> {
-  data?: { results: T; message: string } | undefined;
+  /** Some answers can be asked for as text, too. */
+  data?: { results: T; message: string } | string | undefined;
   error?: unknown;
   response: Response;
 }
@@ -95,7 +100,7 @@ export async function answer<T>(call: Promise<Called<T>>): Promise<Answer<T>> {
     throw new ConnectionLost('No answer from the service', { cause: error });
   }
   const { data, error, response } = called;
-  if (data === undefined) throw problemOf(response, error);
+  if (data === undefined || typeof data === 'string') throw problemOf(response, error);
   const revision = response.headers.get('Urn-Revision');
   return {
     results: data.results,
@@ -114,7 +119,6 @@ function problemOf(response: Response, body: unknown): ApiProblem {
   const { message = `The service answered ${response.status}`, results } = (
     typeof body === 'object' && body !== null ? body : {}
   ) as { message?: string; results?: unknown };
-  const wait = response.headers.get('Retry-After');
   if (response.status === 401) listener?.onNoSession(message);
-  return new ApiProblem(response.status, message, results, wait === null ? undefined : Number(wait));
+  return new ApiProblem(response, message, results);
 }
