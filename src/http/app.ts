@@ -22,6 +22,7 @@ import { postForcedAllocation } from './routes/forced-allocations.ts';
 import { getHealth } from './routes/health.ts';
 import { getInclusionProof } from './routes/inclusion-proof.ts';
 import { listParticipants } from './routes/list-participants.ts';
+import { listStudies } from './routes/list-studies.ts';
 import { getOperations } from './routes/operations.ts';
 import { getParticipantHistory } from './routes/participant-history.ts';
 import { randomizeParticipant } from './routes/randomize-participant.ts';
@@ -49,6 +50,7 @@ type Handler = (request: Request, response: Response) => void | Promise<void>;
 
 export function httpApp(parts: HttpParts): Express {
   const app = apiApp(parts);
+  route(app, '/studies', '[]', { GET: listStudies(parts) });
   route(app, '/study_participants', '[]', {
     GET: listParticipants(parts),
     POST: randomizeParticipant(parts),

@@ -28,6 +28,7 @@ import { forceOperation } from './routes/forced-allocations.ts';
 import { healthOperation } from './routes/health.ts';
 import { InclusionProofResult, inclusionProofOperation } from './routes/inclusion-proof.ts';
 import { listParticipantsOperation } from './routes/list-participants.ts';
+import { listStudiesOperation, StudiesResult } from './routes/list-studies.ts';
 import { OperationsResult, operationsOperation } from './routes/operations.ts';
 import { ParticipantHistoryResult, participantHistoryOperation } from './routes/participant-history.ts';
 import { ParticipantRecord } from './routes/participant-parts.ts';
@@ -81,6 +82,7 @@ export function openApiDocument(version: string): Json {
 
 const PATHS = {
   '/session': { get: getSessionOperation, post: postSessionOperation, delete: deleteSessionOperation },
+  '/studies': { get: listStudiesOperation },
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_design': { get: studyDesignOperation },
@@ -112,6 +114,7 @@ const PATHS = {
 /** The schemas that operations refer to by name. */
 function componentSchemas(): Json {
   return {
+    Studies: jsonSchema(StudiesResult),
     StudyConfiguration: jsonSchema(StudyConfigurationResult),
     ParticipantRecord: jsonSchema(ParticipantRecord),
     Records: jsonSchema(RecordsResult),

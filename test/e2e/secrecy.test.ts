@@ -117,6 +117,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     for (const path of ['/records', '/verification', '/checkpoint', '/inclusion_proof', '/consistency_proof'])
       for (const parameters of [{}, { revision: '1' }, { first: '1' }])
         await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
+    await everyList(service, name, own);
     await as(service, name, '/study_config', { method: 'DELETE' });
     await everyCodeBreak(service, name, own);
     await everyCorrection(service, name, own);
@@ -125,6 +126,16 @@ async function everyRequest(service: Service, id: string): Promise<void> {
     await everyPack(service, name, own);
     for (const study of ['Sleep', 'Packed']) await listedAsCsv(service, name, study);
   }
+}
+
+/** What the pages for people read. */
+async function everyList(service: Service, name: Name, own: string): Promise<void> {
+  await as(service, name, '/studies');
+  for (const sort of ['id', 'time', 'f_sex', 'trt', 'ZZTREATA'])
+    for (const more of [{}, { 'urn.search': own, 'urn.limit': '5' }])
+      await as(service, name, '/study_participants', {
+        parameters: { study: 'Sleep', 'urn.sort': sort, 'urn.order': 'desc', ...more },
+      });
 }
 
 /** Codes that a request named, so that its answer may name them. */

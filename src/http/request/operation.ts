@@ -35,10 +35,13 @@ interface Answers {
   errors: Readonly<Record<number, string>>;
   /** Headers of a successful response, in addition to those of every operation. */
   headers?: Json;
+  /** Whether the answer shows one study, so that headers say its revision and mode. Default: true. */
+  isOfOneStudy?: boolean;
   /** Other content of a successful response, by its type. */
   content?: Json;
 }
 
+/** @param scopes a key needs one of these; empty: any scope is enough */
 export function operation(
   summary: string,
   operationId: string,
@@ -125,25 +128,32 @@ function described(summary: string, operationId: string, scopes: readonly string
     tags: ['Studies'],
     summary,
     operationId,
-    description: `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
+    description:
+      scopes.length === 0
+        ? 'Needs a key, with any scope.'
+        : `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
   };
 }
 
-function responsesOf({ empty, errors, headers, content, ...answers }: Answers): Json {
+const STUDY_HEADERS = {
+  'Urn-Revision': {
+    description: 'The revision of the study that the response shows',
+    schema: { type: 'integer' },
+  },
+  'Urn-Mode': {
+    description: '`test` if the study is a test. Absent for a live study.',
+    schema: { type: 'string', enum: ['test'] },
+  },
+};
+
+function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...answers }: Answers): Json {
   const success = successOf(answers);
   return {
     200: {
       ...success,
       content: { ...success.content, ...content },
       headers: {
-        'Urn-Revision': {
-          description: 'The revision of the study that the response shows',
-          schema: { type: 'integer' },
-        },
-        'Urn-Mode': {
-          description: '`test` if the study is a test. Absent for a live study.',
-          schema: { type: 'string', enum: ['test'] },
-        },
+        ...(isOfOneStudy && STUDY_HEADERS),
         ...headers,
       },
     },

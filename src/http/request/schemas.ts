@@ -75,6 +75,9 @@ export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
   throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
 }
 
+/** The version of the trial's protocol. */
+export const ProtocolResult = z.strictObject({ version: z.string(), date: z.string().optional() });
+
 /** 1 to 128 code points, no control characters, no leading or trailing white space. */
 export const ParticipantId = z
   .string({ error: () => 'id is missing' })

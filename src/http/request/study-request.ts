@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
 import type { ApiKey } from '../../../projections/access.ts';
 import { type Design, design } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
@@ -43,19 +44,23 @@ export interface StudyRequest extends KeyRequest {
   readonly participants: Participants;
 }
 
-export interface StudyReply extends Omit<Reply, 'results'> {
+export interface KeyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. */
   readonly results: string | Iterator<string>;
   /** Around results that come slice by slice. Default: the envelope. */
   readonly frame?: Frame;
-  /** The revision of the study, or of another stream, that the answer shows. */
-  readonly revision: number;
+  /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
+  readonly revision?: number;
   /** The disclosure to record before the answer is sent. Its study is that of the request. */
   readonly discloses?: Omit<Disclosed, 'study'> | undefined;
   /** The answer must be sent however much the key was shown before: it ignores the key's budget of disclosures. */
   readonly isAlwaysShown?: boolean;
   /** Why the request is refused, when the status alone does not say it. */
   readonly refused?: RefusalReason;
+}
+
+export interface StudyReply extends KeyReply {
+  readonly revision: number;
 }
 
 /**
@@ -176,7 +181,7 @@ export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
 /** Like `studyHandler`, for a route that is open to every valid key and session. */
 export function keyHandler(
   services: Services,
-  answer: (request: KeyRequest, locals: Locals) => Promise<StudyReply>,
+  answer: (request: KeyRequest, locals: Locals) => Promise<KeyReply>,
   checkForm: (http: Request, query: Query) => void = () => undefined,
 ) {
   return async (http: Request, response: Response): Promise<void> => {
@@ -202,8 +207,8 @@ export function keyHandler(
     }
     const actor = recognize(locals, accepted);
     const reply = await answer({ http, response, query, accepted, stillAccepted }, locals);
-    locals.revision = reply.revision;
     const { status, message, results, revision, discloses } = reply;
+    if (revision !== undefined) locals.revision = revision;
     const { studyName } = locals;
     if (discloses && studyName !== undefined) {
       const { recorder } = services;
@@ -213,7 +218,8 @@ export function keyHandler(
         : recorder.disclosed(actor, disclosed));
     }
     if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
-    const headers = Object.assign({ 'Urn-Revision': String(revision) }, modeHeader(locals), reply.headers);
+    const shownRevision = revision === undefined ? undefined : { 'Urn-Revision': String(revision) };
+    const headers = Object.assign({}, shownRevision, modeHeader(locals), reply.headers);
     if (typeof results === 'string') send(response, { status, message, results, headers });
     else
       await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
@@ -268,10 +274,40 @@ export function studyEvenIfHalted(
 
 function knownStudy({ studies }: Pick<Services, 'studies'>, key: ApiKey, name: string): Study | undefined {
   const study = studies.find(name);
-  const has = (factor: string) =>
-    study?.registered.configuration.factors.some((candidate) => candidate.name === factor);
-  if (study && key.where?.some((limit) => !has(limit.factor))) throw noStudy(name);
+  if (study && !hasLimitedFactors(key, study)) throw noStudy(name);
   return study;
+}
+
+/** A key that is limited to levels of a factor knows nothing of studies that do not have it. */
+function hasLimitedFactors({ where = [] }: ApiKey, { registered }: Study): boolean {
+  const { factors } = registered.configuration;
+  return where.every((limit) => factors.some(({ name }) => name === limit.factor));
+}
+
+export interface VisibleStudy {
+  readonly name: string;
+  /** Undefined if even the registration cannot be read. */
+  readonly mode: StudyConfiguration['mode'] | undefined;
+  /** Undefined if its records cannot all be read. */
+  readonly study: Study | undefined;
+}
+
+/** The studies that the key may know of, in order of registration. */
+export function studiesFor(
+  { studies, runner }: Pick<Services, 'studies' | 'runner'>,
+  key: ApiKey,
+): VisibleStudy[] {
+  const registered = studies.list().flatMap((study) => {
+    const { name, mode } = study.registered.configuration;
+    if (key.studies && !key.studies.includes(name)) return [];
+    if (!hasLimitedFactors(key, study)) return [];
+    return [{ name, mode, study: runner.halted(study.stream) ? undefined : study }];
+  });
+  // Of a study whose registration cannot be read, only the key may know the name.
+  const others = [...new Set(key.studies)].filter(
+    (name) => !studies.find(name) && runner.halted(studies.streamOf(name)),
+  );
+  return [...registered, ...others.map((name) => ({ name, mode: undefined, study: undefined }))];
 }
 
 /** Like `studyFor`, but accepts a study whose records cannot all be read. Of such a study only the name is known. */

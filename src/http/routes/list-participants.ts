@@ -17,6 +17,7 @@ import {
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import type { Lists } from '../request/key-limits.ts';
 import { byId, byLevel, ListOrders, type SortedBy } from '../request/list-orders.ts';
+import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf, searchForm } from '../request/page.ts';
@@ -358,21 +359,3 @@ function reply(
 }
 
 const BARE_CSV = bare(`${CSV}; charset=utf-8; header=present`);
-
-/** How many participants are examined before other work gets a turn: about as much work as rendering a slice. */
-const EXAMINED_AT_ONCE = 10 * SLICE;
-
-/** The first `most` participants that are wanted. */
-async function matching(
-  among: readonly Participant[],
-  isWanted: (participant: Participant) => boolean,
-  most: number,
-  lists: Lists,
-): Promise<Participant[]> {
-  const found: Participant[] = [];
-  for (let from = 0; from < among.length && found.length < most; from += EXAMINED_AT_ONCE) {
-    if (from > 0) await lists.slice(() => undefined);
-    found.push(...among.slice(from, from + EXAMINED_AT_ONCE).filter(isWanted));
-  }
-  return found.slice(0, most);
-}

@@ -9,7 +9,7 @@ import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { resultJson } from '../request/schemas.ts';
+import { ProtocolResult, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { studyHandler } from '../request/study-request.ts';
 
@@ -60,7 +60,7 @@ export const DesignResult = z.strictObject({
     void_counts: z.enum(['kept', 'removed']),
     forced_counts: z.enum(['counted', 'not-counted']),
   }),
-  protocol: z.strictObject({ version: z.string(), date: z.string().optional() }).optional(),
+  protocol: ProtocolResult.optional(),
 });
 export type DesignResult = z.infer<typeof DesignResult>;
 type FactorShown = DesignResult['factors'][number];

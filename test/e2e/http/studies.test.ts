@@ -1,0 +1,165 @@
+/** The studies that a key may see, as the first page after the sign-in asks for them. The real service. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask, clientOf } from '../../support/client.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
+import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+const NAMES = ['Sleep', 'Ward', 'Patterned', 'Ordered', 'Exact'];
+const STUDIES = TRIALS.replace(
+  'Sleep:\n',
+  'Sleep:\n  target_enrollment: 300\n  protocol: {version: "2.0", date: 2027-01-10}\n',
+);
+const OF_COOK = ['--where', `local_site=${COOK.local_site}`, '--force'];
+
+describe('the studies of a key', () => {
+  const data = newFolder();
+  let service: Service;
+  let keys: Record<'edc' | 'manager' | 'desk' | 'cook' | 'blinded' | 'ward' | 'other', string>;
+
+  const studies = (key: string, parameters = {}) => ask(service.url, '/studies', { key, parameters });
+  const sleep = async (key: string) =>
+    (await studies(key)).results.find(({ study }: { study: string }) => study === 'Sleep');
+
+  beforeAll(async () => {
+    keys = await issueKeys(data, {
+      edc: ['edc', '--scope', 'randomize,read'],
+      manager: ['manager', '--scope', 'correct,read,manage'],
+      desk: ['desk', '--scope', 'unblind'],
+      cook: ['cook', '--scope', 'blinded,randomize', ...OF_COOK],
+      blinded: ['monitor', '--scope', 'blinded'],
+      ward: ['ward', '--scope', 'read', '--study', 'Ward', '--study', 'Exact', '--force'],
+      other: ['other', '--scope', 'read', '--study', 'Dream', '--force'],
+    });
+    service = await serve({ data, studies: STUDIES });
+  });
+  afterAll(() => service.stop());
+
+  it('are those in the log, in order of registration, before anybody is randomized', async () => {
+    const { results, headers } = await studies(keys.edc);
+    expect(results.map(({ study }: { study: string }) => study)).toEqual(NAMES);
+    expect(results[0]).toEqual({
+      ...{ study: 'Sleep', mode: 'test', state: 'open', enrolled: 0, target: 300 },
+      protocol: { version: '2.0', date: '2027-01-10' },
+    });
+    expect(results[1]).toEqual({ study: 'Ward', mode: 'test', state: 'open', enrolled: 0 });
+    // These are of one study.
+    expect([headers.get('urn-revision'), headers.get('urn-mode')]).toEqual([null, null]);
+  });
+
+  it('say how many participants there are, voided ones too, and when the last one came', async () => {
+    const { randomize } = clientOf(service.url, keys.edc);
+    for (const [id, levels] of [
+      ['1', COOK],
+      ['2', COOK],
+      ['3', DUPAGE],
+    ] as const)
+      expect((await randomize('Sleep', id, levels)).status).toBe(200);
+    const voided = { cause: 'never-enrolled', analysis: 'exclude', note: 'left' };
+    await postJson(service.url, '/voids', keys.manager, { study: 'Sleep', id: '2', ...voided });
+    const [, second, third] = storedLog(data).flatMap(({ record }) =>
+      record.type === 'ParticipantRandomized' ? [record.at] : [],
+    );
+    const { enrolled } = (
+      await ask(service.url, '/study_design', { key: keys.edc, parameters: { study: 'Sleep' } })
+    ).results;
+    expect(await sleep(keys.edc)).toMatchObject({ enrolled, last_allocation_at: third });
+    expect(await sleep(keys.desk)).toMatchObject({ enrolled: 3, last_allocation_at: third });
+    // Of a key of one site: times of the others are nobody's business.
+    expect(await sleep(keys.cook)).toMatchObject({ enrolled: 2, last_allocation_at: second });
+    expect((await studies(keys.cook)).text).not.toContain(third);
+  });
+
+  it('are only those that its limits allow', async () => {
+    const named = async (key: string) =>
+      (await studies(key)).results.map(({ study }: { study: string }) => study);
+    expect(await named(keys.ward)).toEqual(['Ward', 'Exact']);
+    expect(await named(keys.cook)).toEqual(['Sleep']);
+    expect(await named(keys.other)).toEqual([]);
+  });
+
+  it('say why a study is not open, and since when', async () => {
+    const pause = { study: 'Ward', action: 'pause', reason: 'DSMB meeting' };
+    expect((await postJson(service.url, '/study_state', keys.manager, pause)).status).toBe(200);
+    const [at] = storedLog(data).flatMap(({ record }) => (record.type === 'StudyPaused' ? [record.at] : []));
+    const [ward] = (await studies(keys.ward)).results;
+    expect(ward).toMatchObject({ state: 'paused', reason: 'DSMB meeting', since: at });
+  });
+
+  it('follow an amendment', async () => {
+    const changes = [{ kind: 'target', value: 320 }];
+    const body = { study: 'Sleep', amendment: 1, changes, reason: 'more', protocol: { version: '3.0' } };
+    expect((await postJson(service.url, '/amendments', keys.manager, body)).status).toBe(200);
+    expect(await sleep(keys.edc)).toMatchObject({ target: 320, protocol: { version: '3.0' } });
+  });
+
+  it('name no arm to anybody', async () => {
+    for (const key of Object.values(keys))
+      expect((await studies(key)).text).not.toMatch(/ZZTREAT|Left|trt|treat/);
+  });
+
+  it('are refused without a key, and with a parameter', async () => {
+    expect(await ask(service.url, '/studies')).toMatchObject({ status: 401, results: [] });
+    expect(await studies(keys.edc, { study: 'Sleep' })).toMatchObject({
+      status: 400,
+      message: 'study is not a parameter of studies',
+    });
+  });
+
+  it('are described in the OpenAPI document, with an example that has their members', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: the document is checked elsewhere.
+    const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
+    const { description, responses } = document.paths['/studies'].get;
+    expect(description).toBe('Needs a key, with any scope.');
+    expect(responses['200'].headers).toEqual({});
+    expect(responses['404']).toBeUndefined();
+    const [example] = responses['200'].content['application/json'].example.results;
+    expect(Object.keys(document.components.schemas.Studies.items.properties)).toEqual(Object.keys(example));
+  });
+});
+
+describe('a study that cannot be read', () => {
+  const data = newFolder();
+  let service: Service;
+  let keys: Record<'edc' | 'named' | 'cook' | 'ward', string>;
+
+  beforeAll(async () => {
+    keys = await issueKeys(data, {
+      edc: ['edc'],
+      named: ['named', '--study', 'Exact', '--study', 'Sleep', '--force'],
+      cook: ['cook', ...OF_COOK],
+      ward: ['ward', '--study', 'Ward', '--force'],
+    });
+    const first = await serveHere(data, STUDIES);
+    await clientOf(first.url, keys.edc).randomize('Sleep', '1', COOK);
+    await first.stop();
+    for (const name of ['Sleep', 'Exact']) {
+      const [record] = storedLog(data).filter(({ record }) => record.data.configuration?.name === name);
+      damageLastRecord(data, record?.stream ?? '');
+    }
+    service = await serve({ data, studies: STUDIES });
+  });
+  afterAll(() => service.stop());
+
+  const studies = async (key: string) => (await ask(service.url, '/studies', { key })).results;
+  const SLEEP = { study: 'Sleep', mode: 'test', state: 'unreadable' };
+
+  it('is there without figures, in its place', async () => {
+    const [first, second] = await studies(keys.edc);
+    expect([first, second.study]).toEqual([SLEEP, 'Ward']);
+    expect(await studies(keys.cook)).toEqual([SLEEP]);
+  });
+
+  it('is there for who knows its name, even if its registration cannot be read', async () => {
+    expect(await studies(keys.named)).toEqual([SLEEP, { study: 'Exact', state: 'unreadable' }]);
+    expect((await studies(keys.edc)).map(({ study }: { study: string }) => study)).not.toContain('Exact');
+  });
+
+  it('is nobody else’s business', async () => {
+    expect((await studies(keys.ward)).map(({ study }: { study: string }) => study)).toEqual(['Ward']);
+  });
+});
