@@ -91,8 +91,10 @@ export interface Answer<T> {
 }
 
 /** @throws ApiProblem, ConnectionLost */
-export async function answer<T>(call: Promise<Called<Envelope<T>>>): Promise<Answer<T>> {
+export async function answer<T>(call: Promise<Called<Envelope<T> | string>>): Promise<Answer<T>> {
   const { data, response } = await answered(call);
+  // The types know that a list may be CSV, but not which header asks for it.
+  if (typeof data === 'string') throw new Error('an answer that is not JSON');
   const revision = response.headers.get('Urn-Revision');
   return {
     results: data.results,
@@ -103,7 +105,7 @@ export async function answer<T>(call: Promise<Called<Envelope<T>>>): Promise<Ans
 }
 
 /** Like `answer`, when only the results matter. */
-export async function results<T>(call: Promise<Called<Envelope<T>>>): Promise<T> {
+export async function results<T>(call: Promise<Called<Envelope<T> | string>>): Promise<T> {
   return (await answer(call)).results;
 }
 

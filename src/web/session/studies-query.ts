@@ -5,6 +5,5 @@ import { headersFor } from '../api/unasked.ts';
 /** The studies that the key may see. */
 export const studiesQuery = queryOptions({
   queryKey: ['studies'],
-  queryFn: ({ signal, queryKey }) =>
-    results(api.GET('/studies', { signal, headers: headersFor(queryKey) })),
+  queryFn: ({ signal, queryKey }) => results(api.GET('/studies', { signal, headers: headersFor(queryKey) })),
 });

@@ -15,7 +15,7 @@ import { useSession } from '../session/session.tsx';
 import { useLanguage } from '../words/index.ts';
 import style from './page.module.css';
 import type { Enrolment, StudyArm } from './queries.ts';
-import { useArms, useEnrolment } from './use-enrolment.ts';
+import { byFactor, type FactorCounts, useArms, useEnrolment } from './use-enrolment.ts';
 
 /** On a narrow screen the chart itself is smaller, so that its labels are not. */
 const WIDE = { width: 580, height: 230 } as const;
@@ -168,16 +168,6 @@ function Swatch({ colour }: { colour: string }) {
       <rect width={12} height={12} rx={3} fill={colour} />
     </svg>
   );
-}
-
-interface FactorCounts {
-  readonly factor: string;
-  readonly levels: Enrolment['levels'];
-}
-
-function byFactor({ levels }: Enrolment): FactorCounts[] {
-  const factors = Map.groupBy(levels, ({ factor }) => factor);
-  return [...factors].map(([factor, its]) => ({ factor, levels: its }));
 }
 
 /** More levels than this are shown on demand. */

@@ -7,7 +7,7 @@ import { SearchField } from 'react-aria-components/SearchField';
 import { useTranslation } from 'react-i18next';
 import style from './page.module.css';
 import type { ListView } from './queries.ts';
-import { useEnrolment } from './use-enrolment.ts';
+import { byFactor, useEnrolment } from './use-enrolment.ts';
 
 /** The service is asked when typing pauses. */
 const TYPING_MS = 250;
@@ -24,7 +24,7 @@ export function ListControls({ study, view, onChange }: ListControlsProps) {
   const count = Object.keys(view.levels).length;
   const [isOpen, setOpen] = useState(count > 0);
   const panel = useId();
-  const factors = Map.groupBy(enrolment?.levels ?? [], ({ factor }) => factor);
+  const factors = enrolment ? byFactor(enrolment) : [];
   const choose = (factor: string, level: string) => {
     const { [factor]: _, ...others } = view.levels;
     onChange({ ...view, levels: level === '' ? others : { ...others, [factor]: level }, offset: 0 });
@@ -41,7 +41,7 @@ export function ListControls({ study, view, onChange }: ListControlsProps) {
         {count === 0 ? t('study.filter') : t('study.filterCount', { count })}
       </Button>
       <div id={panel} className={style.filters} hidden={!isOpen}>
-        {[...factors].map(([factor, levels]) => (
+        {factors.map(({ factor, levels }) => (
           <label key={factor}>
             <span>{factor}</span>
             <select value={view.levels[factor] ?? ''} onChange={({ target }) => choose(factor, target.value)}>

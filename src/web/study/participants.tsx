@@ -22,7 +22,7 @@ import {
   PAGE_LENGTH,
   type Participant,
 } from './queries.ts';
-import { useArms, useEnrolment } from './use-enrolment.ts';
+import { byFactor, useArms, useEnrolment } from './use-enrolment.ts';
 
 export function Participants({ study }: { study: string }) {
   const { t } = useTranslation();
@@ -104,7 +104,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
   const { data: breaks = [] } = useQuery(codeBreaksQuery(study));
   const [openedAt] = useState(() => Date.now());
   const broken = new Set(breaks.map(({ id }) => id));
-  const factors = [...new Set(enrolment?.levels.map(({ factor }) => factor))];
+  const factors = enrolment ? byFactor(enrolment).map(({ factor }) => factor) : [];
   const head = { view, onSort };
   return (
     <table className={style.participants}>

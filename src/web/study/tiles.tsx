@@ -62,6 +62,6 @@ function CodeBreaksTile({ study }: { study: string }) {
   if (!breaks) return null;
   const count = new Set(breaks.map(({ id, code }) => id ?? code)).size;
   if (count === 0) return <Tile label={t('study.noCodesBroken')}>0</Tile>;
-  const kinds = [...new Set(breaks.map(({ category = 'reported' }) => t(`study.category.${category}`)))];
+  const kinds = [...new Set(breaks.map(({ category }) => t(`study.category.${category ?? 'reported'}`)))];
   return <Tile label={`${t('study.codesBroken', { count })}: ${kinds.join(', ')}`}>{count}</Tile>;
 }
