@@ -12,12 +12,6 @@ export function When({ at, utc = true }: { at: string; utc?: boolean }) {
   );
 }
 
-/** The time of a participant's record, which is an HTTP date or, as the operator chose, `2027-02-10 00:01:08` in UTC. */
-export function instantOf(datetime: string): string {
-  const isSql = /^\d{4}-/.test(datetime);
-  return new Date(isSql ? `${datetime.replace(' ', 'T')}Z` : datetime).toISOString();
-}
-
 function localText(date: Date, language: string): string {
   const time = new Intl.DateTimeFormat(language, {
     hour: '2-digit',

@@ -10,6 +10,8 @@ import { DifferenceChart } from '../charts/difference-chart.tsx';
 import { EnrolmentChart } from '../charts/enrolment-chart.tsx';
 import { type Counts, differences, largestDifference } from '../charts/series.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
+import { factorName } from '../parts/record.ts';
+import { Scroll } from '../parts/scroll.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
 import { useSession } from '../session/session.tsx';
 import { useLanguage } from '../words/index.ts';
@@ -182,11 +184,11 @@ function LevelCard({ factor, levels, arms }: LevelCardProps) {
   const [isWhole, setWhole] = useState(false);
   const most = Math.max(...levels.map(({ enrolled }) => enrolled));
   const shown = isWhole ? levels : levels.slice(0, FEW_LEVELS);
-  const title = t('study.byFactor', { factor });
+  const title = t('study.byFactor', { factor: factorName(factor) });
   return (
     <section className="card">
       <h2>{title}</h2>
-      <div className="scroll">
+      <Scroll label={title}>
         <table className={style.levels} aria-label={title}>
           <thead>
             <tr>
@@ -219,7 +221,7 @@ function LevelCard({ factor, levels, arms }: LevelCardProps) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {levels.length > FEW_LEVELS && (
         <Button className="link" onPress={() => setWhole(!isWhole)}>
           {isWhole ? t('study.showFewer') : t('study.showAll', { count: levels.length })}

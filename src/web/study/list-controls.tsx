@@ -5,6 +5,7 @@ import { Input } from 'react-aria-components/Input';
 import { Label } from 'react-aria-components/Label';
 import { SearchField } from 'react-aria-components/SearchField';
 import { useTranslation } from 'react-i18next';
+import { factorName } from '../parts/record.ts';
 import style from './page.module.css';
 import type { ListView } from './queries.ts';
 import { byFactor, useEnrolment } from './use-enrolment.ts';
@@ -43,7 +44,7 @@ export function ListControls({ study, view, onChange }: ListControlsProps) {
       <div id={panel} className={style.filters} hidden={!isOpen}>
         {factors.map(({ factor, levels }) => (
           <label key={factor}>
-            <span>{factor}</span>
+            <span>{factorName(factor)}</span>
             <select value={view.levels[factor] ?? ''} onChange={({ target }) => choose(factor, target.value)}>
               <option value="">{t('study.any')}</option>
               {levels.map(({ level }) => (

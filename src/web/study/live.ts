@@ -33,11 +33,12 @@ export function useLive(study: string): Liveness {
     const lookIfBehind = () => isBehind && lookIfSeen();
     document.addEventListener('visibilitychange', lookIfBehind);
     const end = hearChanges(study, (news) => {
-      if (news !== 'change') {
-        isOpen = news === 'open';
-        setStream(news);
+      if (news === 'change') {
+        lookIfSeen();
+        return;
       }
-      if (news !== 'lost') lookIfSeen();
+      isOpen = news === 'open';
+      setStream(news);
     });
     const poll = setInterval(() => !isOpen && lookIfSeen(), POLL_MS);
     return () => {

@@ -8,7 +8,9 @@ import { Chip } from '../parts/chip.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { address } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
-import { instantOf, When } from '../parts/when.tsx';
+import { factorName, type ParticipantRecord, randomizedAt } from '../parts/record.ts';
+import { Scroll } from '../parts/scroll.tsx';
+import { When } from '../parts/when.tsx';
 import { Export } from './export.tsx';
 import { ListControls } from './list-controls.tsx';
 import { type Liveness, useLive } from './live.ts';
@@ -20,14 +22,13 @@ import {
   listQuery,
   NEWEST_FIRST,
   PAGE_LENGTH,
-  type Participant,
 } from './queries.ts';
 import { byFactor, useArms, useEnrolment } from './use-enrolment.ts';
 
 export function Participants({ study }: { study: string }) {
   const { t } = useTranslation();
   const [view, setView] = useListView(study);
-  const { data: list, error, isPlaceholderData } = useQuery(listQuery(study, view));
+  const { data: list, error } = useQuery(listQuery(study, view));
   const liveness = useLive(study);
   const total = list?.total ?? 0;
   const isFiltered = view.search !== '' || Object.keys(view.levels).length > 0;
@@ -42,9 +43,9 @@ export function Participants({ study }: { study: string }) {
       <ProblemNotice error={list ? null : error} />
       {!list && !error && <Loading />}
       {list && total > 0 && (
-        <div className="scroll" aria-busy={isPlaceholderData}>
+        <Scroll label={t('study.participants')}>
           <ParticipantTable study={study} participants={list.participants} view={view} onSort={setView} />
-        </div>
+        </Scroll>
       )}
       {list && total === 0 && (
         <p className={style.empty}>
@@ -92,7 +93,7 @@ function LivenessNote({ liveness }: { liveness: Liveness }) {
 
 interface ParticipantTableProps {
   readonly study: string;
-  readonly participants: readonly Participant[];
+  readonly participants: readonly ParticipantRecord[];
   readonly view: ListView;
   readonly onSort: (view: ListView) => void;
 }
@@ -112,7 +113,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
         <tr>
           <SortableHead {...head} by="id" name={t('study.participant')} />
           {factors.map((factor) => (
-            <SortableHead key={factor} {...head} by={`f_${factor}`} name={factor} />
+            <SortableHead key={factor} {...head} by={`f_${factor}`} name={factorName(factor)} />
           ))}
           {arms && <th scope="col">{t('study.treatment')}</th>}
           <SortableHead {...head} by="time" name={t('study.randomized')} />
@@ -122,7 +123,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
       </thead>
       <tbody>
         {participants.map((one) => {
-          const at = instantOf(one.datetime);
+          const at = randomizedAt(one);
           const classes = [
             one['urn.voided'] && style.voided,
             // A row that appears while somebody looks is shown to be new.
@@ -134,7 +135,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
                 <Link to={address('participant', study, one.id)}>{one.id}</Link>
               </th>
               {factors.map((factor) => (
-                <td key={factor} className={style.level} title={factor}>
+                <td key={factor} className={style.level} title={factorName(factor)}>
                   {levelOf(one, factor)}
                 </td>
               ))}
@@ -154,7 +155,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
   );
 }
 
-function levelOf(participant: Participant, factor: string): string {
+function levelOf(participant: ParticipantRecord, factor: string): string {
   return String((participant as Readonly<Record<string, unknown>>)[`f_${factor}`] ?? '');
 }
 
@@ -184,7 +185,7 @@ function SortableHead({ view, onSort, by, name }: SortableHeadProps) {
   );
 }
 
-function Remarks({ participant, isBroken }: { participant: Participant; isBroken: boolean }) {
+function Remarks({ participant, isBroken }: { participant: ParticipantRecord; isBroken: boolean }) {
   const { t } = useTranslation();
   const {
     'urn.voided': voided,

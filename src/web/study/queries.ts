@@ -2,10 +2,9 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { answer, api, results, type Schemas } from '../api/client.ts';
 import { headersFor } from '../api/unasked.ts';
+import type { StudyDesign } from '../parts/design-query.ts';
 
-export type Participant = Schemas['ParticipantRecord'];
 export type Enrolment = Schemas['Enrolment'];
-export type Design = Schemas['StudyDesign']['design'];
 
 export const PAGE_LENGTH = 50;
 
@@ -66,18 +65,6 @@ export function enrolmentQuery(study: string) {
   });
 }
 
-/** Asked only for readers of arms: it names them all. */
-export function armsQuery(study: string) {
-  return queryOptions({
-    queryKey: [...keyOfStudy(study), 'design'],
-    queryFn: ({ signal, queryKey }) =>
-      results(
-        api.GET('/study_design', { params: { query: { study } }, signal, headers: headersFor(queryKey) }),
-      ),
-    select: ({ design }) => armsOf(design),
-  });
-}
-
 /** An arm and its place among the treatments, which gives it its colour. */
 export interface StudyArm {
   readonly name: string;
@@ -86,7 +73,7 @@ export interface StudyArm {
   readonly isClosed: boolean;
 }
 
-function armsOf({ treatments, closed_treatments, ratio }: Design): StudyArm[] {
+export function armsOf({ design: { treatments, closed_treatments, ratio } }: StudyDesign): StudyArm[] {
   return treatments.map((name, place) => ({
     name,
     place,

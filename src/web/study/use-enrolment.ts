@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { armsQuery, type Enrolment, enrolmentQuery, type StudyArm } from './queries.ts';
+import { useMemo } from 'react';
+import { designQuery } from '../parts/design-query.ts';
+import { armsOf, type Enrolment, enrolmentQuery, type StudyArm } from './queries.ts';
 
 export function useEnrolment(study: string) {
   return useQuery(enrolmentQuery(study));
@@ -9,8 +11,9 @@ export function useEnrolment(study: string) {
 export function useArms(study: string): readonly StudyArm[] | undefined {
   const { data: enrolment } = useEnrolment(study);
   const seesArms = enrolment?.treatments !== undefined;
-  const { data: arms } = useQuery({ ...armsQuery(study), enabled: seesArms });
-  return seesArms ? arms : undefined;
+  // The design names all arms, so nobody else asks for it.
+  const { data: design } = useQuery({ ...designQuery(study), enabled: seesArms });
+  return useMemo(() => (seesArms && design ? armsOf(design) : undefined), [seesArms, design]);
 }
 
 export interface FactorCounts {
