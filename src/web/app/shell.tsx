@@ -55,9 +55,9 @@ function SignedIn() {
         <Who />
       </header>
       {isTest && (
-        <p className="test-bar">
+        <aside className="test-bar">
           <strong>{t('common.testStudy')}</strong>
-        </p>
+        </aside>
       )}
       <IdleWarning />
       <main id="main" tabIndex={-1} aria-busy={state === 'loading'}>
@@ -72,6 +72,7 @@ function SignedIn() {
 /** The pages about a study, and who may use them. */
 const PAGES = [
   { page: 'study', scopes: ['read', 'blinded'] },
+  { page: 'participant', scopes: ['read', 'blinded', 'audit', 'unblind'] },
   { page: 'randomize', scopes: ['randomize'] },
   { page: 'manage', scopes: ['manage', 'force', 'supply'] },
   { page: 'audit', scopes: ['audit'] },

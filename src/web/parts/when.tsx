@@ -33,6 +33,15 @@ function localText(date: Date, language: string): string {
 }
 
 /** With the seconds, for what is recorded. */
+export function ExactTime({ at }: { at: string }) {
+  const { language } = useLanguage();
+  return (
+    <time dateTime={at}>
+      {exactText(at, language)} <small>({utcText(new Date(at), language, true)})</small>
+    </time>
+  );
+}
+
 export function exactText(at: string, language: string): string {
   return new Intl.DateTimeFormat(language, {
     dateStyle: 'medium',
@@ -41,12 +50,13 @@ export function exactText(at: string, language: string): string {
   }).format(new Date(at));
 }
 
-function utcText(date: Date, language: string): string {
+function utcText(date: Date, language: string, withSeconds = false): string {
   const isSameDay = date.getDate() === date.getUTCDate();
   const format = new Intl.DateTimeFormat(language, {
     timeZone: 'UTC',
     hour: '2-digit',
     minute: '2-digit',
+    ...(withSeconds && { second: '2-digit' }),
     hourCycle: 'h23',
     ...(isSameDay ? {} : { day: 'numeric', month: 'short' }),
   });
