@@ -18,11 +18,13 @@ import { By, History } from './history.tsx';
 import styles from './participant.module.css';
 import { type Entry, historyQuery, recordQuery } from './queries.ts';
 
+const ChangeForm = lazy(async () => ({ default: (await import('./changes.tsx')).ChangeForm }));
+const Changes = lazy(async () => ({ default: (await import('./changes.tsx')).Changes }));
 const Why = lazy(async () => ({ default: (await import('./why.tsx')).Why }));
 
 export function Participant() {
   const { t } = useTranslation();
-  const { study, id } = usePlace();
+  const { study, id, act } = usePlace();
   if (study === undefined)
     return (
       <Page title={t('participant.find')}>
@@ -35,7 +37,7 @@ export function Participant() {
   return id === undefined ? (
     <Find key={subject} study={study} />
   ) : (
-    <OnePerson key={subject} study={study} id={id} />
+    <OnePerson key={subject} study={study} id={id} act={act} />
   );
 }
 
@@ -116,7 +118,7 @@ function CodeBreaking({
   );
 }
 
-function OnePerson({ study, id }: { study: string; id: string }) {
+function OnePerson({ study, id, act }: { study: string; id: string; act: string | undefined }) {
   const { t } = useTranslation();
   const mayUnblind = useScope('unblind');
   const isReader = useScope('read', 'blinded');
@@ -125,11 +127,13 @@ function OnePerson({ study, id }: { study: string; id: string }) {
   const { data: entries, error } = useQuery({ ...historyQuery(study, id), enabled: mayReadHistory });
   const { data: record, error: recordError } = useQuery({ ...recordQuery(study, id), enabled: isReader });
   const isDrawn = entries?.some(({ type }) => type === 'ParticipantRandomized') ?? false;
+  if (act !== undefined && record && entries)
+    return <ChangeForm name={act} {...{ study, record, entries }} />;
   return (
     <CodeBreaking study={study}>
       {(breakCode) => (
         <Page
-          title={id}
+          title={record?.id ?? id}
           chips={
             <>
               <States entries={entries ?? []} record={record ?? undefined} />
@@ -157,6 +161,11 @@ function OnePerson({ study, id }: { study: string; id: string }) {
                     <Why study={study} id={id} />
                   </Suspense>
                 </section>
+              )}
+              {record && (
+                <Suspense fallback={null}>
+                  <Changes study={study} record={record} />
+                </Suspense>
               )}
             </div>
           )}

@@ -12,6 +12,9 @@ import { useIdempotencyKey } from './idempotency.ts';
 import { Page } from './page.tsx';
 import { ProblemNotice } from './problem.tsx';
 
+/** The header of a request that is sent at most once, however often it is repeated. */
+export const idempotent = (key: string) => ({ params: { header: { 'Idempotency-Key': key } } });
+
 /** What the dry run says. */
 export interface Effect {
   readonly counts: 'moves' | 'stays' | 'zero';

@@ -95,10 +95,10 @@ export const participant = {
     one: 'Sie sehen die Behandlung dieses einen Teilnehmers. Das lässt sich nicht rückgängig machen.',
     records: 'Erfasst werden der Name „{{who}}“, die Zeit und Ihr Grund.',
     tells:
-      'Alle, die an der Studie arbeiten, sehen, dass hier entblindet wurde, wann und von wem. Niemand erfährt die Behandlung, und den Grund sehen nur Personen, die nicht verblindet sind.',
+      'Alle, die an der Studie arbeiten, sehen, dass es geschehen ist, wann und durch wen. Niemand erfährt die Behandlung.',
     why: 'Anlass',
     reason: 'Grund',
-    reasonHint: 'Wenige Worte genügen.',
+    reasonHint: 'Wenige Worte genügen. Verblindete sehen sie nicht.',
     requestedBy: 'Verlangt von',
     go: 'Behandlung jetzt zeigen',
     failed: 'Wenn es wieder nicht geht',
