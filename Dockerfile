@@ -5,6 +5,8 @@ COPY bin bin
 COPY src src
 COPY events events
 COPY projections projections
+# Makes the types of the pages' requests. Its workspace belongs to the lock file.
+COPY tools/api-types tools/api-types
 RUN npm ci && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-bookworm-slim
@@ -13,6 +15,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist/program dist/program
+COPY --from=build /app/dist/pages dist/pages
 COPY --from=build /app/bin bin
 COPY verifier verifier
 COPY deploy/eventstoredb.mjs deploy/

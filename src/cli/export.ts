@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { participants } from '../../projections/participants.ts';
 import { createOnce } from '../base/create-once.ts';
+import { fileNameAbout } from '../bundle/file-name.ts';
 import { isBeyond, parseRevision, REVISION_FORM } from '../history/moment.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
@@ -15,7 +16,6 @@ import { type Exported, FORMATS } from './export-formats.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
-import { fileNameOf } from './study-file.ts';
 
 interface Options extends LogOptions {
   readonly study: string;
@@ -151,7 +151,7 @@ function fileFor(out: string, { study, format }: Options, content: Content, isTe
   const path = resolve(out);
   if (!existsSync(path) || !statSync(path).isDirectory()) return path;
   const which = format === 'csv' ? content : 'reference';
-  return resolve(path, `${fileNameOf(study)}${isTest ? '-TEST' : ''}-${which}.csv`);
+  return resolve(path, fileNameAbout(study, { isTest, what: which, extension: '.csv' }));
 }
 
 /** Before the export is recorded. @throws UsageError */

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { CONTENTS, type Content } from '../../events/content.ts';
 import { decodeRecord } from '../../events/record.ts';
 import type { BundleRequest } from '../bundle/bundle.ts';
+import { fileNameAbout } from '../bundle/file-name.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { StoredRecord } from '../store/event-store.ts';
 import { withLog } from './open-log.ts';
@@ -53,8 +54,8 @@ export async function writeAbout<Written>(
     const stream = studies.streamOf(study);
     const first = await firstRecord(store.readStream(stream, 0));
     if (!first) throw unknownStudy(study);
-    const mark = isTest(first) ? '-TEST' : '';
-    const out = resolve(options.out ?? `${fileNameOf(study)}${mark}-${content}${extension}`);
+    const byDefault = fileNameAbout(study, { isTest: isTest(first), what: content, extension });
+    const out = resolve(options.out ?? byDefault);
     if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
     const { show: onProgress } = shown;
     const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
@@ -77,14 +78,4 @@ function isTest(registration: StoredRecord): boolean {
   } catch {
     return false;
   }
-}
-
-/** The name of a study as part of a file's name. */
-export function fileNameOf(study: string): string {
-  return (
-    study
-      .replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
-      .replace(/^[-.]+/, '')
-      .slice(0, 60) || 'study'
-  );
 }

@@ -12,11 +12,13 @@ import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
 import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
+import { getBundle } from './routes/bundle.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
 import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
 import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/codes.ts';
 import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
+import { getEnrolment } from './routes/enrolment.ts';
 import { getExplanation } from './routes/explanation.ts';
 import { postForcedAllocation } from './routes/forced-allocations.ts';
 import { getHealth } from './routes/health.ts';
@@ -60,6 +62,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
+  route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
   route(app, '/codes', '{}', { GET: listCodes(parts) });
@@ -77,6 +80,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
   route(app, '/verification', '[]', { GET: getVerification(parts) });
+  route(app, '/bundle', '[]', { GET: getBundle(parts) });
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });

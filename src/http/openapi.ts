@@ -3,6 +3,7 @@
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
+import { bundleOperation } from './routes/bundle.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
 import {
   breakCodeOperation,
@@ -23,6 +24,7 @@ import {
   reinstateOperation,
   voidOperation,
 } from './routes/corrections.ts';
+import { EnrolmentResult, enrolmentOperation } from './routes/enrolment.ts';
 import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
 import { forceOperation } from './routes/forced-allocations.ts';
 import { healthOperation } from './routes/health.ts';
@@ -86,6 +88,7 @@ const PATHS = {
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_design': { get: studyDesignOperation },
+  '/enrolment': { get: enrolmentOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
   '/codes': { get: listCodesOperation },
@@ -102,6 +105,7 @@ const PATHS = {
   '/records': { get: recordsOperation },
   '/operations': { get: operationsOperation },
   '/verification': { get: verificationOperation },
+  '/bundle': { get: bundleOperation },
   '/checkpoint': { get: checkpointOperation },
   '/inclusion_proof': { get: inclusionProofOperation },
   '/consistency_proof': { get: consistencyProofOperation },
@@ -128,6 +132,7 @@ function componentSchemas(): Json {
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
     StudyDesign: jsonSchema(StudyDesignResult),
+    Enrolment: jsonSchema(EnrolmentResult),
     Codes: jsonSchema(CodesResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),
     ParticipantHistory: jsonSchema(ParticipantHistoryResult),

@@ -12,6 +12,7 @@
  * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
  */
 import { randomUUID } from 'node:crypto';
+import type { Content } from '../../events/content.ts';
 import type { Disclosure, OperationsFact, RefusalReason } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { BudgetError, DomainError } from '../base/errors.ts';
@@ -37,6 +38,9 @@ export interface Disclosed {
   readonly participant?: string;
   readonly fromRevision?: number;
   readonly toRevision?: number;
+  /** Of a bundle. */
+  readonly content?: Content;
+  readonly sha256?: string;
 }
 
 type Happening =

@@ -1,6 +1,7 @@
 /** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when it is stopped. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
+import { Bundles } from '../bundle/bundles.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import { History } from '../history/history.ts';
 import { refusedConnections } from '../http/admission.ts';
@@ -105,6 +106,7 @@ class StartingService {
   readonly #progress: StartProgress;
   readonly #recorder: Recorder;
   readonly #verifications: Verifications;
+  readonly #bundles: Bundles;
   readonly #server: HttpServer;
   #metricsServer: MetricsServer | undefined;
   #notReady: (() => string) | undefined;
@@ -123,6 +125,8 @@ class StartingService {
       onFailure: logUnrecorded(logger),
     });
     this.#verifications = new Verifications(log.verify);
+    const { store, identity, gate, lastCheckpoints } = log;
+    this.#bundles = new Bundles({ store, identity, gate, lastCheckpoints, version: settings.version });
     this.#server = new HttpServer(this.#app(), {
       ...settings,
       onConnectionRefused: refusedConnections(metrics, logger),
@@ -145,6 +149,7 @@ class StartingService {
       sessionCookies: new SessionCookies({ sessions, keys, logId, publicUrl }),
       history: new History({ store: log.store, logId }),
       verifications: this.#verifications,
+      bundles: this.#bundles,
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder: this.#recorder,
@@ -213,10 +218,11 @@ class StartingService {
     return prepareStudies(log, settings.studies, actor, logger);
   }
 
-  /** Completes every accepted request except a verification, which may take long: its client gets 503. */
+  /** Completes every accepted request except a verification and the making of a bundle, which may take long: 503. */
   async #stop(collectors: readonly Collector[]): Promise<void> {
     this.#notReady = () => 'The service is shutting down';
     await this.#verifications.stop();
+    await this.#bundles.stop();
     await this.#preparing;
     await this.#server.drain();
     this.#metricsServer?.close();

@@ -3,6 +3,7 @@
  * does without a trusted key, because a service's word about itself cannot prove more.
  */
 import { DomainError } from '../base/errors.ts';
+import { OneAtATime } from '../base/one-at-a-time.ts';
 import { keptCheckpoint } from '../ledger/checkpoint-file.ts';
 import { type EventStore, StoreError } from '../store/event-store.ts';
 import type { Report } from './report.ts';
@@ -70,8 +71,7 @@ export async function storeSource(store: Pick<EventStore, 'readAll' | 'readStrea
 
 export class Verifications {
   readonly #verify: Verify;
-  #underWay: { readonly stopping: AbortController; readonly ended: Promise<unknown> } | undefined;
-  #isStopped = false;
+  readonly #one = new OneAtATime('verification');
 
   constructor(verify: Verify) {
     this.#verify = verify;
@@ -83,37 +83,17 @@ export class Verifications {
    *   nobody is waiting any more, or the service is stopping; `halted` when the log cannot be read to its end
    */
   async run(order: VerificationOrder, asker: AbortSignal): Promise<Report> {
-    if (this.#isStopped) throw stopped();
-    if (this.#underWay)
-      throw new DomainError(
-        'overloaded',
-        'another verification is under way, and only one can run at a time; ask again when it is done',
-      );
-    const stopping = new AbortController();
-    const running = this.#verify(order, AbortSignal.any([asker, stopping.signal]));
-    this.#underWay = { stopping, ended: running.catch(() => undefined) };
     try {
-      return await running;
+      return await this.#one.run((stop) => this.#verify(order, stop), asker);
     } catch (error) {
-      if (stopping.signal.aborted) throw stopped();
-      if (asker.aborted)
-        throw new DomainError('unavailable', 'nobody is waiting for the verification any more');
       throw asDomainError(error);
-    } finally {
-      this.#underWay = undefined;
     }
   }
 
   /** Aborts the verification that is under way and starts no more. Resolves when it has ended. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#underWay?.stopping.abort();
-    await this.#underWay?.ended;
+  stop(): Promise<void> {
+    return this.#one.stop();
   }
-}
-
-function stopped(): DomainError {
-  return new DomainError('unavailable', 'the service is shutting down');
 }
 
 function asDomainError(error: unknown): unknown {

@@ -131,6 +131,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
 /** What the pages for people read. */
 async function everyList(service: Service, name: Name, own: string): Promise<void> {
   await as(service, name, '/studies');
+  for (const study of ['Sleep', 'Packed']) await as(service, name, '/enrolment', { parameters: { study } });
   for (const sort of ['id', 'time', 'f_sex', 'trt', 'ZZTREATA'])
     for (const more of [{}, { 'urn.search': own, 'urn.limit': '5' }])
       await as(service, name, '/study_participants', {

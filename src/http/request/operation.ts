@@ -27,7 +27,8 @@ interface BodyOperation extends Answers {
 }
 
 interface Answers {
-  result: Json;
+  /** Absent if the answer is a file, which is in `content`. */
+  result?: Json;
   /** An example of `results`. */
   example?: unknown;
   /** `results` on an error. */
@@ -162,6 +163,7 @@ function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...
 }
 
 function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
+  if (result === undefined) return { description: 'Success', content: {} };
   return response(
     'Success',
     envelopeOf(result),
@@ -203,19 +205,23 @@ export function jsonSchema(schema: z.ZodType): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
     unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema: described }) => {
       const { type } = zodSchema._zod.def;
-      if (type === 'bigint') jsonSchema.type = 'integer';
+      if (type === 'bigint') described.type = 'integer';
       if (zodSchema === BareUint128) {
-        delete jsonSchema.pattern;
-        Object.assign(jsonSchema, { type: 'integer', minimum: 0 });
+        delete described.pattern;
+        Object.assign(described, { type: 'integer', minimum: 0 });
       }
       if (type === 'map')
-        Object.assign(jsonSchema, {
+        Object.assign(described, {
           type: 'object',
-          additionalProperties: { type: 'array', items: { type: 'string' } },
+          additionalProperties: valuesOf(zodSchema as z.ZodMap),
         });
     },
   });
   return rest;
+}
+
+function valuesOf({ valueType }: z.ZodMap): Json {
+  return jsonSchema(valueType as z.ZodType);
 }

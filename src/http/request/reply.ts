@@ -1,5 +1,7 @@
 /** The envelope of every response: exactly `message`, `results`, `status`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import helmet from 'helmet';
 
 export interface Reply {
@@ -119,6 +121,19 @@ export async function sendSlices(
     }
   response.end(end(status));
   await waitFor(response, 'finish');
+}
+
+/** Sends a file as it is; the headers say what it is. Resolves when it has been sent or the connection is closed. */
+export async function sendFile(
+  response: ServerResponse,
+  { status, headers = {} }: Pick<Reply, 'status' | 'headers'>,
+  file: Readable,
+): Promise<void> {
+  response.writeHead(status, [...DATA_HEADERS, ...Object.entries(headers).flat()]);
+  await pipeline(file, response).catch((error) => {
+    // Cutting the answer short is the only way to report an error now.
+    if (!response.destroyed) throw error;
+  });
 }
 
 /** Waits for the event, or until the response is closed. A client that takes too long is disconnected. */

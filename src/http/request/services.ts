@@ -1,4 +1,5 @@
 import type { Runner } from '../../../projections/runner.ts';
+import type { Bundles } from '../../bundle/bundles.ts';
 import type { CodeBreaks } from '../../code-break/code-breaks.ts';
 import type { History } from '../../history/history.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -20,6 +21,7 @@ export interface Services {
   readonly ledger: Ledger;
   readonly history: History;
   readonly verifications: Verifications;
+  readonly bundles: Bundles;
   /** The name with which the origins of its checkpoints begin. */
   readonly logName: string;
   readonly views: StudyViews;

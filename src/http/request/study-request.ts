@@ -1,4 +1,5 @@
 /** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
+import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
@@ -20,7 +21,7 @@ import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
-import { type Frame, type Reply, send, sendSlices } from './reply.ts';
+import { type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
 import type { Services } from './services.ts';
 import type { StudyView } from './study-view.ts';
 
@@ -45,8 +46,8 @@ export interface StudyRequest extends KeyRequest {
 }
 
 export interface KeyReply extends Omit<Reply, 'results'> {
-  /** JSON text. A result that is too long to render at once comes slice by slice. */
-  readonly results: string | Iterator<string>;
+  /** JSON text. A result that is too long to render at once comes slice by slice. A file comes without the envelope. */
+  readonly results: string | Iterator<string> | Readable;
   /** Around results that come slice by slice. Default: the envelope. */
   readonly frame?: Frame;
   /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
@@ -221,6 +222,7 @@ export function keyHandler(
     const shownRevision = revision === undefined ? undefined : { 'Urn-Revision': String(revision) };
     const headers = Object.assign({}, shownRevision, modeHeader(locals), reply.headers);
     if (typeof results === 'string') send(response, { status, message, results, headers });
+    else if (results instanceof Readable) await sendFile(response, { status, headers }, results);
     else
       await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
   };

@@ -1,5 +1,4 @@
 /** GET /verification: the service itself verifies the study, with the streams `log` and `access`, and reports the result. */
-import type { Request } from 'express';
 import { decodeBase64 } from '../../ledger/base64.ts';
 import { parseOrigin } from '../../ledger/checkpoint.ts';
 import { keptCheckpoint } from '../../ledger/checkpoint-file.ts';
@@ -11,6 +10,7 @@ import type { Query } from '../request/query.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import { keyHandler, requireScope, studyNameFor } from '../request/study-request.ts';
+import { whileConnected } from '../request/while-connected.ts';
 import { verificationJson } from './verification-result.ts';
 
 export { VerificationResult } from './verification-result.ts';
@@ -94,17 +94,4 @@ function checkpointOf(
   if (of !== undefined && ![stream, 'log', 'access'].includes(of))
     problems.push(`checkpoint is of a stream other than this study's, which is ${stream}`);
   return note;
-}
-
-/** @param run receives a signal that is aborted when the client disconnects */
-async function whileConnected<T>({ socket }: Request, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  if (socket.destroyed) abort();
-  socket.once('close', abort);
-  try {
-    return await run(controller.signal);
-  } finally {
-    socket.off('close', abort);
-  }
 }

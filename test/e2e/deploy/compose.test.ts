@@ -124,4 +124,21 @@ describe('the Dockerfile', () => {
     expect(copied.length).toBeGreaterThan(5);
     for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
   });
+
+  it('has everything in the image that the program looks up by package.json', () => {
+    const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      readonly imports: Readonly<Record<string, string>>;
+    };
+    const image = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    const copied = [...image.matchAll(/^COPY (?:--from=build \/app\/)?(\S+) /gm)].map(
+      ([, from = '']) => from,
+    );
+    for (const target of Object.values(imports)) {
+      const path = target.replace(/^\.\//, '').replace(/\/\*$/, '');
+      expect(
+        copied.some((from) => path === from || path.startsWith(`${from}/`)),
+        path,
+      ).toBe(true);
+    }
+  });
 });

@@ -112,7 +112,7 @@ describeInBrowser('the page of a participant', () => {
     const { urns, trt, uniform, selected_factor, revision } = JSON.parse(reading?.body ?? '').results;
     const urn = urns.find(({ selected }: { selected: boolean }) => selected);
     const row = page.getByRole('row').filter({ hasText: 'drawn from' });
-    expect(await row.innerText()).toMatch(new RegExp(`= ${urn.level}`));
+    expect(await row.textContent()).toMatch(new RegExp(`= ${urn.level}`));
     expect((await row.getByRole('cell').allInnerTexts()).slice(0, 3)).toEqual(urn.balls.map(String));
     expect(selected_factor).toBe(urn.factor);
     const line = page.getByRole('img', { name: `${uniform.toFixed(4)} falls on ${trt}` });
