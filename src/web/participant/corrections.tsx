@@ -4,12 +4,13 @@ import { Fragment, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
+import { designQuery } from '../parts/design-query.ts';
 import { Choice, Selection, TextLine } from '../parts/fields.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { address } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts';
-import { designQuery, type Entry } from './queries.ts';
+import type { Entry } from './queries.ts';
 
 export interface ChangeProps {
   readonly study: string;

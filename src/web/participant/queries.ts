@@ -33,9 +33,3 @@ export const recordQuery = (study: string, id: string) =>
       return record ?? null;
     },
   });
-
-export const designQuery = (study: string) =>
-  queryOptions({
-    queryKey: ['study', study, 'design'],
-    queryFn: ({ signal }) => results(api.GET('/study_design', { params: { query: { study } }, signal })),
-  });
