@@ -21,6 +21,23 @@ export const AMENDMENTS = [
 ] as const;
 export type AmendmentName = (typeof AMENDMENTS)[number];
 
+/** Whether there is anything in the design that it could change. */
+export function isPossible(name: AmendmentName, { design }: StudyDesign): boolean {
+  const { treatments, closed_treatments, factors } = design;
+  const levels = factors.flatMap((factor) => (factor.retired ? [] : factor.levels));
+  switch (name) {
+    case 'reopen-level':
+      return levels.some(({ closed }) => closed);
+    case 'close-arm':
+      // Two stay open.
+      return treatments.length - closed_treatments.length > 2;
+    case 'reopen-arm':
+      return closed_treatments.length > 0;
+    default:
+      return true;
+  }
+}
+
 type Body = NonNullable<paths['/amendments']['post']['requestBody']>['content']['application/json'];
 type Change = Body['changes'][number];
 

@@ -11,7 +11,7 @@ import { StateChip, TestChip } from '../parts/study-chips.tsx';
 import { When } from '../parts/when.tsx';
 import { useScope } from '../session/session.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
-import { AMENDMENTS, AmendForm, type AmendmentName } from './amend-form.tsx';
+import { AMENDMENTS, AmendForm, type AmendmentName, isPossible } from './amend-form.tsx';
 import { Design } from './design.tsx';
 import { ForceForm } from './force-form.tsx';
 import styles from './manage.module.css';
@@ -111,7 +111,7 @@ function State({
         <p>{t('manage.open')}</p>
       ) : (
         <p>
-          {t(`common.state.${state}`)}
+          {t('manage.halted', { state: t(`common.state.${state}`) })}
           {since !== undefined && (
             <>
               {` ${t('manage.since')} `}
@@ -154,7 +154,7 @@ function Amendments({ study, design }: { study: string; design: StudyDesign | un
       {mayManage && (
         <>
           <div className={styles['actions']}>
-            {AMENDMENTS.map((name) => (
+            {AMENDMENTS.filter((name) => isPossible(name, design)).map((name) => (
               <Link key={name} className="button" to={address('manage', study, undefined, name)}>
                 {t(`manage.amend.${name}`)}
               </Link>

@@ -80,11 +80,23 @@ export function TextLine({ label, hint, isOptional = false, isLong = false, min,
   return (
     <TextField isRequired={!isOptional} {...field}>
       <FieldLabel label={label} isOptional={isOptional} />
-      {isLong ? <TextArea rows={3} /> : <Input spellCheck={false} min={min} max={max} />}
+      {isLong ? (
+        <TextArea rows={3} onInput={mended} />
+      ) : (
+        <Input spellCheck={false} min={min} max={max} onInput={mended} />
+      )}
       {hint !== undefined && <Text slot="description">{hint}</Text>}
       <FieldError />
     </TextField>
   );
+}
+
+/**
+ * Takes back what was said to be wrong as soon as it is mended. Otherwise that would happen when the field is left: the
+ * button would move away under the finger that presses it.
+ */
+function mended({ currentTarget }: FormEvent<HTMLInputElement | HTMLTextAreaElement>): void {
+  if (currentTarget.validity.valid) currentTarget.dispatchEvent(new Event('change'));
 }
 
 function FieldLabel({ label, isOptional }: { label: string; isOptional: boolean }) {
@@ -114,7 +126,7 @@ export function Choice({ label, hint, options, isOptional = false, ...field }: C
       <div className="segments">
         {options.map(([value, text]) => (
           <Radio key={value} value={value} className="segment">
-            {text}
+            <span>{text}</span>
           </Radio>
         ))}
       </div>

@@ -3,6 +3,7 @@ export const manage = {
   noStudy: 'Wählen Sie zuerst eine Studie.',
   back: 'Zurück zur Verwaltung der Studie',
   open: 'Die Studie nimmt Teilnehmer auf.',
+  halted: 'Die Studie ist {{state}}',
   since: 'seit',
   state: 'Ob die Studie Teilnehmer aufnimmt',
   reason: 'Grund',

@@ -3,6 +3,7 @@ export const manage = {
   noStudy: 'Choose a study first.',
   back: 'Back to the study’s management',
   open: 'The study takes participants.',
+  halted: 'The study is {{state}}',
   since: 'since',
   state: 'Whether the study takes participants',
   reason: 'Reason',
