@@ -55,9 +55,9 @@ function SignedIn() {
         <Who />
       </header>
       {isTest && (
-        <p className="test-bar">
+        <aside className="test-bar">
           <strong>{t('common.testStudy')}</strong>
-        </p>
+        </aside>
       )}
       <IdleWarning />
       <main id="main" tabIndex={-1} aria-busy={state === 'loading'}>
