@@ -69,7 +69,7 @@ export function OperationsPanel({ study }: { study: string }) {
       <ProblemNotice error={error} />
       {!data && !error && <Loading />}
       {shown?.length === 0 && <p className="notice">{t('audit.operations.none')}</p>}
-      <ol className={styles['list']} aria-label={t('audit.tab.operations')}>
+      <ol className={`card ${styles['list']}`} aria-label={t('audit.tab.operations')}>
         {shown?.toReversed().map((operation) => (
           <li key={operation.revision} className={styles['entry']}>
             <When at={operation.at} />

@@ -27,13 +27,15 @@ export function RecordsPanel({ study }: { study: string }) {
     <section>
       <p className="notice warn">{t('audit.records.about')}</p>
       <ProblemNotice error={error} />
-      <ol className={styles['list']} aria-label={t('audit.tab.records')}>
-        {records.map((record) => (
-          <li key={record.revision} className={styles['entry']}>
-            <Stored {...record} />
-          </li>
-        ))}
-      </ol>
+      {records.length > 0 && (
+        <ol className={`card ${styles['list']}`} aria-label={t('audit.tab.records')}>
+          {records.map((record) => (
+            <li key={record.revision} className={styles['entry']}>
+              <Stored {...record} />
+            </li>
+          ))}
+        </ol>
+      )}
       {oldest !== 0 && (
         <div className={styles['pages']}>
           <Button className="button" isPending={isPending} onPress={() => mutate()}>
