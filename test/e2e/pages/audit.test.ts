@@ -83,7 +83,7 @@ describeInBrowser('the audit', () => {
     await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
   });
 
-  it('saves the checkpoint', async () => {
+  it('saves the checkpoint, and the proof that an earlier one is its beginning', async () => {
     await page.getByRole('tab', { name: 'Checkpoint' }).click();
     const [saved] = await Promise.all([
       page.waitForEvent('download'),
@@ -91,6 +91,14 @@ describeInBrowser('the audit', () => {
     ]);
     expect(saved.suggestedFilename()).toBe('checkpoint-3.txt');
     expect(readFileSync(await saved.path(), 'utf8')).toMatch(/\/study-[^\n]+\n3\n/);
+
+    await page.getByLabel('Records of your earlier receipt').fill('2');
+    const [proof] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save the proof as a file' }).click(),
+    ]);
+    const { first, second } = JSON.parse(readFileSync(await proof.path(), 'utf8'));
+    expect([first, second]).toEqual([2, 3]);
   });
 
   it('verifies, and says what was found', async () => {
@@ -120,13 +128,7 @@ describeInBrowser('the audit', () => {
       await page.emulateMedia({ colorScheme });
       for (const tab of TABS) {
         await page.getByRole('tab', { name: tab }).click();
-        await page
-          .getByRole('tabpanel', { name: tab })
-          .getByRole('button')
-          .first()
-          .or(page.getByLabel('Show'))
-          .first()
-          .waitFor();
+        await page.getByRole('tabpanel', { name: tab }).waitFor();
         await expectAccessible(page);
         const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
         expect(overflow, `${tab} ${name}`).toBeLessThanOrEqual(0);
