@@ -128,7 +128,7 @@ function Note({ where, origin, size, signature, relations }: CheckedNote) {
           {t(`offline.signature.${signature ?? 'not-checked'}`)}
         </Chip>
       </div>
-      <p>{t('offline.covers', { count: size })}</p>
+      <p>{t(signature === 'right' ? 'offline.covers' : 'offline.speaks', { count: size })}</p>
       {relations.map((relation) => (
         <p key={relation.with} className={relation.is === 'contradiction' ? 'notice danger' : ''}>
           {t(`offline.relation.${relation.is}`, { with: relation.with, size: relation.size })}

@@ -72,7 +72,7 @@ describeInBrowser('offline verification', () => {
       await chooser.setFiles(files);
     };
     await choose(file('receipt.txt', receipt), file('checkpoint.txt', checkpoint));
-    await page.getByText('It covers the first 2 records').waitFor();
+    await page.getByText('It speaks of the first 2 records').waitFor();
     await page.getByText('Whether it agrees with checkpoint.txt:1 (3 records) is not shown').waitFor();
     expect(await page.getByText('signature not checked').count()).toBe(2);
 
@@ -82,6 +82,7 @@ describeInBrowser('offline verification', () => {
     await page.getByText('This is not a verifier key').waitFor();
     await page.getByLabel('Verifier key').fill(verifierKey);
     await expect.poll(() => page.getByText('signed by this key').count()).toBe(2);
+    await page.getByText('It covers the first 2 records').waitFor();
     await choose(file('other.zip', 'PK'));
     await page.getByText('other.zip cannot be read').waitFor();
 

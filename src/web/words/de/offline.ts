@@ -20,6 +20,8 @@ export const offline = {
     'of-another-key': 'von einem anderen Schlüssel signiert',
     'not-checked': 'Signatur nicht geprüft: Prüfschlüssel einfügen',
   },
+  speaks_one: 'Er spricht von der ersten Aufzeichnung einer Studie.',
+  speaks_other: 'Er spricht von den ersten {{count}} Aufzeichnungen einer Studie.',
   covers_one: 'Er deckt die erste Aufzeichnung der Studie ab. Niemand kann sie unbemerkt ändern.',
   covers_other:
     'Er deckt die ersten {{count}} Aufzeichnungen der Studie ab. Niemand kann eine davon unbemerkt ändern.',

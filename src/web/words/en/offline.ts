@@ -19,6 +19,8 @@ export const offline = {
     'of-another-key': 'signed by another key',
     'not-checked': 'signature not checked: paste the verifier key',
   },
+  speaks_one: 'It speaks of the first record of a study.',
+  speaks_other: 'It speaks of the first {{count}} records of a study.',
   covers_one: 'It covers the first record of the study. Nobody can change it unnoticed.',
   covers_other:
     'It covers the first {{count}} records of the study. Nobody can change one of them unnoticed.',
