@@ -12,6 +12,8 @@ const STICKY = 0o1000;
 export interface FilesOfLog {
   readonly folder: string;
   readonly keyFile: string;
+  /** Only where people can sign in. */
+  readonly sessionKeyFile?: string | undefined;
   readonly database: string | undefined;
 }
 
@@ -37,18 +39,20 @@ export function refuseKeyOfOthers(file: string, { name, harm, remedy }: KeyKind)
 
 /**
  * What is open to more than its owner but may be intended: one line each, with the command that fixes it.
- * @param allowGroupKey whether the group of the key's file is meant to read it, as with a mounted secret
+ * @param allowGroupKey whether the groups of the keys' files are meant to read them, as with a mounted secret
  */
 export function permissionWarnings(
-  { folder, keyFile, database }: FilesOfLog,
+  { folder, keyFile, sessionKeyFile, database }: FilesOfLog,
   allowGroupKey = false,
 ): string[] {
   const warnings: string[] = [];
-  const keyMode = modeOf(keyFile);
-  if ((keyMode & GROUP) !== 0 && !allowGroupKey)
-    warnings.push(
-      `the group of the signing key ${keyFile} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${quoted(keyFile)}, or --allow-group-key if that is intended)`,
-    );
+  for (const [name, file] of [['signing', keyFile] as const, ['session', sessionKeyFile] as const]) {
+    const keyMode = file === undefined ? 0 : modeOf(file);
+    if (file !== undefined && (keyMode & GROUP) !== 0 && !allowGroupKey)
+      warnings.push(
+        `the group of the ${name} key ${file} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${quoted(file)}, or --allow-group-key if that is intended)`,
+      );
+  }
   const folderMode = modeOf(folder);
   if ((folderMode & (GROUP | OTHERS)) !== 0)
     warnings.push(

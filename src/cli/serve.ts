@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { permissionWarnings } from '../base/permissions.ts';
 import { formatFinding } from '../configuration/finding.ts';
-import { filesOf, isInMemory } from '../open/store-location.ts';
+import { filesOf, isInMemory, sessionKeyFile } from '../open/store-location.ts';
 import { LOG_LEVELS, type Logger } from '../service/logger.ts';
 import type { Service, ServiceSettings } from '../service/start-service.ts';
 import { issueFirstKey } from './first-key.ts';
@@ -155,9 +155,13 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
 
 /** What may be intended, but exposes the log or the keys. */
 function risks(options: ServeOptions, { tls, trustProxy }: ServiceSettings): string[] {
+  const { data, sessionKey, allowGroupKey } = options;
   const warnings = isInMemory(options)
     ? []
-    : permissionWarnings(filesOf(logSettings(options)), options.allowGroupKey);
+    : permissionWarnings(
+        { ...filesOf(logSettings(options)), sessionKeyFile: sessionKeyFile(data, sessionKey) },
+        allowGroupKey,
+      );
   if (!isLoopback(options.host) && !tls && trustProxy === undefined)
     warnings.push(
       'listening beyond this machine without TLS: keys and allocations can be read in transit (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',

@@ -131,6 +131,7 @@ async function everyRequest(service: Service, id: string): Promise<void> {
 /** What the pages for people read. */
 async function everyList(service: Service, name: Name, own: string): Promise<void> {
   await as(service, name, '/studies');
+  for (const study of ['Sleep', 'Packed']) await as(service, name, '/enrolment', { parameters: { study } });
   for (const sort of ['id', 'time', 'f_sex', 'trt', 'ZZTREATA'])
     for (const more of [{}, { 'urn.search': own, 'urn.limit': '5' }])
       await as(service, name, '/study_participants', {
@@ -179,7 +180,14 @@ async function everyPack(service: Service, name: Name, own: string): Promise<voi
     await post('/code_breaks', { ...asked, category: 'emergency', ...GROUNDS });
   await post('/code_withdrawals', { codes: [two], reason: GROUNDS.reason });
   const parameters = { study: 'Packed' };
-  for (const path of ['/codes', '/study_participants', '/code_breaks', '/study_design', '/study_config'])
+  for (const path of [
+    '/codes',
+    '/study_participants',
+    '/code_breaks',
+    '/study_design',
+    '/study_form',
+    '/study_config',
+  ])
     await as(service, name, path, { parameters });
   await as(service, name, '/participant_history', { parameters: { ...parameters, id: own } });
 }

@@ -87,7 +87,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 /** WCAG 2.2 AA, as far as a program can judge it. */
 export async function expectAccessible(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page })
-    // React Aria's announcements name buttons that may be gone by now, and go themselves after some seconds.
+    // React Aria's, for seven seconds: it announces the button that was pressed, even one that has left the page.
     .exclude('[data-live-announcer]')
     .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
     .analyze();

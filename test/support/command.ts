@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Made>>> = {
   recover: async () => (await import('../../src/cli/recover.ts')).recoverCommand(),
   copy: async () => (await import('../../src/cli/copy.ts')).copyCommand(),
   'signing-key': async () => (await import('../../src/cli/signing-key.ts')).signingKeyCommand(),
+  'session-key': async () => (await import('../../src/cli/session-key.ts')).sessionKeyCommand(),
 };
 
 /** Of a group, the command that runs if none is named. */

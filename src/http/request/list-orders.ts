@@ -4,6 +4,7 @@ import { currentId } from '../../../projections/enrolled.ts';
 import type { Participant, Participants } from '../../../projections/participants.ts';
 import { sortedInSlices } from '../../base/sorted-in-slices.ts';
 import type { Lists } from './key-limits.ts';
+import { LastOfStudy } from './last-of-study.ts';
 import { levelsShown, type Shown } from './study-view.ts';
 
 /** By what a list is sorted: the order of randomization, the id in use, or the level of a factor of the study. */
@@ -27,18 +28,12 @@ export function byLevel(index: number, { levels }: Pick<Factor, 'levels'>, which
   return (a, b) => place(a) - place(b);
 }
 
-interface Order {
-  readonly name: string;
-  readonly revision: number;
-  readonly sorted: Promise<readonly Participant[]>;
-}
-
 /**
- * Sorts participants, and keeps the last order of each study until the study changes or another one is asked for. So
- * whoever turns the pages of a long list does not have it sorted for each of them.
+ * Sorts participants. Whoever turns the pages of a long list does not have it sorted for each of them, as long as the study
+ * does not change.
  */
 export class ListOrders {
-  readonly #last = new WeakMap<Participants, Order>();
+  readonly #last = new LastOfStudy<readonly Participant[]>();
   readonly #lists: Lists;
 
   constructor(lists: Lists) {
@@ -56,12 +51,9 @@ export class ListOrders {
     name: string,
     compare: Compare,
   ): Promise<readonly Participant[]> {
-    const last = this.#last.get(participants);
-    if (last?.revision === revision && last.name === name) return last.sorted;
-    // A copy, because the study may grow before all is sorted.
-    const copy = participants.inOrder.slice();
-    const sorted = sortedInSlices(copy, compare, (work) => this.#lists.slice(work));
-    this.#last.set(participants, { name, revision, sorted });
-    return sorted;
+    return this.#last.of(participants, revision, name, () =>
+      // A copy, because the study may grow before all is sorted.
+      sortedInSlices(participants.inOrder.slice(), compare, (work) => this.#lists.slice(work)),
+    );
   }
 }

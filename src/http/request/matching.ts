@@ -8,7 +8,7 @@ import type { Lists } from './key-limits.ts';
 import { SLICE } from './study-view.ts';
 
 /** How many participants are examined before other work gets a turn: about as much work as rendering a slice. */
-const EXAMINED_AT_ONCE = 10 * SLICE;
+export const EXAMINED_AT_ONCE = 10 * SLICE;
 
 /** The first `most` participants that are wanted. */
 export async function matching(

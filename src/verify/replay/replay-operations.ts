@@ -54,7 +54,7 @@ export class OperationsReplay implements Replay {
       case 'SessionEnded':
         if ('cli' in actor)
           return mismatch('actor', 'a key', actor.user, 'nobody signs in at the command line');
-        return this.#history.judgeKnown(event, 'any', this.#warnings) ?? judgeSession(event);
+        return this.#history.judgeKnown(event, 'valid', this.#warnings) ?? judgeSession(event);
       default:
         throw new Error(`${event.type} does not belong in the stream operations`);
     }

@@ -56,7 +56,12 @@ describe('two services on one file', () => {
       expect(identities[0]).toBe(identities[1]);
       expect(both.map(({ output }) => output.stderr.includes('suspended'))).toEqual([false, false]);
       for (const service of both) await service.stop();
-      expect(readdirSync(data).toSorted()).toEqual(['last-checkpoints', 'signing-key', 'urn.sqlite']);
+      expect(readdirSync(data).toSorted()).toEqual([
+        'last-checkpoints',
+        'session-key',
+        'signing-key',
+        'urn.sqlite',
+      ]);
     }
   });
 

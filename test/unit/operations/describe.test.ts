@@ -16,6 +16,13 @@ describe('the description of an operation', () => {
     ]);
   });
 
+  it('names the session of a sign-in and a sign-out', () => {
+    expect(['SessionBegan', 'SessionEnded'].map(said)).toEqual([
+      '2026-11-23T07:58:00.000Z  site-11 (k5f1c09ab34d2)  signed in (session yzObQH5PXuXXhAOEv8oClw)',
+      '2026-11-23T16:02:00.000Z  site-11 (k5f1c09ab34d2)  signed out (session yzObQH5PXuXXhAOEv8oClw)',
+    ]);
+  });
+
   it.each([
     [{ what: 'balance', toRevision: 7 }, 'the balance up to revision 7 of A'],
     [{ what: 'records', fromRevision: 0, toRevision: 249 }, 'the records 0 to 249 of A'],

@@ -22,6 +22,10 @@ const shown = (study = CONFIGURATION.name): OperationsFact => ({
   sections: {},
 });
 
+const SESSION = { sessionId: 'yzObQH5PXuXXhAOEv8oClw', keyId: 'k0011' };
+const signedIn: OperationsFact = { type: 'SessionBegan', data: SESSION, sections: {} };
+const signedOut: OperationsFact = { type: 'SessionEnded', data: SESSION, sections: {} };
+
 const DIGEST = { sha256: 'ab'.repeat(32) };
 const EXPORT = { what: 'export', study: CONFIGURATION.name, toRevision: 3, ...tally } as const;
 const exported: OperationsFact = {
@@ -88,6 +92,12 @@ describe('the stream operations is sound', () => {
     expect((await verify(logWith([exported, OPERATOR], [blinded, OPERATOR]))).ok).toBe(true);
   });
 
+  it('with sessions, of which some have no recorded end and some no recorded beginning', async () => {
+    const other = { ...signedOut, data: { ...SESSION, sessionId: 'AAAAAAAAAAAAAAAAAAAAAA' } } as const;
+    const log = logWith([signedIn, nurse()], [signedOut, nurse()], [signedIn, nurse()], [other, nurse()]);
+    expect((await verify(log)).ok).toBe(true);
+  });
+
   it('and is omitted if one study was asked for', async () => {
     const report = await verify(logWith([shown(), nurse()]), { studies: [CONFIGURATION.name] });
     expect(report.ok).toBe(true);
@@ -127,6 +137,14 @@ describe('the stream operations cannot contain', () => {
       { ...exported, data: { ...EXPORT, what: 'balance' } },
       OPERATOR,
       'sections.file',
+    ],
+    ['a sign-in on the command line', signedIn, OPERATOR, 'actor'],
+    ['a session of another key than its actor', signedOut, auditor(), 'data.keyId'],
+    [
+      'a sign-in with a revoked key',
+      { ...signedIn, data: { ...SESSION, keyId: 'k0055' } },
+      gone(6),
+      'actor.accessRevision',
     ],
     ['a start by a key', started, nurse(), 'actor'],
     ['a stop without its start', stopped, OPERATOR, 'data.runId'],

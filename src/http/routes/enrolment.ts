@@ -1,0 +1,130 @@
+/** GET /enrolment: how a study has grown, by level and, for whoever may see arms in the list, by treatment. */
+import { z } from 'zod';
+import type { Scope } from '../../../events/access.ts';
+import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
+import { type Count, type EnrolmentTally, MOST_POINTS, tallied } from '../request/enrolment-tally.ts';
+import { toJson } from '../request/json.ts';
+import { LastOfStudy } from '../request/last-of-study.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
+import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { checked } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { studyHandler } from '../request/study-request.ts';
+import { SLICE } from '../request/study-view.ts';
+
+const SCOPES = ['read', 'blinded'] as const;
+const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+
+/** @param counts the members that count participants */
+function resultWith<C extends z.ZodRawShape>(counts: C) {
+  return z.strictObject({
+    target: z.int().optional(),
+    ...counts,
+    points: z
+      .array(
+        z.strictObject({
+          sequence: z.int().meta({ description: 'Place in the order of randomization' }),
+          at: z.string().meta({ description: 'When that participant was randomized, in ISO 8601 (UTC)' }),
+          ...counts,
+        }),
+      )
+      .meta({
+        description: `At most ${MOST_POINTS} of the participants, evenly spaced and with the first and the last one; each with the counts up to that one`,
+      }),
+    levels: z.array(z.strictObject({ factor: z.string(), level: z.string(), ...counts })).meta({
+      description:
+        'By current levels, those that are closed too, in the order of the configuration. Who came after a factor was retired has no level of it',
+    }),
+  });
+}
+
+const enrolled = z.int().meta({
+  description: 'Number of participants; of a key that is limited to some levels, within its limits',
+});
+const treatments = z.map(z.string(), z.int()).meta({
+  description:
+    'How many of them have each treatment. Only for a key with the scope `read` and without `blinded`',
+});
+
+export const EnrolmentResult = resultWith({ enrolled, treatments: treatments.optional() });
+/** Strict: a result that names a treatment fails the check. */
+const BlindedResult = resultWith({ enrolled });
+const UnblindedResult = resultWith({ enrolled, treatments });
+
+const EXAMPLE = {
+  target: 300,
+  enrolled: 3,
+  treatments: { MART: 1, 'RMC-Q': 2 },
+  points: [
+    {
+      sequence: 1,
+      at: '2021-02-10T00:01:08.417Z',
+      enrolled: 1,
+      treatments: { MART: 0, 'RMC-Q': 1 },
+    },
+    {
+      sequence: 2,
+      at: '2021-02-11T14:02:11.871Z',
+      enrolled: 2,
+      treatments: { MART: 0, 'RMC-Q': 2 },
+    },
+    {
+      sequence: 3,
+      at: '2021-02-12T09:40:00.003Z',
+      enrolled: 3,
+      treatments: { MART: 1, 'RMC-Q': 2 },
+    },
+  ],
+  levels: [
+    { factor: 'sex', level: 'Male', enrolled: 2, treatments: { MART: 1, 'RMC-Q': 1 } },
+    { factor: 'sex', level: 'Female', enrolled: 1, treatments: { MART: 0, 'RMC-Q': 1 } },
+  ],
+};
+
+export const enrolmentOperation = operation(
+  'How many participants there are, over time and by level',
+  'enrolment',
+  SCOPES,
+  {
+    parameters: [STUDY, MIN_REVISION],
+    result: ref('Enrolment'),
+    example: EXAMPLE,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getEnrolment(services: Services) {
+  const { lists } = services.limits;
+  const tallies = new LastOfStudy<EnrolmentTally>();
+  return studyHandler(services, SCOPES, async (request) => {
+    const { query, study, participants, response } = request;
+    const { keyId, where, scopes } = request.accepted.key;
+    refuseProblems(unknownParameters(query, PARAMETERS, 'enrolment'));
+    // The counts of all are made once for everybody.
+    if (where && participants.inOrder.length > SLICE) await lists.begin(keyId, response);
+    const inForce = request.design();
+    const revision = services.runner.revision(study.stream);
+    const name = where ? JSON.stringify(where) : 'all';
+    const tally = await tallies.of(participants, revision, name, () =>
+      tallied(inForce, participants.inOrder, where, lists),
+    );
+    return { status: 200, message: SUCCESS, results: enrolmentJson(tally, inForce.target, scopes), revision };
+  });
+}
+
+/** Without generator states and balances of urns, it shows no more than the list of participants does: it is no disclosure. */
+function enrolmentJson(
+  { points, levels, treatments: names, ...all }: EnrolmentTally,
+  target: number | undefined,
+  scopes: readonly Scope[],
+): string {
+  const isUnblinded = scopes.includes('read') && !scopes.includes('blinded');
+  const shown = <T extends Count>({ byTreatment, ...count }: T) =>
+    isUnblinded
+      ? { ...count, treatments: new Map(names.map((treatment, i) => [treatment, byTreatment[i]])) }
+      : count;
+  const result = { target, ...shown(all), points: points.map(shown), levels: levels.map(shown) };
+  return toJson(checked<unknown>(isUnblinded ? UnblindedResult : BlindedResult, result));
+}

@@ -1,0 +1,62 @@
+/** The session key in its file. What running services do with it: test/e2e/http/sessions.test.ts. */
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { replaceSessionKey, sessionKeyInFile } from '../../src/session/session-key.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const noProblem = (error: Error) => {
+  throw error;
+};
+const NOW = new Date('2026-11-23T08:00:00.000Z');
+
+describe('the session key', () => {
+  it('is made once, and only its owner can read it', () => {
+    const folder = join(newFolder(), 'data');
+    const file = join(folder, 'session-key');
+    const made = sessionKeyInFile(file, noProblem)();
+    expect(made.current).toHaveLength(32);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(['session-key']);
+    expect(sessionKeyInFile(file, noProblem)()).toEqual(made);
+    expect(sessionKeyInFile(join(newFolder(), 'other'), noProblem)()).not.toEqual(made);
+  });
+
+  it('is replaced by a new one, which names the one before it', () => {
+    const folder = newFolder();
+    const file = join(folder, 'session-key');
+    const first = sessionKeyInFile(file, noProblem)().current;
+    replaceSessionKey(file, true, NOW);
+    const second = sessionKeyInFile(file, noProblem)();
+    expect(second.current).not.toEqual(first);
+    expect(second.previous).toEqual({ key: first, replacedAt: NOW.getTime() });
+    replaceSessionKey(file, true, NOW);
+    expect(sessionKeyInFile(file, noProblem)().previous?.key).toEqual(second.current);
+    replaceSessionKey(file, false, NOW);
+    expect(sessionKeyInFile(file, noProblem)().previous).toBeUndefined();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(['session-key']);
+  });
+
+  it('is made by a replacement where there is none', () => {
+    const file = join(newFolder(), 'session-key');
+    replaceSessionKey(file, true, NOW);
+    expect(readFileSync(file, 'utf8')).toMatch(/^[\w-]{43}\n$/);
+  });
+
+  it.each([0o604, 0o602, 0o666])('is refused with mode %o', (mode) => {
+    const file = join(newFolder(), 'session-key');
+    sessionKeyInFile(file, noProblem);
+    chmodSync(file, mode);
+    expect(() => sessionKeyInFile(file, noProblem)).toThrow('may use the session key');
+  });
+
+  it('is not replaced if what is there is none', () => {
+    const file = join(newFolder(), 'session-key');
+    writeFileSync(file, 'precious\n', { mode: 0o600 });
+    expect(() => replaceSessionKey(file, true, NOW)).toThrow('holds no session key');
+    expect(readFileSync(file, 'utf8')).toBe('precious\n');
+    expect(() => sessionKeyInFile(file, noProblem)).toThrow('holds no session key');
+  });
+});

@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Design, registeredDesign } from '../../../projections/design.ts';
+import type { Participant } from '../../../projections/participants.ts';
+import { evenlySpaced, MOST_POINTS, tallied } from '../../../src/http/request/enrolment-tally.ts';
+import { KeyLimits } from '../../../src/http/request/key-limits.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+
+const DESIGN: Design = registeredDesign(CONFIGURATION);
+const [sex, site] = CONFIGURATION.factors;
+const [A = '', B = ''] = CONFIGURATION.treatments;
+const [male = '', female = ''] = sex?.levels ?? [];
+const [cook = '', dupage = ''] = site?.levels ?? [];
+const { lists } = new KeyLimits();
+
+function participant(sequence: number, treatment: string, levels: string[], more: Partial<Participant> = {}) {
+  return {
+    ...{
+      participantId: `${sequence}`,
+      levels,
+      revision: sequence,
+      sequence,
+      treatment,
+      at: `at ${sequence}`,
+    },
+    ...{ user: 'edc', onBehalfOf: undefined, bgStateAfter: undefined, ...more },
+  };
+}
+
+const voided = { revision: 9, cause: 'never-enrolled', isRemoved: true, duplicateOf: undefined } as const;
+const LIST: readonly Participant[] = [
+  participant(1, B, [male, cook]),
+  participant(2, A, [male, cook], {
+    corrected: { id: '2', levels: [female, cook], countedLevels: [female, cook], voided },
+  }),
+  // A wrong entry was replaced before this one, and the second factor was retired.
+  participant(4, B, [female, '']),
+];
+
+/** Counts as a list by treatment of the design, with those that nobody has. */
+const on = (counts: Readonly<Record<string, number>>) => DESIGN.treatments.map((name) => counts[name] ?? 0);
+
+describe('tallied', () => {
+  it('counts everybody over time, by treatment and by current level', async () => {
+    const tally = await tallied(DESIGN, LIST, undefined, lists);
+    expect(tally).toMatchObject({
+      treatments: DESIGN.treatments,
+      enrolled: 3,
+      byTreatment: on({ [A]: 1, [B]: 2 }),
+    });
+    expect(tally.points).toEqual([
+      { sequence: 1, at: 'at 1', enrolled: 1, byTreatment: on({ [B]: 1 }) },
+      { sequence: 2, at: 'at 2', enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) },
+      { sequence: 4, at: 'at 4', enrolled: 3, byTreatment: on({ [A]: 1, [B]: 2 }) },
+    ]);
+    const counted = tally.levels.filter(({ enrolled }) => enrolled > 0);
+    expect(counted).toEqual([
+      { factor: sex?.name, level: male, enrolled: 1, byTreatment: on({ [B]: 1 }) },
+      { factor: sex?.name, level: female, enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) },
+      { factor: site?.name, level: cook, enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) },
+    ]);
+    const names = CONFIGURATION.factors.flatMap(({ name, levels }) => levels.map((level) => [name, level]));
+    expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
+  });
+
+  it('counts only those within the limits of the key', async () => {
+    const of = (level: string) => [{ factor: site?.name ?? '', levels: [level] }];
+    const atCook = await tallied(DESIGN, LIST, of(cook), lists);
+    expect(atCook).toMatchObject({ enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) });
+    expect(atCook.points.map(({ enrolled }) => enrolled)).toEqual([1, 2]);
+    expect(await tallied(DESIGN, LIST, of(dupage), lists)).toMatchObject({ enrolled: 0, points: [] });
+  });
+
+  it('counts a long list in several turns, and does not grow with it', async () => {
+    const long = Array.from({ length: 6001 }, (_, i) => participant(i + 1, i % 2 ? A : B, [male, cook]));
+    const counting = tallied(DESIGN, long, undefined, lists);
+    long.push(participant(6002, A, [male, cook]));
+    const { enrolled, points, levels } = await counting;
+    expect([enrolled, points.length, points.at(-1)]).toEqual([
+      ...[
+        6001,
+        MOST_POINTS,
+        { sequence: 6001, at: 'at 6001', enrolled: 6001, byTreatment: on({ [A]: 3000, [B]: 3001 }) },
+      ],
+    ]);
+    for (const point of points) expect(point.enrolled).toBe(point.sequence);
+    expect(levels[0]).toMatchObject({ enrolled: 6001 });
+  });
+
+  it('refuses a treatment that the design does not have', async () => {
+    await expect(tallied(DESIGN, [participant(1, 'none', [male, cook])], undefined, lists)).rejects.toThrow(
+      'a treatment that the design does not have',
+    );
+  });
+});
+
+describe('evenlySpaced', () => {
+  it('takes all of a short list', () => {
+    expect([evenlySpaced(0, 3), evenlySpaced(1, 3), evenlySpaced(3, 3)]).toEqual([[], [0], [0, 1, 2]]);
+  });
+
+  it('takes the first, the last and steps of equal length between them', () => {
+    check(
+      fc.property(fc.integer({ min: 3, max: 200_000 }), fc.integer({ min: 2, max: 300 }), (length, most) => {
+        const indexes = evenlySpaced(length, most);
+        expect([indexes.length, indexes[0], indexes.at(-1)]).toEqual([Math.min(length, most), 0, length - 1]);
+        const steps = indexes.slice(1).map((index, i) => index - (indexes[i] ?? 0));
+        expect(Math.min(...steps)).toBeGreaterThan(0);
+        expect(Math.max(...steps) - Math.min(...steps)).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+});

@@ -1,0 +1,115 @@
+/** A page of another site must not act with the session of this one. */
+import type { Request } from 'express';
+import { describe, expect, it } from 'vitest';
+import { refuseForeign, siteOf } from '../../../src/http/request/origin.ts';
+
+interface Sent {
+  readonly method?: string;
+  readonly host?: string;
+  readonly secure?: boolean;
+  readonly peer?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const request = ({
+  method = 'GET',
+  host = 'localhost:8080',
+  secure = false,
+  peer = '127.0.0.1',
+  headers,
+}: Sent) =>
+  ({ method, secure, headers: { host, ...headers }, socket: { remoteAddress: peer } }) as unknown as Request;
+
+describe('a session can be used', () => {
+  it.each([
+    [{ host: 'localhost:8080' }, 'http://localhost:8080'],
+    [{ host: 'LOCALHOST' }, 'http://localhost'],
+    [{ host: '127.0.0.1:8080' }, 'http://127.0.0.1:8080'],
+    [{ host: '127.8.9.1', peer: '127.0.0.1' }, 'http://127.8.9.1'],
+    [{ host: '[::1]:8080', peer: '::1' }, 'http://[::1]:8080'],
+    [{ host: 'localhost', peer: '::ffff:127.0.0.1' }, 'http://localhost'],
+  ])('over plain HTTP on the same machine: %o', (sent, origin) => {
+    expect(siteOf(request(sent), undefined)).toEqual({ origin, isSecure: false });
+  });
+
+  it.each([
+    [{ host: 'urn.example.org', peer: '10.0.0.7' }, 'https://urn.example.org'],
+    [{ host: 'urn.example.org:443' }, 'https://urn.example.org'],
+    [{ host: 'urn.example.org:8443' }, 'https://urn.example.org:8443'],
+    [{ host: '10.0.0.7:8443', peer: '10.0.0.9' }, 'https://10.0.0.7:8443'],
+  ])('over HTTPS: %o', (sent, origin) => {
+    expect(siteOf(request({ ...sent, secure: true }), undefined)).toEqual({ origin, isSecure: true });
+  });
+
+  it('at the public address, whatever the proxy says', () => {
+    for (const sent of [
+      { host: 'app:8080', peer: '10.0.0.7' },
+      { host: 'localhost', secure: true },
+      { host: '' },
+    ])
+      expect(siteOf(request(sent), 'https://urn.example.org')).toEqual({
+        origin: 'https://urn.example.org',
+        isSecure: true,
+      });
+  });
+
+  it.each([
+    { host: 'urn.example.org', peer: '10.0.0.7' },
+    { host: '10.0.0.7', peer: '10.0.0.9' },
+    // A name of its own that a page gave the address of this machine.
+    { host: 'rebound.example.org', peer: '127.0.0.1' },
+    { host: 'localhost.example.org', peer: '127.0.0.1' },
+    // A request from elsewhere can say any host.
+    { host: 'localhost', peer: '10.0.0.9' },
+    { host: '127.0.0.1', peer: '::ffff:10.0.0.9' },
+    { host: '' },
+    { host: 'localhost/' },
+    { host: 'evil@localhost' },
+    { host: 'localhost:99999' },
+  ])('nowhere else: %o', (sent) => {
+    expect(siteOf(request(sent), undefined)).toBeUndefined();
+  });
+});
+
+const SITE = { origin: 'https://urn.example.org', isSecure: true };
+const isRefused = (method: string, headers: Readonly<Record<string, string>>) => {
+  try {
+    refuseForeign(request({ method, headers }), SITE);
+    return false;
+  } catch (error) {
+    expect(error).toMatchObject({ status: 403 });
+    return true;
+  }
+};
+const OWN = { origin: 'https://urn.example.org' };
+const SAME = { 'sec-fetch-site': 'same-origin' };
+
+describe.each(['GET', 'HEAD', 'POST', 'DELETE', 'PUT'])('%s', (method) => {
+  it.each([OWN, SAME, { ...OWN, ...SAME }])('from a page of the service: %o', (headers) => {
+    expect(isRefused(method, headers)).toBe(false);
+  });
+
+  it.each([
+    { origin: 'https://evil.example.org' },
+    { origin: 'https://sub.urn.example.org' },
+    { origin: 'https://urn.example.org.evil.net' },
+    { origin: 'http://urn.example.org' },
+    { origin: 'https://urn.example.org:8443' },
+    { origin: 'null' },
+    { origin: '' },
+    { origin: 'https://urn.example.org, https://evil.example.org' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-site': '' },
+    { 'sec-fetch-site': 'same-origin, same-origin' },
+    { ...OWN, 'sec-fetch-site': 'cross-site' },
+    { ...SAME, origin: 'https://evil.example.org' },
+  ])('is refused from elsewhere: %o', (headers) => {
+    expect(isRefused(method, headers)).toBe(true);
+  });
+
+  it('without either header only if it changes nothing', () => {
+    expect(isRefused(method, {})).toBe(method !== 'GET' && method !== 'HEAD');
+  });
+});
