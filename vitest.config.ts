@@ -12,7 +12,7 @@ export default defineConfig({
       {
         extends: true,
         // Unit tests touch nothing outside themselves, so their files need no processes of their own.
-        test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false },
+        test: { name: 'unit', include: ['test/unit/**/*.test.{ts,tsx}'], isolate: false, css: true },
       },
       {
         extends: true,

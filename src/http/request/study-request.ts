@@ -11,6 +11,7 @@ import { currentLevels } from '../../../projections/enrolled.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Accepted } from '../../access/keys.ts';
 import type { Disclosed, KeyActor } from '../../operations/recorder.ts';
+import type { Session } from '../../session/session.ts';
 import { isWithin } from '../../study/key-limits.ts';
 import type { Study } from '../../study/studies.ts';
 import { apiKeyOf } from './credentials.ts';
@@ -31,10 +32,8 @@ export interface KeyRequest {
   readonly response: Response;
   readonly query: Query;
   readonly accepted: Accepted;
-  /** Judges the same credential again, for an answer that goes on. */
-  readonly stillAccepted: () => Accepted | undefined;
-  /** The id of the session, or of the key if there is none. */
-  readonly holder: string;
+  /** Undefined if the key itself was sent. */
+  readonly session: Session | undefined;
 }
 
 /** A request that passed all checks up to the key's scope. */
@@ -146,7 +145,7 @@ function studyNamed(
 
 function aboutStudy(
   services: Services,
-  { http, response, query, accepted, stillAccepted, holder }: KeyRequest,
+  { http, response, query, accepted, session }: KeyRequest,
   study: Study,
 ): StudyRequest {
   const { views, runner } = services;
@@ -157,8 +156,7 @@ function aboutStudy(
     response,
     query,
     accepted,
-    stillAccepted,
-    holder,
+    session,
     study,
     design: inForce,
     view: () => views.of(inForce()),
@@ -200,22 +198,11 @@ export function keyHandler(
       throw new HttpProblem(400, 'An API key and the cookie of a session are given; send one of them');
     checkForm(http, query);
     requireReady(services.notReady);
-    let accepted: Accepted;
-    let stillAccepted: () => Accepted | undefined;
-    let holder: string;
-    if (cookie === undefined) {
-      const result = authentication.accept(apiKey, http);
-      accepted = result instanceof Promise ? await result : result;
-      stillAccepted = () => authentication.stillAccepted(apiKey);
-      holder = accepted.key.keyId;
-    } else {
-      const signedIn = await sessionCookies.accept(http, response, cookie);
-      ({ accepted } = signedIn);
-      stillAccepted = () => sessionCookies.stillAccepted(signedIn);
-      holder = signedIn.session.sessionId;
-    }
+    const signedIn = cookie === undefined ? undefined : await sessionCookies.accept(http, response, cookie);
+    const result = signedIn ? signedIn.accepted : authentication.accept(apiKey, http);
+    const accepted = result instanceof Promise ? await result : result;
     const actor = recognize(locals, accepted);
-    const reply = await answer({ http, response, query, accepted, stillAccepted, holder }, locals);
+    const reply = await answer({ http, response, query, accepted, session: signedIn?.session }, locals);
     const { status, message, results, revision, discloses } = reply;
     if (revision !== undefined) locals.revision = revision;
     const { studyName } = locals;
@@ -240,6 +227,14 @@ export function keyHandler(
     else
       await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
   };
+}
+
+/** Judges the credential of a request again, for an answer that goes on. */
+export function stillAccepted(
+  { authentication, sessionCookies }: Pick<Services, 'authentication' | 'sessionCookies'>,
+  { accepted, session }: Pick<KeyRequest, 'accepted' | 'session'>,
+): boolean {
+  return authentication.isValid(accepted.key.keyId) && (!session || sessionCookies.isOpen(session));
 }
 
 /** Notes whose request it is. */

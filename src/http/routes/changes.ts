@@ -11,7 +11,7 @@ import { ERRORS, operation } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
-import { type StudyRequest, studyHandler } from '../request/study-request.ts';
+import { type StudyRequest, stillAccepted, studyHandler } from '../request/study-request.ts';
 
 export interface ChangeServices extends Services {
   readonly changes: ChangeStreams;
@@ -44,12 +44,13 @@ export const changesOperation = operation('Hear when a study changes', 'changes'
 
 export function getChanges(services: ChangeServices) {
   return studyHandler(services, SCOPES, (request) => {
-    const { http, response, query, holder, stillAccepted, study } = request;
+    const { http, response, query, accepted, session, study } = request;
+    const holder = session?.sessionId ?? accepted.key.keyId;
     refuseProblems(unknownParameters(query, PARAMETERS, 'changes'));
     const latest = latestChange(services, request);
     const known = lastEventId(http);
     if (http.method !== 'HEAD') services.changes.enter(response, holder);
-    const isAllowed = () => stillAccepted() !== undefined && !services.runner.halted(study.stream);
+    const isAllowed = () => stillAccepted(services, request) && !services.runner.halted(study.stream);
     return {
       status: 200,
       message: SUCCESS,

@@ -75,11 +75,15 @@ function bytesAsText(text: string): string {
   return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
-interface Called<T> {
-  /** Some answers can be asked for as text, too. */
-  data?: { results: T; message: string } | string | undefined;
+interface Called<D> {
+  data?: D | undefined;
   error?: unknown;
   response: Response;
+}
+
+interface Envelope<T> {
+  results: T;
+  message: string;
 }
 
 export interface Answer<T> {
@@ -91,16 +95,10 @@ export interface Answer<T> {
 }
 
 /** @throws ApiProblem, ConnectionLost */
-export async function answer<T>(call: Promise<Called<T>>): Promise<Answer<T>> {
-  let called: Called<T>;
-  try {
-    called = await call;
-  } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ConnectionLost('No answer from the service', { cause: error });
-  }
-  const { data, error, response } = called;
-  if (data === undefined || typeof data === 'string') throw problemOf(response, error);
+export async function answer<T>(call: Promise<Called<Envelope<T> | string>>): Promise<Answer<T>> {
+  const { data, response } = await answered(call);
+  // The types know that a list may be CSV, but not which header asks for it.
+  if (typeof data === 'string') throw new Error('an answer that is not JSON');
   const revision = response.headers.get('Urn-Revision');
   return {
     results: data.results,
@@ -111,8 +109,26 @@ export async function answer<T>(call: Promise<Called<T>>): Promise<Answer<T>> {
 }
 
 /** Like `answer`, when only the results matter. */
-export async function results<T>(call: Promise<Called<T>>): Promise<T> {
+export async function results<T>(call: Promise<Called<Envelope<T> | string>>): Promise<T> {
   return (await answer(call)).results;
+}
+
+/** A file, which is in no envelope: the call has `parseAs: 'blob'`. @throws ApiProblem, ConnectionLost */
+export async function file(call: Promise<Called<Blob>>): Promise<Blob> {
+  return (await answered(call)).data;
+}
+
+async function answered<D>(call: Promise<Called<D>>): Promise<{ data: D; response: Response }> {
+  let called: Called<D>;
+  try {
+    called = await call;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ConnectionLost('No answer from the service', { cause: error });
+  }
+  const { data, error, response } = called;
+  if (data === undefined) throw problemOf(response, error);
+  return { data, response };
 }
 
 function problemOf(response: Response, body: unknown): ApiProblem {

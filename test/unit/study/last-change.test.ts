@@ -1,12 +1,14 @@
 /** Which changes a key that is limited to levels hears of. */
 import { describe, expect, it } from 'vitest';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
+import { decodeRecord } from '../../../events/record.ts';
 import { design } from '../../../projections/design.ts';
 import { participantEvents } from '../../../projections/participant-events.ts';
 import { participants } from '../../../projections/participants.ts';
 import { lastStudyWide } from '../../../projections/study-wide.ts';
 import { lastChange } from '../../../src/study/last-change.ts';
 import { event, paused, randomized, registered } from '../../support/facts.ts';
+import { frozenSamples } from '../../support/samples.ts';
 
 const COOK = '11-Cook County – Chicago';
 const DUPAGE = '30-Dupage County';
@@ -65,6 +67,16 @@ function studyOf(...facts: readonly Fact[]) {
     events: fold(participantEvents),
   };
 }
+
+it.each(frozenSamples())(
+  'an event that names a participant is not about the whole study: $name',
+  (sample) => {
+    const one = decodeRecord(sample);
+    const isAboutOne = 'participantId' in one.data || one.type === 'CodeReplaced';
+    if (one.stream.startsWith('study-') && one.type !== 'LogMoved')
+      expect(lastStudyWide.apply(-1, one)).toBe(isAboutOne ? -1 : one.revision);
+  },
+);
 
 describe('a key without limits', () => {
   it('hears of everything', () => {

@@ -1,0 +1,118 @@
+/** What every chart with axes has: its size, the lines behind the data, and the few labels of its axes. */
+import { Axis, Orientation } from '@visx/axis';
+import { GridRows } from '@visx/grid';
+import { Group } from '@visx/group';
+import type { scaleLinear, scaleTime } from '@visx/scale';
+import type { ReactNode } from 'react';
+import { COLOURS } from './colours.ts';
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Right of the data there is room for its last value. */
+const MARGIN = { top: 22, right: 52, bottom: 26, left: 44 } as const;
+export const FONT_SIZE = 12;
+
+/** How many lines there are behind the data, about. With `nice`, the highest of them is above all data. */
+export function rowsIn({ height }: Size): number {
+  return Math.max(2, Math.floor(height / 50));
+}
+
+/** Where the data is drawn. */
+export function plot({ width, height }: Size): Size {
+  return { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+}
+
+export type NumberScale = ReturnType<typeof scaleLinear<number>>;
+export type TimeScale = ReturnType<typeof scaleTime<number>>;
+
+interface FrameProps extends Size {
+  /** What the chart shows, for those who do not see it. */
+  readonly alternative: string;
+  readonly x: TimeScale | NumberScale;
+  readonly y: NumberScale;
+  readonly xLabel: (value: Date | number) => string;
+  readonly yLabel: (value: number) => string;
+  readonly children: ReactNode;
+}
+
+/** The viewBox lets the chart shrink with the page. Nothing is measured, so it is the same without a document. */
+export function Frame({ width, height, alternative, x, y, xLabel, yLabel, children }: FrameProps) {
+  const inner = plot({ width, height });
+  const rows = wholeTicks(y, rowsIn({ width, height }));
+  const columns = x.ticks(Math.max(2, Math.floor(inner.width / 90)));
+  return (
+    <svg
+      className="chart"
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+      role="img"
+      aria-label={alternative}
+    >
+      <Group left={MARGIN.left} top={MARGIN.top}>
+        <GridRows scale={y} width={inner.width} tickValues={rows} stroke={COLOURS.line} />
+        {children}
+        <Axis
+          orientation={Orientation.left}
+          scale={y}
+          tickValues={rows}
+          tickFormat={(value) => yLabel(Number(value))}
+          tickComponent={({ formattedValue, y: at }) => (
+            <ChartText x={-8} y={at} anchor="end">
+              {formattedValue}
+            </ChartText>
+          )}
+          hideAxisLine
+          hideTicks
+        />
+        <Axis
+          orientation={Orientation.bottom}
+          top={inner.height}
+          scale={x}
+          tickValues={columns.filter((value) => value instanceof Date || Number.isInteger(value))}
+          tickFormat={(value) => xLabel(value instanceof Date ? value : Number(value))}
+          tickComponent={({ formattedValue, x: at }) => (
+            <ChartText x={at} y={16} anchor="middle">
+              {formattedValue}
+            </ChartText>
+          )}
+          hideAxisLine
+          hideTicks
+        />
+      </Group>
+    </svg>
+  );
+}
+
+interface ChartTextProps {
+  readonly x: number;
+  readonly y: number;
+  readonly anchor: 'start' | 'middle' | 'end';
+  readonly isData?: boolean;
+  readonly children: ReactNode;
+}
+
+/** visx has a component for text, too; in a file it leaves style attributes, which a strict policy does not let pass. */
+export function ChartText({ x, y, anchor, isData = false, children }: ChartTextProps) {
+  return (
+    <text
+      x={x}
+      y={y}
+      dy="0.35em"
+      textAnchor={anchor}
+      fontSize={isData ? FONT_SIZE + 2 : FONT_SIZE}
+      fontWeight={isData ? 700 : 400}
+      fill={isData ? COLOURS.text : COLOURS.soft}
+    >
+      {children}
+    </text>
+  );
+}
+
+/** There is no half participant. */
+function wholeTicks(scale: NumberScale, count: number): number[] {
+  return scale.ticks(count).filter(Number.isInteger);
+}

@@ -1,0 +1,36 @@
+/** What the charts show, computed from the points of GET /enrolment. */
+
+/** Counts of participants, by treatment. */
+export type Counts = Readonly<Record<string, number>>;
+
+export interface Arm {
+  readonly name: string;
+  /** How many participants it gets for one of an arm with the share 1. */
+  readonly share: number;
+}
+
+export interface DifferencePoint {
+  readonly enrolled: number;
+  readonly difference: number;
+}
+
+/** The difference between the arms with the most and the fewest participants, each by its share. */
+export function largestDifference(counts: Counts, arms: readonly Arm[]): number {
+  if (arms.length === 0) return 0;
+  const perShare = arms.map(({ name, share }) => (counts[name] ?? 0) / share);
+  // Shares make fractions; a tenth of a participant is precise enough.
+  return Math.round((Math.max(...perShare) - Math.min(...perShare)) * 10) / 10;
+}
+
+/** Begins with nobody enrolled. */
+export function differences(
+  points: readonly { readonly enrolled: number; readonly treatments?: Counts | undefined }[],
+  arms: readonly Arm[],
+): DifferencePoint[] {
+  return [
+    { enrolled: 0, difference: 0 },
+    ...points.flatMap(({ enrolled, treatments }) =>
+      treatments ? [{ enrolled, difference: largestDifference(treatments, arms) }] : [],
+    ),
+  ];
+}
