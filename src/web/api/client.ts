@@ -10,12 +10,16 @@ export class ApiProblem extends Error {
   readonly results: unknown;
   /** Seconds after which to try again. */
   readonly retryAfter: number | undefined;
+  /** Why the state of the study or of a participant forbids it, such as `paused`. */
+  readonly reason: string | undefined;
 
-  constructor(status: number, message: string, results: unknown, retryAfter: number | undefined) {
+  constructor({ status, headers }: Response, message: string, results: unknown) {
     super(message);
+    const wait = headers.get('Retry-After');
     this.status = status;
     this.results = results;
-    this.retryAfter = retryAfter;
+    this.retryAfter = wait === null ? undefined : Number(wait);
+    this.reason = headers.get('Urn-Refused') ?? undefined;
   }
 }
 
@@ -131,7 +135,6 @@ function problemOf(response: Response, body: unknown): ApiProblem {
   const { message = `The service answered ${response.status}`, results } = (
     typeof body === 'object' && body !== null ? body : {}
   ) as { message?: string; results?: unknown };
-  const wait = response.headers.get('Retry-After');
   if (response.status === 401) listener?.onNoSession(message);
-  return new ApiProblem(response.status, message, results, wait === null ? undefined : Number(wait));
+  return new ApiProblem(response, message, results);
 }
