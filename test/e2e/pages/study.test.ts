@@ -101,6 +101,11 @@ async function atStudy(key: string, options: BrowserContextOptions = {}, study =
 
 const NARROW = { width: 360, height: 780 };
 
+/** In the browser: how many bytes of scripts and styles came, compressed. */
+const LOADED = `performance.getEntriesByType('resource')
+  .filter(({ name }) => name.includes('/assets/'))
+  .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`;
+
 /** The ids on the list, in its order. */
 const idsOf = ({ page }: Person) => page.getByRole('rowheader').getByRole('link').allTextContents();
 const chip = ({ page }: Person, text: string) => page.getByRole('status').getByText(text, { exact: true });
@@ -122,6 +127,7 @@ describeInBrowser('the page of a study', () => {
     expect(await remarksOf('0120')).toBe('');
     expect(await page.getByRole('row', { name: '0120' }).textContent()).toMatch(/ZZTREAT[ABC]/);
 
+    expect(await page.evaluate(LOADED)).toBeLessThan(200_000);
     await picture(page, 'study');
     await expectAccessible(page);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -201,7 +207,8 @@ describeInBrowser('the page of a study', () => {
     for (const tell of [...ARMS, 'difference between', '"trt"', '"treatments"']) {
       // The words of all pages are in one file.
       const shown = tell.includes(' ') ? await page.content() : everything;
-      expect(shown).not.toContain(tell);
+      // A failure would print megabytes.
+      expect(shown.includes(tell), tell).toBe(false);
     }
     await picture(page, 'study-blinded');
     await expectAccessible(page);
