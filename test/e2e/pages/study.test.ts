@@ -222,6 +222,9 @@ describeInBrowser('the page of a study', () => {
     await page.getByRole('img', { name: `${results.length} enrolled` }).waitFor();
     expect(await page.getByText('enrolled at 11-Cook').count()).toBe(1);
     expect(await page.getByText('of 200').count()).toBe(0);
+    // It knows of no others, so that is not the same as nobody.
+    expect(await page.getByText('30-Dupage').count()).toBe(0);
+    await page.getByRole('table', { name: 'By Sex' }).waitFor();
     await expect.poll(() => idsOf(site)).toHaveLength(results.length);
     const randomizeLink = page.getByRole('link', { name: 'Randomize a participant' });
     expect(await randomizeLink.getAttribute('href')).toBe('/pages/randomize#study=CHS+JCOIN');
