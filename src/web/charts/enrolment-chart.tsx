@@ -5,6 +5,9 @@ import { COLOURS } from './colours.ts';
 import { dateFormat } from './dates.ts';
 import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
 
+/** The shortest time shown, so that its labels differ. */
+const HOUR_MS = 3_600_000;
+
 export interface EnrolmentPoint {
   readonly at: string;
   readonly enrolled: number;
@@ -27,7 +30,7 @@ export function EnrolmentChart(props: EnrolmentChartProps) {
   const { width, height } = plot(size);
   const first = new Date(points[0]?.at ?? until);
   const last = points.at(-1);
-  const end = new Date(Math.max(Date.parse(until), Date.parse(last?.at ?? until), first.getTime() + 60_000));
+  const end = new Date(Math.max(Date.parse(until), Date.parse(last?.at ?? until), first.getTime() + HOUR_MS));
   const span = [first, end] as [Date, Date];
   const x = (timeZone === 'UTC' ? scaleUtc : scaleTime)<number>({ domain: span, range: [0, width] });
   const enrolled = last?.enrolled ?? 0;

@@ -17,7 +17,7 @@ import { useSession } from '../session/session.tsx';
 import { useLanguage } from '../words/index.ts';
 import style from './page.module.css';
 import type { Enrolment, StudyArm } from './queries.ts';
-import { byFactor, type FactorCounts, useArms, useEnrolment } from './use-enrolment.ts';
+import { type FactorCounts, useArms, useEnrolment, useFactors } from './use-enrolment.ts';
 
 /** On a narrow screen the chart itself is smaller, so that its labels are not. */
 const WIDE = { width: 580, height: 230 } as const;
@@ -27,9 +27,9 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
   const { study } = summary;
   const { data: enrolment, error } = useEnrolment(study);
   const arms = useArms(study);
-  const [firstFactor] = enrolment ? byFactor(enrolment) : [];
+  const [firstFactor] = useFactors(study).filter(isTold);
   return (
-    <div className="grid two">
+    <div className={`grid ${style.figures}`}>
       <ProblemNotice error={enrolment ? null : error} />
       {enrolment ? <EnrolmentCard enrolment={enrolment} summary={summary} /> : !error && <Waiting />}
       {enrolment?.treatments && (arms ? <BalanceCard enrolment={enrolment} arms={arms} /> : <Waiting />)}
@@ -43,16 +43,21 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
 export function LevelTables({ study }: { study: string }) {
   const { data: enrolment } = useEnrolment(study);
   const arms = useArms(study);
+  const factors = useFactors(study).filter(isTold);
   if (!enrolment || (enrolment.treatments && !arms)) return null;
-  const factors = byFactor(enrolment);
   const shown = enrolment.treatments ? factors : factors.slice(1);
   return (
-    <div className={`grid ${arms ? '' : 'two'}`}>
+    <div className={`grid ${arms ? '' : style.figures}`}>
       {shown.map((factor) => (
         <LevelCard key={factor.factor} {...factor} arms={arms} />
       ))}
     </div>
   );
+}
+
+/** Where everybody has the same level, there is nothing to tell. */
+function isTold({ levels }: FactorCounts): boolean {
+  return levels.length > 1;
 }
 
 /** Keeps the place of a chart. */

@@ -8,7 +8,7 @@ import { useTranslation } from 'react-i18next';
 import { factorName } from '../parts/record.ts';
 import style from './page.module.css';
 import type { ListView } from './queries.ts';
-import { byFactor, useEnrolment } from './use-enrolment.ts';
+import { useFactors } from './use-enrolment.ts';
 
 /** The service is asked when typing pauses. */
 const TYPING_MS = 250;
@@ -21,11 +21,10 @@ interface ListControlsProps {
 
 export function ListControls({ study, view, onChange }: ListControlsProps) {
   const { t } = useTranslation();
-  const { data: enrolment } = useEnrolment(study);
   const count = Object.keys(view.levels).length;
   const [isOpen, setOpen] = useState(count > 0);
   const panel = useId();
-  const factors = enrolment ? byFactor(enrolment) : [];
+  const factors = useFactors(study);
   const choose = (factor: string, level: string) => {
     const { [factor]: _, ...others } = view.levels;
     onChange({ ...view, levels: level === '' ? others : { ...others, [factor]: level }, offset: 0 });

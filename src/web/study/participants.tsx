@@ -23,7 +23,7 @@ import {
   NEWEST_FIRST,
   PAGE_LENGTH,
 } from './queries.ts';
-import { byFactor, useArms, useEnrolment } from './use-enrolment.ts';
+import { useArms, useFactors } from './use-enrolment.ts';
 
 export function Participants({ study }: { study: string }) {
   const { t } = useTranslation();
@@ -100,12 +100,11 @@ interface ParticipantTableProps {
 
 function ParticipantTable({ study, participants, view, onSort }: ParticipantTableProps) {
   const { t } = useTranslation();
-  const { data: enrolment } = useEnrolment(study);
   const arms = useArms(study);
   const { data: breaks = [] } = useQuery(codeBreaksQuery(study));
   const [openedAt] = useState(() => Date.now());
   const broken = new Set(breaks.map(({ id }) => id));
-  const factors = enrolment ? byFactor(enrolment).map(({ factor }) => factor) : [];
+  const factors = useFactors(study).map(({ factor }) => factor);
   const head = { view, onSort };
   return (
     <table className={style.participants}>

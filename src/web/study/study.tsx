@@ -57,17 +57,22 @@ function OneStudy({ study }: { study: string }) {
 }
 
 function Contents({ summary }: { summary: StudySummary }) {
-  const { study } = summary;
+  const { study, enrolled = 0 } = summary;
+  const hasAny = enrolled > 0;
   return (
     <div className="grid">
       <Tiles summary={summary} />
-      <Suspense fallback={<Loading />}>
-        <Figures summary={summary} />
-      </Suspense>
+      {hasAny && (
+        <Suspense fallback={<Loading />}>
+          <Figures summary={summary} />
+        </Suspense>
+      )}
       <Participants study={study} />
-      <Suspense fallback={null}>
-        <LevelTables study={study} />
-      </Suspense>
+      {hasAny && (
+        <Suspense fallback={null}>
+          <LevelTables study={study} />
+        </Suspense>
+      )}
     </div>
   );
 }

@@ -46,7 +46,7 @@ function DifferenceTile({ study }: { study: string }) {
   const { t } = useTranslation();
   const { data: enrolment } = useEnrolment(study);
   const arms = useArms(study);
-  if (!enrolment?.treatments || !arms) return null;
+  if (!enrolment?.treatments || enrolment.enrolled === 0 || !arms) return null;
   const open = arms.filter(({ isClosed }) => !isClosed);
   const isByShare = open.some(({ share }) => share !== 1);
   return (

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { designQuery } from '../parts/design-query.ts';
+import { useSession } from '../session/session.tsx';
 import { armsOf, type Enrolment, enrolmentQuery, type StudyArm } from './queries.ts';
 
 export function useEnrolment(study: string) {
@@ -21,10 +22,17 @@ export interface FactorCounts {
   readonly levels: Enrolment['levels'];
 }
 
-/** In the order of the configuration, like the levels of each. */
-export function byFactor({ levels }: Pick<Enrolment, 'levels'>): FactorCounts[] {
-  return [...new Set(levels.map(({ factor }) => factor))].map((factor) => ({
-    factor,
-    levels: levels.filter((one) => one.factor === factor),
-  }));
+/** In the order of the configuration, like the levels of each; without levels that the key is not told of. */
+export function useFactors(study: string): readonly FactorCounts[] {
+  const { data: enrolment } = useEnrolment(study);
+  const { limits } = useSession();
+  return useMemo(() => {
+    const mayKnow = (one: Enrolment['levels'][number]) =>
+      limits.every(({ factor, levels }) => factor !== one.factor || levels.includes(one.level));
+    const known = enrolment?.levels.filter(mayKnow) ?? [];
+    return [...new Set(known.map(({ factor }) => factor))].map((factor) => ({
+      factor,
+      levels: known.filter((one) => one.factor === factor),
+    }));
+  }, [enrolment, limits]);
 }

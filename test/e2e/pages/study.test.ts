@@ -101,6 +101,11 @@ async function atStudy(key: string, options: BrowserContextOptions = {}, study =
 
 const NARROW = { width: 360, height: 780 };
 
+/** In the browser: how many bytes of scripts and styles came, compressed. */
+const LOADED = `performance.getEntriesByType('resource')
+  .filter(({ name }) => name.includes('/assets/'))
+  .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`;
+
 /** The ids on the list, in its order. */
 const idsOf = ({ page }: Person) => page.getByRole('rowheader').getByRole('link').allTextContents();
 const chip = ({ page }: Person, text: string) => page.getByRole('status').getByText(text, { exact: true });
@@ -122,6 +127,7 @@ describeInBrowser('the page of a study', () => {
     expect(await remarksOf('0120')).toBe('');
     expect(await page.getByRole('row', { name: '0120' }).textContent()).toMatch(/ZZTREAT[ABC]/);
 
+    expect(await page.evaluate(LOADED)).toBeLessThan(200_000);
     await picture(page, 'study');
     await expectAccessible(page);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -201,7 +207,8 @@ describeInBrowser('the page of a study', () => {
     for (const tell of [...ARMS, 'difference between', '"trt"', '"treatments"']) {
       // The words of all pages are in one file.
       const shown = tell.includes(' ') ? await page.content() : everything;
-      expect(shown).not.toContain(tell);
+      // A failure would print megabytes.
+      expect(shown.includes(tell), tell).toBe(false);
     }
     await picture(page, 'study-blinded');
     await expectAccessible(page);
@@ -215,6 +222,9 @@ describeInBrowser('the page of a study', () => {
     await page.getByRole('img', { name: `${results.length} enrolled` }).waitFor();
     expect(await page.getByText('enrolled at 11-Cook').count()).toBe(1);
     expect(await page.getByText('of 200').count()).toBe(0);
+    // It knows of no others, so that is not the same as nobody.
+    expect(await page.getByText('30-Dupage').count()).toBe(0);
+    await page.getByRole('table', { name: 'By Sex' }).waitFor();
     await expect.poll(() => idsOf(site)).toHaveLength(results.length);
     const randomizeLink = page.getByRole('link', { name: 'Randomize a participant' });
     expect(await randomizeLink.getAttribute('href')).toBe('/pages/randomize#study=CHS+JCOIN');
@@ -222,18 +232,51 @@ describeInBrowser('the page of a study', () => {
     await picture(page, 'study-site-narrow');
   });
 
-  it('shows who was randomized meanwhile, and says when it cannot', async () => {
+  it('shows who was randomized meanwhile in every tab, with one stream for all, and says when it cannot', async () => {
     const reader = await atStudy(keys.reader);
-    await expect.poll(() => idsOf(reader)).toHaveLength(50);
+    const { page } = reader;
+    const asked: { path: string; isAutomatic: boolean }[] = [];
+    page.context().on('request', (request) => {
+      const isAutomatic = request.headers()['urn-automatic'] === 'true';
+      asked.push({ path: new URL(request.url()).pathname, isAutomatic });
+    });
+    await chip(reader, 'live').waitFor();
+    const other = { ...reader, page: await page.context().newPage() };
+    await other.page.goto(page.url());
+    await chip(other, 'live').waitFor();
+    // The first event of the stream comes at once; the page has answered it when it asks no more.
+    await page.waitForTimeout(2_500);
+    asked.length = 0;
     await randomize('0121', 1);
-    await reader.page.getByRole('link', { name: '0121' }).waitFor({ timeout: 15_000 });
-    await reader.page.getByText('121 of 200', { exact: false }).first().waitFor();
-    await reader.page.context().setOffline(true);
-    await chip(reader, 'offline: this may be out of date').waitFor({ timeout: 30_000 });
+    for (const tab of [reader, other])
+      await tab.page.getByRole('link', { name: '0121' }).waitFor({ timeout: 10_000 });
+    await page.getByText('121 of 200', { exact: false }).first().waitFor();
+    expect(asked.filter(({ path }) => path === '/study_participants').length).toBeGreaterThan(0);
+    expect(asked.filter(({ path, isAutomatic }) => !isAutomatic || path === '/changes')).toEqual([]);
+
+    await page.context().setOffline(true);
+    await chip(reader, 'offline: this may be out of date').waitFor();
     expect((await idsOf(reader))[0]).toBe('0121');
-    await reader.page.context().setOffline(false);
-    await chip(reader, 'offline: this may be out of date').waitFor({ state: 'detached', timeout: 30_000 });
+    await page.context().setOffline(false);
+    await chip(reader, 'offline: this may be out of date').waitFor({ state: 'detached' });
+
+    // The tab that listened is closed, and another one takes over.
+    await page.close();
+    await randomize('0122', 2);
+    await other.page.getByRole('link', { name: '0122' }).waitFor({ timeout: 20_000 });
+    await chip(other, 'live').waitFor();
     expect(reader.complaints).toEqual([]);
+  });
+
+  it('looks every ten seconds where it may not listen', async () => {
+    const reader = await sitDown(browser);
+    await reader.page.route('**/changes?*', (route) => route.fulfill({ status: 429, body: '' }));
+    await reader.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: STUDY })}`);
+    await signIn(reader, keys.reader);
+    await chip(reader, 'checked every 10 s').waitFor();
+    await expect.poll(() => idsOf(reader)).toHaveLength(50);
+    await randomize('0123', 3);
+    await reader.page.getByRole('link', { name: '0123' }).waitFor({ timeout: 20_000 });
   });
 
   it('says why nobody can be randomized, when nobody is there yet, and when there is no such study', async () => {
