@@ -54,9 +54,9 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
             <tr>
               <th>{t('manage.factor')}</th>
               <th>{t('manage.level')}</th>
+              <th>{t('manage.levelState')}</th>
               <th className="number">{t('manage.enrolled')}</th>
               <th className="number">{t('manage.limit')}</th>
-              <th>{t('manage.levelState')}</th>
             </tr>
           </thead>
           <tbody>
@@ -68,11 +68,11 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
                   <tr key={`${factor}\n${name}`}>
                     <td>{i === 0 && factorName(factor)}</td>
                     <td>{name}</td>
-                    <td className="number">{enrolled(factor, name)}</td>
-                    <td className="number">{limit?.max}</td>
                     <td>
                       <Chip tone={state === 'takes' ? 'ok' : 'warn'}>{t(`manage.${state}`)}</Chip>
                     </td>
+                    <td className="number">{enrolled(factor, name)}</td>
+                    <td className="number">{limit?.max}</td>
                   </tr>
                 );
               }),
