@@ -53,7 +53,7 @@ export interface Voided {
   readonly duplicateOf: string | undefined;
 }
 
-const CORRECTIONS = [
+export const CORRECTIONS = [
   'LevelsCorrected',
   'AllocationVoided',
   'AllocationReinstated',
@@ -70,7 +70,7 @@ export function isCorrection<E extends { readonly type: string }>(
   return CORRECTIONS.some((type) => type === event.type);
 }
 
-const ENROLMENTS = ['ParticipantRandomized', 'ParticipantImported', 'AllocationForced'] as const;
+export const ENROLMENTS = ['ParticipantRandomized', 'ParticipantImported', 'AllocationForced'] as const;
 type EnrolmentType = (typeof ENROLMENTS)[number];
 /** An event by which somebody becomes a participant. */
 export type EnrolmentEvent = Extract<PartialEvent, { type: EnrolmentType }>;

@@ -13,6 +13,7 @@ import { API_HEADERS, send } from './request/reply.ts';
 import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
 import { getBundle } from './routes/bundle.ts';
+import { type ChangeServices, getChanges } from './routes/changes.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
 import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
 import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/codes.ts';
@@ -33,11 +34,12 @@ import { getRecords } from './routes/records.ts';
 import { deleteSession, getSession, postSession, type SessionServices } from './routes/session.ts';
 import { getStudyConfig } from './routes/study-config.ts';
 import { getStudyDesign } from './routes/study-design.ts';
+import { getStudyForm } from './routes/study-form.ts';
 import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
 import { refuseUnsound } from './soundness.ts';
 
-export interface HttpParts extends SessionServices, ReadinessParts {
+export interface HttpParts extends SessionServices, ChangeServices, ReadinessParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Whether /metrics is served here. Otherwise it has a port of its own. */
@@ -62,6 +64,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/balance', '[]', { GET: getBalance(parts) });
 
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
+  route(app, '/study_form', '{}', { GET: getStudyForm(parts) });
   route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
   route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
@@ -85,6 +88,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });
 
+  route(app, '/changes', '{}', { GET: getChanges(parts) });
   route(app, '/session', '{}', {
     GET: getSession(parts),
     POST: postSession(parts),

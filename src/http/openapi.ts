@@ -4,6 +4,7 @@ import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
 import { bundleOperation } from './routes/bundle.ts';
+import { changesOperation } from './routes/changes.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
 import {
   breakCodeOperation,
@@ -46,6 +47,7 @@ import {
 } from './routes/session.ts';
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
 import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
+import { StudyFormResult, studyFormOperation } from './routes/study-form.ts';
 import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
 
@@ -83,11 +85,13 @@ export function openApiDocument(version: string): Json {
 }
 
 const PATHS = {
+  '/changes': { get: changesOperation },
   '/session': { get: getSessionOperation, post: postSessionOperation, delete: deleteSessionOperation },
   '/studies': { get: listStudiesOperation },
   '/study_config': { get: studyConfigOperation },
   '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
   '/study_design': { get: studyDesignOperation },
+  '/study_form': { get: studyFormOperation },
   '/enrolment': { get: enrolmentOperation },
   '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
@@ -132,6 +136,7 @@ function componentSchemas(): Json {
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
     StudyDesign: jsonSchema(StudyDesignResult),
+    StudyForm: jsonSchema(StudyFormResult),
     Enrolment: jsonSchema(EnrolmentResult),
     Codes: jsonSchema(CodesResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),

@@ -9,6 +9,7 @@ import { participants } from '../../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import { endedSessions } from '../../projections/sessions.ts';
 import { studyConfig } from '../../projections/study-config.ts';
+import { lastStudyWide } from '../../projections/study-wide.ts';
 import { Keys } from '../access/keys.ts';
 import { DomainError } from '../base/errors.ts';
 import { type CodeBreakHooks, CodeBreaks } from '../code-break/code-breaks.ts';
@@ -175,7 +176,7 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
   // The decider first: what it refuses must not reach a read model.
   const projections = [
     ...[logHistory, studyState, access, studyConfig, design, designs, participants, participantEvents],
-    endedSessions,
+    ...[lastStudyWide, endedSessions],
   ];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,

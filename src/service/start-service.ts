@@ -7,6 +7,7 @@ import { History } from '../history/history.ts';
 import { refusedConnections } from '../http/admission.ts';
 import { httpApp } from '../http/app.ts';
 import type { MetricsServer } from '../http/metrics-server.ts';
+import { ChangeStreams } from '../http/request/change-streams.ts';
 import { Authentication } from '../http/request/credentials.ts';
 import { KeyLimits } from '../http/request/key-limits.ts';
 import { SessionCookies } from '../http/request/session-cookie.ts';
@@ -107,6 +108,7 @@ class StartingService {
   readonly #recorder: Recorder;
   readonly #verifications: Verifications;
   readonly #bundles: Bundles;
+  readonly #changes = new ChangeStreams();
   readonly #server: HttpServer;
   #metricsServer: MetricsServer | undefined;
   #notReady: (() => string) | undefined;
@@ -153,6 +155,7 @@ class StartingService {
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder: this.#recorder,
+      changes: this.#changes,
       limits: new KeyLimits(),
       servesMetrics: settings.serveMetrics === undefined,
       notReady: () => this.#notReady?.(),
@@ -221,6 +224,8 @@ class StartingService {
   /** Completes every accepted request except a verification and the making of a bundle, which may take long: 503. */
   async #stop(collectors: readonly Collector[]): Promise<void> {
     this.#notReady = () => 'The service is shutting down';
+    // First, or they would hold up what waits for answers.
+    this.#changes.close();
     await this.#verifications.stop();
     await this.#bundles.stop();
     await this.#preparing;

@@ -2,7 +2,7 @@
 import type { LevelLimit } from '../../events/access.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { Level } from '../../events/study.ts';
-import { type Design, levelNow } from '../../projections/design.ts';
+import { type Design, type Factor, levelNow, openLevels } from '../../projections/design.ts';
 import { correctedBy, currentLevels, type Enrolled } from '../../projections/enrolled.ts';
 
 /** Lists of levels with which the limits of a key are compared: they must hold for all of them, or for one. */
@@ -106,6 +106,17 @@ export function retiredLimit(
     ?.factor;
 }
 
+/** The levels with which a key with these limits can enrol somebody. */
+export function levelsWithin(where: readonly LevelLimit[] | undefined, factor: Factor): string[] {
+  const limits = where?.filter((limit) => limit.factor === factor.name) ?? [];
+  return openLevels(factor).filter((level) => limits.every((limit) => isListed(limit, factor, level)));
+}
+
+/** The key was issued at some time, and its levels have the names of then. */
+function isListed({ levels }: LevelLimit, factor: Factor, level: string | undefined): boolean {
+  return levels.some((listed) => levelNow(factor, listed) === level);
+}
+
 function brokenBy(
   levels: readonly string[],
   where: readonly LevelLimit[],
@@ -114,9 +125,7 @@ function brokenBy(
   for (const limit of where) {
     const index = factors.findIndex(({ name }) => name === limit.factor);
     const [factor, level] = [factors[index], levels[index]];
-    // The key was issued at some time, and its levels have the names of then.
-    const isListed = factor && limit.levels.some((listed) => levelNow(factor, listed) === level);
-    if (level === undefined || !isListed) return { ...limit, level };
+    if (level === undefined || !factor || !isListed(limit, factor, level)) return { ...limit, level };
   }
   return undefined;
 }

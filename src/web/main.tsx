@@ -15,10 +15,13 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
+      // Without a connection it fails and the page says so; it would wait in silence otherwise.
+      networkMode: 'always',
+      refetchOnReconnect: true,
       // A refusal stays one, however often it is asked.
       retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status < 500),
     },
-    mutations: { retry: false },
+    mutations: { retry: false, networkMode: 'always' },
   },
 });
 

@@ -180,7 +180,14 @@ async function everyPack(service: Service, name: Name, own: string): Promise<voi
     await post('/code_breaks', { ...asked, category: 'emergency', ...GROUNDS });
   await post('/code_withdrawals', { codes: [two], reason: GROUNDS.reason });
   const parameters = { study: 'Packed' };
-  for (const path of ['/codes', '/study_participants', '/code_breaks', '/study_design', '/study_config'])
+  for (const path of [
+    '/codes',
+    '/study_participants',
+    '/code_breaks',
+    '/study_design',
+    '/study_form',
+    '/study_config',
+  ])
     await as(service, name, path, { parameters });
   await as(service, name, '/participant_history', { parameters: { ...parameters, id: own } });
 }

@@ -58,9 +58,9 @@ export class Authentication {
   /** The key if it was ever issued, even if it is no longer valid. Grants no access. */
   readonly lookUp = (apiKey: string): KnownKey | undefined => this.#keys.lookUp(apiKey);
 
-  /** A key that was accepted before, if it is still valid. */
-  stillAccepted(apiKey: string | undefined): Accepted | undefined {
-    return apiKey === undefined ? undefined : this.#keys.accept(apiKey);
+  /** Judges a key again that was accepted before. */
+  isValid(keyId: string): boolean {
+    return this.#keys.lookUpId(keyId)?.standing === 'valid';
   }
 
   /**

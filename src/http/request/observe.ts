@@ -12,7 +12,7 @@ export function observe(logger: Logger, metrics: Metrics) {
     locals.emptyResults = '[]';
     locals.isServed = false;
     response.once('close', () => {
-      const ms = performance.now() - started;
+      const ms = (locals.answeredAt ?? performance.now()) - started;
       const method = knownMethod(request.method);
       const { route, keyId, user, study, revision } = locals;
       const status = response.statusCode;

@@ -19,15 +19,18 @@ export const ERRORS = {
 
 interface Operation extends Answers {
   parameters: readonly Json[];
+  /** Beside the scopes. */
+  description?: string;
 }
 
 interface BodyOperation extends Answers {
+  result: Json;
   body: Json;
   bodyExample: Json;
 }
 
 interface Answers {
-  /** Absent if the answer is a file, which is in `content`. */
+  /** Absent if a success has no envelope, but only `content`. */
   result?: Json;
   /** An example of `results`. */
   example?: unknown;
@@ -49,8 +52,14 @@ export function operation(
   scopes: readonly string[],
   parts: Operation,
 ): Json {
-  const { parameters, ...answers } = parts;
-  return { ...described(summary, operationId, scopes), parameters, responses: responsesOf(answers) };
+  const { parameters, description, ...answers } = parts;
+  const about = described(summary, operationId, scopes);
+  return {
+    ...about,
+    ...(description !== undefined && { description: `${description} ${about['description']}` }),
+    parameters,
+    responses: responsesOf(answers),
+  };
 }
 
 /** An operation that takes its parameters in a JSON body. */
@@ -58,7 +67,7 @@ export function bodyOperation(
   summary: string,
   operationId: string,
   scopes: readonly string[],
-  { body, bodyExample, ...answers }: BodyOperation,
+  { body, bodyExample, result, ...answers }: BodyOperation,
 ): Json {
   return {
     ...described(summary, operationId, scopes),
@@ -69,7 +78,7 @@ export function bodyOperation(
     },
     responses: responsesOf({
       ...answers,
-      result: { anyOf: [answers.result, DRY_RUN_RESULT] },
+      result: { anyOf: [result, DRY_RUN_RESULT] },
       headers: {
         ...answers.headers,
         'Urn-Dry-Run': { description: '`true` if this was a dry run', schema: { type: 'string' } },
@@ -147,6 +156,14 @@ const STUDY_HEADERS = {
   },
 };
 
+const REFUSED = {
+  'Urn-Refused': {
+    description:
+      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-code`, `stale` or `malformed`. Absent if the status says it.',
+    schema: { type: 'string' },
+  },
+};
+
 function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...answers }: Answers): Json {
   const success = successOf(answers);
   return {
@@ -158,7 +175,7 @@ function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...
         ...headers,
       },
     },
-    ...failuresOf(errors, empty),
+    ...failuresOf(errors, empty, isOfOneStudy ? REFUSED : {}),
   };
 }
 
@@ -171,10 +188,17 @@ function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
   );
 }
 
-function failuresOf(errors: Answers['errors'], empty: unknown): Json {
+function failuresOf(errors: Answers['errors'], empty: unknown, headers: Json = {}): Json {
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
-    response(description, ref('Error'), { message: description, results: empty, status: Number(status) }),
+    {
+      ...response(description, ref('Error'), {
+        message: description,
+        results: empty,
+        status: Number(status),
+      }),
+      headers,
+    },
   ]);
   return Object.fromEntries(failures);
 }

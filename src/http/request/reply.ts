@@ -54,6 +54,17 @@ const DATA_HEADERS = [...SECURITY_HEADERS, 'Cache-Control', 'no-store'];
 /** The headers of every response in the envelope. */
 export const API_HEADERS: readonly string[] = [...DATA_HEADERS, 'Content-Type', ENVELOPE.contentType];
 
+/** Writes the head of a stream of events. It ends its connection, and proxies pass each event on at once. */
+export function beginEvents(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  const own = {
+    'Content-Type': 'text/event-stream',
+    Connection: 'close',
+    'X-Accel-Buffering': 'no',
+    ...headers,
+  };
+  response.writeHead(200, [...DATA_HEADERS, ...Object.entries(own).flat()]);
+}
+
 /** A larger body is sent in pieces of this size. */
 const PIECE_BYTES = 64 * 1024;
 

@@ -76,10 +76,9 @@ export class SessionCookies {
     return { session: next ?? session, accepted: known };
   }
 
-  /** Judges a session again that was accepted before. */
-  stillAccepted({ session }: Pick<SignedIn, 'session'>): Accepted | undefined {
-    const known = this.#parts.keys.lookUpId(session.keyId);
-    return known?.standing === 'valid' && this.#parts.sessions.isOpen(session) ? known : undefined;
+  /** Judges a session again that was accepted before, but not its key. */
+  isOpen(session: Session): boolean {
+    return this.#parts.sessions.isOpen(session);
   }
 
   /** Whose session it is, even if the key is no longer valid. Shows who made a refused request. */

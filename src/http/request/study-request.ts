@@ -11,6 +11,7 @@ import { currentLevels } from '../../../projections/enrolled.ts';
 import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Accepted } from '../../access/keys.ts';
 import type { Disclosed, KeyActor } from '../../operations/recorder.ts';
+import type { Session } from '../../session/session.ts';
 import { isWithin } from '../../study/key-limits.ts';
 import type { Study } from '../../study/studies.ts';
 import { apiKeyOf } from './credentials.ts';
@@ -21,7 +22,7 @@ import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
-import { type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
+import { beginEvents, type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
 import type { Services } from './services.ts';
 import type { StudyView } from './study-view.ts';
 
@@ -31,8 +32,8 @@ export interface KeyRequest {
   readonly response: Response;
   readonly query: Query;
   readonly accepted: Accepted;
-  /** Judges the same credential again, for an answer that goes on. */
-  readonly stillAccepted: () => Accepted | undefined;
+  /** Undefined if the key itself was sent. */
+  readonly session: Session | undefined;
 }
 
 /** A request that passed all checks up to the key's scope. */
@@ -48,6 +49,8 @@ export interface StudyRequest extends KeyRequest {
 export interface KeyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. A file comes without the envelope. */
   readonly results: string | Iterator<string> | Readable;
+  /** In place of results: a stream of events. Called when the head has been written. */
+  readonly goesOn?: () => void;
   /** Around results that come slice by slice. Default: the envelope. */
   readonly frame?: Frame;
   /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
@@ -142,7 +145,7 @@ function studyNamed(
 
 function aboutStudy(
   services: Services,
-  { http, response, query, accepted, stillAccepted }: KeyRequest,
+  { http, response, query, accepted, session }: KeyRequest,
   study: Study,
 ): StudyRequest {
   const { views, runner } = services;
@@ -153,7 +156,7 @@ function aboutStudy(
     response,
     query,
     accepted,
-    stillAccepted,
+    session,
     study,
     design: inForce,
     view: () => views.of(inForce()),
@@ -195,19 +198,11 @@ export function keyHandler(
       throw new HttpProblem(400, 'An API key and the cookie of a session are given; send one of them');
     checkForm(http, query);
     requireReady(services.notReady);
-    let accepted: Accepted;
-    let stillAccepted: () => Accepted | undefined;
-    if (cookie === undefined) {
-      const result = authentication.accept(apiKey, http);
-      accepted = result instanceof Promise ? await result : result;
-      stillAccepted = () => authentication.stillAccepted(apiKey);
-    } else {
-      const signedIn = await sessionCookies.accept(http, response, cookie);
-      ({ accepted } = signedIn);
-      stillAccepted = () => sessionCookies.stillAccepted(signedIn);
-    }
+    const signedIn = cookie === undefined ? undefined : await sessionCookies.accept(http, response, cookie);
+    const result = signedIn ? signedIn.accepted : authentication.accept(apiKey, http);
+    const accepted = result instanceof Promise ? await result : result;
     const actor = recognize(locals, accepted);
-    const reply = await answer({ http, response, query, accepted, stillAccepted }, locals);
+    const reply = await answer({ http, response, query, accepted, session: signedIn?.session }, locals);
     const { status, message, results, revision, discloses } = reply;
     if (revision !== undefined) locals.revision = revision;
     const { studyName } = locals;
@@ -220,12 +215,26 @@ export function keyHandler(
     }
     if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
     const shownRevision = revision === undefined ? undefined : { 'Urn-Revision': String(revision) };
-    const headers = Object.assign({}, shownRevision, modeHeader(locals), reply.headers);
-    if (typeof results === 'string') send(response, { status, message, results, headers });
+    const reason = reply.refused === undefined ? undefined : { 'Urn-Refused': reply.refused };
+    const headers = Object.assign({}, shownRevision, reason, modeHeader(locals), reply.headers);
+    if (reply.goesOn) {
+      locals.answeredAt = performance.now();
+      beginEvents(response, headers);
+      if (http.method === 'HEAD') response.end();
+      else reply.goesOn();
+    } else if (typeof results === 'string') send(response, { status, message, results, headers });
     else if (results instanceof Readable) await sendFile(response, { status, headers }, results);
     else
       await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
   };
+}
+
+/** Judges the credential of a request again, for an answer that goes on. */
+export function stillAccepted(
+  { authentication, sessionCookies }: Pick<Services, 'authentication' | 'sessionCookies'>,
+  { accepted, session }: Pick<KeyRequest, 'accepted' | 'session'>,
+): boolean {
+  return authentication.isValid(accepted.key.keyId) && (!session || sessionCookies.isOpen(session));
 }
 
 /** Notes whose request it is. */

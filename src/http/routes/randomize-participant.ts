@@ -36,6 +36,13 @@ import {
 import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
 
+const REPEATED = {
+  'Urn-Repeated': {
+    description: '`true` if the request had been answered before: the record is that of then',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
+
 export const randomizeParticipantOperation = operation(
   'Randomize a new participant',
   'randomizeParticipant',
@@ -52,7 +59,7 @@ export const randomizeParticipantOperation = operation(
     result: { anyOf: [RECORDS, DRY_RUN_RESULT] },
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: RECEIPT,
+    headers: { ...RECEIPT, ...REPEATED },
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
@@ -193,7 +200,10 @@ function answer(
         message: SUCCESS,
         revision,
         ...record(request, shownScopes, outcome.participantId, revision),
-        headers: receiptHeader(ledger, request.study.stream, revision),
+        headers: {
+          ...receiptHeader(ledger, request.study.stream, revision),
+          ...(outcome.type === 'repeated' && { 'Urn-Repeated': 'true' }),
+        },
         // The allocation is made. It must be shown even if the key has used up its budget of disclosures.
         isAlwaysShown: outcome.type === 'randomized',
       };

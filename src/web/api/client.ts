@@ -10,12 +10,16 @@ export class ApiProblem extends Error {
   readonly results: unknown;
   /** Seconds after which to try again. */
   readonly retryAfter: number | undefined;
+  /** Why the state of the study or of a participant forbids it, such as `paused`. */
+  readonly reason: string | undefined;
 
-  constructor(status: number, message: string, results: unknown, retryAfter: number | undefined) {
+  constructor({ status, headers }: Response, message: string, results: unknown) {
     super(message);
+    const wait = headers.get('Retry-After');
     this.status = status;
     this.results = results;
-    this.retryAfter = retryAfter;
+    this.retryAfter = wait === null ? undefined : Number(wait);
+    this.reason = headers.get('Urn-Refused') ?? undefined;
   }
 }
 
@@ -71,10 +75,15 @@ function bytesAsText(text: string): string {
   return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
-interface Called<T> {
-  data?: { results: T; message: string } | undefined;
+interface Called<D> {
+  data?: D | undefined;
   error?: unknown;
   response: Response;
+}
+
+interface Envelope<T> {
+  results: T;
+  message: string;
 }
 
 export interface Answer<T> {
@@ -86,16 +95,10 @@ export interface Answer<T> {
 }
 
 /** @throws ApiProblem, ConnectionLost */
-export async function answer<T>(call: Promise<Called<T>>): Promise<Answer<T>> {
-  let called: Called<T>;
-  try {
-    called = await call;
-  } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ConnectionLost('No answer from the service', { cause: error });
-  }
-  const { data, error, response } = called;
-  if (data === undefined) throw problemOf(response, error);
+export async function answer<T>(call: Promise<Called<Envelope<T> | string>>): Promise<Answer<T>> {
+  const { data, response } = await answered(call);
+  // The types know that a list may be CSV, but not which header asks for it.
+  if (typeof data === 'string') throw new Error('an answer that is not JSON');
   const revision = response.headers.get('Urn-Revision');
   return {
     results: data.results,
@@ -106,15 +109,32 @@ export async function answer<T>(call: Promise<Called<T>>): Promise<Answer<T>> {
 }
 
 /** Like `answer`, when only the results matter. */
-export async function results<T>(call: Promise<Called<T>>): Promise<T> {
+export async function results<T>(call: Promise<Called<Envelope<T> | string>>): Promise<T> {
   return (await answer(call)).results;
+}
+
+/** A file, which is in no envelope: the call has `parseAs: 'blob'`. @throws ApiProblem, ConnectionLost */
+export async function file(call: Promise<Called<Blob>>): Promise<Blob> {
+  return (await answered(call)).data;
+}
+
+async function answered<D>(call: Promise<Called<D>>): Promise<{ data: D; response: Response }> {
+  let called: Called<D>;
+  try {
+    called = await call;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ConnectionLost('No answer from the service', { cause: error });
+  }
+  const { data, error, response } = called;
+  if (data === undefined) throw problemOf(response, error);
+  return { data, response };
 }
 
 function problemOf(response: Response, body: unknown): ApiProblem {
   const { message = `The service answered ${response.status}`, results } = (
     typeof body === 'object' && body !== null ? body : {}
   ) as { message?: string; results?: unknown };
-  const wait = response.headers.get('Retry-After');
   if (response.status === 401) listener?.onNoSession(message);
-  return new ApiProblem(response.status, message, results, wait === null ? undefined : Number(wait));
+  return new ApiProblem(response, message, results);
 }

@@ -49,16 +49,18 @@ function SignedIn() {
       <button className="skip" type="button" onClick={() => document.getElementById('main')?.focus()}>
         {t('common.skip')}
       </button>
-      <header className="bar">
-        <strong className="brand">urn</strong>
-        <Navigation />
-        <Who />
+      <header>
+        <div className="bar">
+          <strong className="brand">urn</strong>
+          <Navigation />
+          <Who />
+        </div>
+        {isTest && (
+          <p className="test-bar">
+            <strong>{t('common.testStudy')}</strong>
+          </p>
+        )}
       </header>
-      {isTest && (
-        <aside className="test-bar">
-          <strong>{t('common.testStudy')}</strong>
-        </aside>
-      )}
       <IdleWarning />
       <main id="main" tabIndex={-1} aria-busy={state === 'loading'}>
         <Suspense fallback={<Loading />}>

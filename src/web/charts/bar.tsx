@@ -22,7 +22,7 @@ export function Bar({ parts, most }: BarProps) {
   });
   return (
     <svg
-      className="chart"
+      className="chart-bar"
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       width="100%"
       height={HEIGHT}

@@ -2,7 +2,7 @@
 import { scaleLinear } from '@visx/scale';
 import { Area, LinePath } from '@visx/shape';
 import { COLOURS } from './colours.ts';
-import { ChartText, Frame, plot, type Size } from './frame.tsx';
+import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
 import type { DifferencePoint } from './series.ts';
 
 /** Between which values the difference is expected. */
@@ -24,7 +24,7 @@ export function DifferenceChart({ points, band = [], alternative, language, ...s
   const last = points.at(-1) ?? { enrolled: 0, difference: 0 };
   const highest = Math.max(4, ...points.map(({ difference }) => difference), ...band.map(({ high }) => high));
   const x = scaleLinear<number>({ domain: [0, Math.max(1, last.enrolled)], range: [0, width] });
-  const y = scaleLinear<number>({ domain: [0, highest], range: [height, 0], nice: true });
+  const y = scaleLinear<number>({ domain: [0, highest], range: [height, 0], nice: rowsIn(size) });
   const number = new Intl.NumberFormat(language);
   return (
     <Frame

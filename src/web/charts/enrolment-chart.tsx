@@ -3,7 +3,7 @@ import { scaleLinear, scaleTime, scaleUtc } from '@visx/scale';
 import { LinePath } from '@visx/shape';
 import { COLOURS } from './colours.ts';
 import { dateFormat } from './dates.ts';
-import { ChartText, Frame, plot, type Size } from './frame.tsx';
+import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
 
 export interface EnrolmentPoint {
   readonly at: string;
@@ -34,7 +34,7 @@ export function EnrolmentChart(props: EnrolmentChartProps) {
   const y = scaleLinear<number>({
     domain: [0, Math.max(enrolled, target ?? 0, 4)],
     range: [height, 0],
-    nice: target === undefined,
+    nice: target === undefined && rowsIn(size),
   });
   const label = dateFormat(span, language, timeZone);
   const number = new Intl.NumberFormat(language);

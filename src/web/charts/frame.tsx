@@ -15,6 +15,11 @@ export interface Size {
 const MARGIN = { top: 22, right: 52, bottom: 26, left: 44 } as const;
 export const FONT_SIZE = 12;
 
+/** How many lines there are behind the data, about. With `nice`, the highest of them is above all data. */
+export function rowsIn({ height }: Size): number {
+  return Math.max(2, Math.floor(height / 50));
+}
+
 /** Where the data is drawn. */
 export function plot({ width, height }: Size): Size {
   return { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
@@ -36,7 +41,7 @@ interface FrameProps extends Size {
 /** The viewBox lets the chart shrink with the page. Nothing is measured, so it is the same without a document. */
 export function Frame({ width, height, alternative, x, y, xLabel, yLabel, children }: FrameProps) {
   const inner = plot({ width, height });
-  const rows = wholeTicks(y, Math.max(2, Math.floor(inner.height / 45)));
+  const rows = wholeTicks(y, rowsIn({ width, height }));
   const columns = x.ticks(Math.max(2, Math.floor(inner.width / 90)));
   return (
     <svg

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, results, type Schemas } from '../api/client.ts';
+import { headersFor } from '../api/unasked.ts';
 
 export type StudyDesign = Schemas['StudyDesign'];
 
@@ -7,5 +8,8 @@ export type StudyDesign = Schemas['StudyDesign'];
 export const designQuery = (study: string) =>
   queryOptions({
     queryKey: ['study', study, 'design'],
-    queryFn: ({ signal }) => results(api.GET('/study_design', { params: { query: { study } }, signal })),
+    queryFn: ({ signal, queryKey }) =>
+      results(
+        api.GET('/study_design', { params: { query: { study } }, signal, headers: headersFor(queryKey) }),
+      ),
   });

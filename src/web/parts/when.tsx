@@ -12,8 +12,13 @@ export function When({ at, utc = true }: { at: string; utc?: boolean }) {
   );
 }
 
+/** The reader's own variety of the language: an American writes dates otherwise than an Englishman. */
+function localeOf(language: string): string {
+  return navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
+}
+
 function localText(date: Date, language: string): string {
-  const time = new Intl.DateTimeFormat(language, {
+  const time = new Intl.DateTimeFormat(localeOf(language), {
     hour: '2-digit',
     minute: '2-digit',
     hourCycle: 'h23',
@@ -24,7 +29,7 @@ function localText(date: Date, language: string): string {
     return `${day} ${time}`;
   }
   const isThisYear = date.getFullYear() === new Date().getFullYear();
-  const day = new Intl.DateTimeFormat(language, {
+  const day = new Intl.DateTimeFormat(localeOf(language), {
     day: 'numeric',
     month: 'short',
     ...(isThisYear ? {} : { year: 'numeric' }),
@@ -43,7 +48,7 @@ export function ExactTime({ at }: { at: string }) {
 }
 
 export function exactText(at: string, language: string): string {
-  return new Intl.DateTimeFormat(language, {
+  return new Intl.DateTimeFormat(localeOf(language), {
     dateStyle: 'medium',
     timeStyle: 'medium',
     hourCycle: 'h23',
@@ -52,12 +57,13 @@ export function exactText(at: string, language: string): string {
 
 function utcText(date: Date, language: string, withSeconds = false): string {
   const isSameDay = date.getDate() === date.getUTCDate();
-  const format = new Intl.DateTimeFormat(language, {
+  const format = new Intl.DateTimeFormat(localeOf(language), {
     timeZone: 'UTC',
     hour: '2-digit',
     minute: '2-digit',
     ...(withSeconds && { second: '2-digit' }),
     hourCycle: 'h23',
+    ...(withSeconds && { second: '2-digit' }),
     ...(isSameDay ? {} : { day: 'numeric', month: 'short' }),
   });
   return `${format.format(date)} UTC`;

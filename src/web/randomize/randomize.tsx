@@ -1,13 +1,134 @@
+/** Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice. */
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useLocation, useNavigate } from 'react-router';
 import { Page } from '../parts/page.tsx';
-import { usePlace } from '../parts/place.ts';
+import { address, usePlace } from '../parts/place.ts';
+import { useSession, useSessionContext } from '../session/session.tsx';
+import type { Draft } from './draft.ts';
+import { FirstStep } from './first-step.tsx';
+import { type Pending, readPending, removePending, writePending } from './pending.ts';
+import type { Outcome } from './requests.ts';
+import { Result } from './result.tsx';
+import { Review } from './review.tsx';
+import { type Step, Steps } from './steps.tsx';
+import { Waiting } from './waiting.tsx';
 
 export function Randomize() {
-  const { t } = useTranslation();
   const { study = '' } = usePlace();
+  return <RandomizeIn key={study} study={study} />;
+}
+
+/** The step is in the history, so that the back button leads to the form. What was entered and recorded is not. */
+function useStep(study: string) {
+  const navigate = useNavigate();
+  const { state } = useLocation() as { state: { readonly step?: Step } | null };
+  return {
+    step: state?.step ?? 'participant',
+    back: () => void navigate(-1),
+    go: (step: Step, { replace = false } = {}) =>
+      void navigate(address('randomize', study), { replace, state: { step }, flushSync: true }),
+  };
+}
+
+function RandomizeIn({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const { key_id } = useSession();
+  const { acting } = useSessionContext();
+  const { step, go, back } = useStep(study);
+  const [leftOver] = useState(readPending);
+  const [pending, setPending] = useState(leftOver);
+  const [draft, setDraft] = useState<Draft>({ study, id: '', levels: new Map() });
+  const [checked, setChecked] = useState<Draft>();
+  const [refusal, setRefusal] = useState<Error>();
+  const [outcome, setOutcome] = useState<Outcome>();
+
+  const isLeftOver = pending !== undefined && pending === leftOver;
+  const isOurs = (one: Pending) => one.keyId === key_id;
+
+  const send = (what: Draft) => {
+    // The second of two clicks finds what the first one wrote down.
+    const written = readPending();
+    if (!written || !isOurs(written)) setPending(writePending(what, key_id, acting));
+  };
+  const settle = () => {
+    removePending();
+    setPending(undefined);
+    setChecked(undefined);
+  };
+  const succeed = (result: Outcome) => {
+    settle();
+    setRefusal(undefined);
+    setDraft({ study, id: '', levels: new Map() });
+    setOutcome(result);
+    go('result', { replace: true });
+    void queries.invalidateQueries();
+  };
+  const refuse = (sent: Pending, error: Error) => {
+    settle();
+    // What was entered in another study belongs to that one's form.
+    if (sent.study === study) setDraft({ study, id: sent.id, levels: sent.levels });
+    setRefusal(error);
+    // The study is not what the form took it for.
+    void queries.invalidateQueries();
+    go('participant', { replace: true });
+  };
+
+  if (pending !== undefined && isOurs(pending))
+    return (
+      <Frame title={t('randomize.waiting')} step="review">
+        <Waiting
+          pending={pending}
+          isLeftOver={isLeftOver}
+          // Another person who has signed in with the same key since decides whether to ask in their own name.
+          isSentAtOnce={pending.acting === acting}
+          onAnswer={succeed}
+          onRefused={(error) => refuse(pending, error)}
+          onGiveUp={settle}
+        />
+      </Frame>
+    );
+  if (step === 'result' && outcome)
+    return (
+      <Frame title={t('randomize.done')} step="result">
+        <Result outcome={outcome} onNext={() => go('participant')} />
+      </Frame>
+    );
+  if (step === 'review' && checked)
+    return (
+      <Frame title={t('randomize.check')} step="review">
+        <Review draft={checked} onBack={back} onRandomize={() => send(checked)} />
+      </Frame>
+    );
   return (
-    <Page title={t('common.nav.randomize')}>
-      <p>{study}</p>
+    <Frame title={t('randomize.title')} step="participant">
+      {pending !== undefined && <p className="notice warn">{t('randomize.othersPending')}</p>}
+      <FirstStep
+        study={study}
+        draft={draft}
+        refusal={refusal}
+        onChange={(to) => {
+          setRefusal(undefined);
+          setChecked(undefined);
+          setDraft(to);
+        }}
+        onChecked={(one) => {
+          setRefusal(undefined);
+          setChecked(one);
+          go('review');
+        }}
+      />
+    </Frame>
+  );
+}
+
+function Frame({ title, step, children }: { title: string; step: Step; children: ReactNode }) {
+  return (
+    <Page key={title} title={title} width="narrow">
+      <Steps now={step} />
+      {children}
     </Page>
   );
 }

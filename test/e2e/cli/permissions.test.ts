@@ -1,5 +1,5 @@
 /** Files of a log that more people than its owner may use. */
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionWarnings, refuseKeyOfOthers } from '../../../src/base/permissions.ts';
@@ -104,6 +104,15 @@ describe('permissions wider than the owner cause a warning with the command that
     chmodSync(data, 0o700);
     const [line] = service.output.stderr.split('\n').filter((text) => text.includes('the data folder'));
     expect(JSON.parse(line ?? '')).toMatchObject({ level: 40, msg: expect.stringContaining('mode 0777') });
+  });
+
+  it('a session key that its group may use, unless that is intended', () => {
+    const files = { ...filesOf({ data: newFolder() }), sessionKeyFile: join(newFolder(), 'session-key') };
+    writeFileSync(files.sessionKeyFile, '', { mode: 0o640 });
+    expect(permissionWarnings(files)).toEqual([
+      expect.stringMatching(/^the group of the session key .* \(mode 0640; hint: chmod 600 /),
+    ]);
+    expect(permissionWarnings(files, true)).toEqual([]);
   });
 
   it('a folder of a database elsewhere, where anyone can replace it', () => {

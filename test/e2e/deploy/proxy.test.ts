@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ask, within } from '../../support/client.ts';
+import { CookieClient } from '../../support/cookie-client.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { openMany, readAll } from '../../support/hostile.ts';
 import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
@@ -24,9 +25,11 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
   const data = join(folder, 'data');
   let instances: [Service, Service];
   let proxy: TlsProxy;
+  let key: string;
 
   beforeAll(async () => {
     const keys = await issueKeys(data, { edc: ['edc'] });
+    key = keys.edc;
     const start = () => serve({ data, studies: STUDIES, args: ['--trust-proxy', '1'] });
     instances = await Promise.all([start(), start()]);
     const [a, b] = instances.map(({ url }) => new URL(url).host) as [string, string];
@@ -49,6 +52,18 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     for (let id = 1; id <= 10; id++) expect((await randomize('One', String(id))).status).toBe(200);
     expect((await Promise.all(instances.map(allocations))).toSorted((a, b) => a - b)).toEqual([0, 10]);
     expect((await list('One')).results).toHaveLength(10);
+  });
+
+  it('are signed in at once, over TLS, whichever answers', async () => {
+    const browser = new CookieClient(`https://localhost:${proxy.port}`, join(folder, 'proxy.pem'));
+    expect((await browser.signIn(key)).status).toBe(200);
+    expect(browser.cookie).toMatch(/^__Host-/);
+    for (const study of STUDY_NAMES)
+      for (const path of [`/study_config?study=${study}`, '/session'])
+        expect((await browser.ask(path)).status, path).toBe(200);
+    const foreign = { Origin: 'https://evil.example.org' };
+    expect((await browser.ask('/session', { headers: foreign })).status).toBe(403);
+    expect((await browser.signOut()).results).toEqual({ recorded: true });
   });
 
   it('continue with the other instance if one is killed, and lose nothing', async () => {

@@ -140,6 +140,7 @@ describe('Idempotency-Key', () => {
     expect(first.status).toBe(200);
     expect(again.text).toBe(first.text);
     expect(again.headers.get('urn-revision')).toBe(first.headers.get('urn-revision'));
+    expect([first, again].map(({ headers }) => headers.get('urn-repeated'))).toEqual([null, 'true']);
   });
 
   it('repeats the record with the fields that the current key’s scopes allow', async () => {

@@ -54,6 +54,7 @@ it('a level that is full takes nobody more, and the others do until the study is
   });
   const dry = await randomize('Full', '3', { ...X, 'urn.dry_run': 'true' });
   expect(dry).toMatchObject({ status: 409, results: [] });
+  expect(dry.headers.get('urn-refused')).toBe('full');
   // A retry is answered as it was, whatever the limits.
   expect((await randomize('Full', '1', X)).status).toBe(400);
   expect((await randomize('Full', '3', Y)).status).toBe(200);

@@ -1,0 +1,126 @@
+/**
+ * The open streams of changes: server-sent events that say no more than up to which revision a study has changed. A stream
+ * is no request at work: it is looked at from time to time, and ends first when the service stops.
+ */
+import type { ServerResponse } from 'node:http';
+import { tooMany } from './problem.ts';
+
+/** What a stream is about. */
+export interface Watched {
+  /** Whether the credential is still accepted and the study can still be read. */
+  readonly isAllowed: () => boolean;
+  /** Revision of the last change that may be told. */
+  readonly latest: () => number;
+  /** The change that the client knows of; -1 for none. */
+  readonly known: number;
+}
+
+const LIMITS = { perHolder: 3, all: 200 };
+/** How often each stream is looked at, in ms. */
+const LOOK_MS = 250;
+/** Between two events of a stream, and between two times that its credential is judged, in ms. */
+const PACE_MS = 1000;
+/** A stream is never silent for longer, so that proxies and browsers know that it lives. */
+const COMMENT_MS = 15_000;
+const LONGEST_MS = 300_000;
+/** When a browser connects again. By then a service that stops listens no longer. */
+const RETRY_MS = 3000;
+/** How long a client that reads nothing may keep its connection after the end. */
+const CLOSE_MS = 1000;
+
+interface Stream extends Watched {
+  readonly response: ServerResponse;
+  readonly openedAt: number;
+  told: number;
+  toldAt: number;
+  judgedAt: number;
+  writtenAt: number;
+}
+
+export class ChangeStreams {
+  readonly #streams = new Set<Stream>();
+  /** Whose the responses are, also of those that are about to be opened. */
+  readonly #holders = new Map<ServerResponse, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /**
+   * Keeps a place for a stream, until its response is closed.
+   * @param holder the session, or the key of a program
+   * @throws HttpProblem 429 when the holder, or this process, has too many
+   */
+  enter(response: ServerResponse, holder: string): void {
+    const own = [...this.#holders.values()].filter((one) => one === holder).length;
+    if (own >= LIMITS.perHolder || this.#holders.size >= LIMITS.all)
+      throw tooMany('Too many streams of changes are open (hint: ask for the list every 10 s instead)', 10);
+    this.#holders.set(response, holder);
+    response.once('close', () => this.#holders.delete(response));
+  }
+
+  /** Takes over a response whose head has been written. */
+  open(response: ServerResponse, watched: Watched): void {
+    const now = performance.now();
+    const { known } = watched;
+    const times = { openedAt: now, toldAt: Number.NEGATIVE_INFINITY, judgedAt: now, writtenAt: now };
+    const stream: Stream = { ...watched, response, told: known, ...times };
+    response.write(`retry: ${RETRY_MS}\n\n`);
+    if (this.#isClosed) {
+      end(stream);
+      return;
+    }
+    this.#streams.add(stream);
+    response.once('close', () => this.#forget(stream));
+    this.#look(stream);
+    this.#timer ??= setInterval(() => {
+      for (const one of this.#streams) this.#look(one);
+    }, LOOK_MS);
+  }
+
+  /** Ends all streams, and every later one at once. */
+  close(): void {
+    this.#isClosed = true;
+    for (const stream of this.#streams) this.#end(stream);
+  }
+
+  #look(stream: Stream): void {
+    const now = performance.now();
+    const isNews = now - stream.toldAt >= PACE_MS && stream.latest() > stream.told;
+    if (isNews || now - stream.judgedAt >= PACE_MS) {
+      stream.judgedAt = now;
+      if (!stream.isAllowed()) {
+        this.#end(stream);
+        return;
+      }
+    }
+    if (now - stream.openedAt >= LONGEST_MS) this.#end(stream);
+    else if (isNews) {
+      stream.told = stream.latest();
+      stream.toldAt = now;
+      // A browser passes on no event without data.
+      write(stream, `id: ${stream.told}\ndata:\n\n`, now);
+    } else if (now - stream.writtenAt >= COMMENT_MS) write(stream, ':\n\n', now);
+  }
+
+  #end(stream: Stream): void {
+    this.#forget(stream);
+    end(stream);
+  }
+
+  #forget(stream: Stream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+function write(stream: Stream, text: string, now: number): void {
+  stream.writtenAt = now;
+  stream.response.write(text);
+}
+
+function end({ response }: Stream): void {
+  const timer = setTimeout(() => response.destroy(), CLOSE_MS);
+  response.once('close', () => clearTimeout(timer));
+  response.end();
+}

@@ -1,0 +1,137 @@
+/** The first step: who is to be randomized. */
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { FieldError } from 'react-aria-components/FieldError';
+import { Form } from 'react-aria-components/Form';
+import { Input } from 'react-aria-components/Input';
+import { Label } from 'react-aria-components/Label';
+import { Text } from 'react-aria-components/Text';
+import { TextField } from 'react-aria-components/TextField';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../api/client.ts';
+import { factorName } from '../parts/record.ts';
+import type { Draft } from './draft.ts';
+import { idPatternQuery } from './id-pattern.ts';
+import { LevelChoice } from './level-choice.tsx';
+import { Refusal } from './refusal.tsx';
+import { tryOut } from './requests.ts';
+
+interface Props {
+  readonly form: Schemas['StudyForm'];
+  readonly draft: Draft;
+  readonly onChange: (draft: Draft) => void;
+  /** Why the participant was not randomized when it was tried. */
+  readonly refusal: Error | undefined;
+  /** The service would take the participant. */
+  readonly onChecked: (draft: Draft) => void;
+}
+
+const ID = 'participant-id';
+const fieldOf = (index: number) => `factor-${index}`;
+
+export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: Props) {
+  const { t } = useTranslation();
+  const { data: matches } = useQuery(idPatternQuery(form.id_pattern));
+  const [isSubmitted, setIsSubmitted] = useState(false);
+  const check = useMutation({ mutationFn: tryOut, onSuccess: (_, checked) => onChecked(checked) });
+  const id = draft.id.trim();
+  const fits = id === '' ? undefined : matches?.(id);
+
+  const problems: { readonly field: string; readonly text: string }[] = [];
+  if (id === '') problems.push({ field: ID, text: t('randomize.idMissing') });
+  else if (fits === false) problems.push({ field: ID, text: t('randomize.idUnlike') });
+  form.factors.forEach(({ name }, index) => {
+    if (!draft.levels.has(name))
+      problems.push({
+        field: fieldOf(index),
+        text: t('randomize.levelMissing', { factor: factorName(name) }),
+      });
+  });
+  const shown = isSubmitted ? problems : [];
+  const problemOf = (field: string) => shown.find((problem) => problem.field === field)?.text;
+
+  const change = (to: Partial<Draft>) => {
+    check.reset();
+    onChange({ ...draft, ...to });
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setIsSubmitted(problems.length > 0);
+    if (problems.length === 0 && !check.isPending) check.mutate({ ...draft, id });
+  };
+  const failure = check.error ?? (check.isIdle ? refusal : undefined);
+  return (
+    <Form className="card" onSubmit={submit} validationBehavior="aria">
+      <Summary problems={shown} />
+      {failure && <Refusal error={failure} draft={{ ...draft, id }} />}
+      <TextField
+        id={ID}
+        value={draft.id}
+        onChange={(text) => change({ id: text })}
+        autoComplete="off"
+        isInvalid={problemOf(ID) !== undefined}
+      >
+        <Label>{t('randomize.id')}</Label>
+        <Input spellCheck={false} autoCapitalize="none" maxLength={256} />
+        {form.id_pattern !== undefined && (
+          <Text slot="description">
+            {fits ? (
+              <span className="ok">✓ {t('randomize.idFits')}</span>
+            ) : (
+              <>
+                {t('randomize.idPattern')} <code>{form.id_pattern}</code>
+              </>
+            )}
+          </Text>
+        )}
+        <FieldError>{problemOf(ID)}</FieldError>
+      </TextField>
+      {form.factors.map(({ name, levels }, index) => (
+        <LevelChoice
+          key={name}
+          id={fieldOf(index)}
+          factor={name}
+          levels={levels}
+          chosen={draft.levels.get(name)}
+          problem={problemOf(fieldOf(index))}
+          onChoose={(level) => change({ levels: new Map(draft.levels).set(name, level) })}
+        />
+      ))}
+      <Button type="submit" className="button go" isPending={check.isPending}>
+        {t('randomize.review')}
+      </Button>
+    </Form>
+  );
+}
+
+/** All problems at once, each of which leads to its field. */
+function Summary({ problems }: { problems: readonly { readonly field: string; readonly text: string }[] }) {
+  const { t } = useTranslation();
+  const box = useRef<HTMLDivElement>(null);
+  const isShown = problems.length > 0;
+  useEffect(() => {
+    if (isShown) box.current?.focus();
+  }, [isShown]);
+  if (!isShown) return null;
+  return (
+    <div className="notice danger" role="alert" tabIndex={-1} ref={box}>
+      <strong>{t('randomize.incomplete')}</strong>
+      <ul className="plain">
+        {problems.map(({ field, text }) => (
+          <li key={field}>
+            <button type="button" className="link" onClick={() => focusField(field)}>
+              {text}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function focusField(field: string): void {
+  const element = document.getElementById(field);
+  const input = element?.matches('input, select') ? element : element?.querySelector('input');
+  input?.focus();
+}

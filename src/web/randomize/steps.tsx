@@ -1,0 +1,19 @@
+import { useTranslation } from 'react-i18next';
+import styles from './page.module.css';
+
+const STEPS = ['participant', 'review', 'result'] as const;
+export type Step = (typeof STEPS)[number];
+
+/** Where somebody is on the way. */
+export function Steps({ now }: { now: Step }) {
+  const { t } = useTranslation();
+  return (
+    <ol className={styles.steps} aria-label={t('randomize.steps')}>
+      {STEPS.map((step) => (
+        <li key={step} aria-current={step === now ? 'step' : undefined}>
+          {t(`randomize.step.${step}`)}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,38 @@
+/** The list as a file for statisticians: as it is searched, filtered and sorted, all pages of it. */
+import { useMutation } from '@tanstack/react-query';
+import { Button } from 'react-aria-components/Button';
+import { useTranslation } from 'react-i18next';
+import { api, file } from '../api/client.ts';
+import { ProblemNotice } from '../parts/problem.tsx';
+import { saveFile } from '../parts/save-file.ts';
+import style from './page.module.css';
+import { type ListView, listParameters } from './queries.ts';
+
+export function Export({ study, view }: { study: string; view: ListView }) {
+  const { t } = useTranslation();
+  const { mutate, isPending, isSuccess, error } = useMutation({ mutationFn: () => exportCsv(study, view) });
+  return (
+    <div className={style.export}>
+      <Button className="button" isPending={isPending} onPress={() => mutate()}>
+        {t('study.exportCsv')}
+      </Button>
+      <span role="status" className="hidden">
+        {isPending && t('study.exporting')}
+        {isSuccess && t('study.exported')}
+      </span>
+      <ProblemNotice error={error} />
+    </div>
+  );
+}
+
+async function exportCsv(study: string, view: ListView): Promise<void> {
+  const content = await file(
+    api.GET('/study_participants', {
+      params: { query: listParameters(study, view) },
+      headers: { Accept: 'text/csv' },
+      parseAs: 'blob',
+    }),
+  );
+  const day = new Date().toISOString().slice(0, 10);
+  saveFile(content, `${study.replace(/[^\p{L}\p{N}._-]+/gu, '-')}-participants-${day}.csv`);
+}

@@ -1,0 +1,237 @@
+/** The charts of a study. They are loaded when the rest of the page is there. */
+import type { ReactNode } from 'react';
+import { useState } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../api/client.ts';
+import { Bar } from '../charts/bar.tsx';
+import { armColour, COLOURS } from '../charts/colours.ts';
+import { DifferenceChart } from '../charts/difference-chart.tsx';
+import { EnrolmentChart } from '../charts/enrolment-chart.tsx';
+import { type Counts, differences, largestDifference } from '../charts/series.ts';
+import { ProblemNotice } from '../parts/problem.tsx';
+import { factorName } from '../parts/record.ts';
+import { Scroll } from '../parts/scroll.tsx';
+import { useNarrow } from '../parts/use-narrow.ts';
+import { useSession } from '../session/session.tsx';
+import { useLanguage } from '../words/index.ts';
+import style from './page.module.css';
+import type { Enrolment, StudyArm } from './queries.ts';
+import { byFactor, type FactorCounts, useArms, useEnrolment } from './use-enrolment.ts';
+
+/** On a narrow screen the chart itself is smaller, so that its labels are not. */
+const WIDE = { width: 580, height: 230 } as const;
+const NARROW = { width: 330, height: 200 } as const;
+
+export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
+  const { study } = summary;
+  const { data: enrolment, error } = useEnrolment(study);
+  const arms = useArms(study);
+  const [firstFactor] = enrolment ? byFactor(enrolment) : [];
+  return (
+    <div className="grid two">
+      <ProblemNotice error={enrolment ? null : error} />
+      {enrolment ? <EnrolmentCard enrolment={enrolment} summary={summary} /> : !error && <Waiting />}
+      {enrolment?.treatments && (arms ? <BalanceCard enrolment={enrolment} arms={arms} /> : <Waiting />)}
+      {enrolment && !enrolment.treatments && firstFactor && <LevelCard {...firstFactor} arms={undefined} />}
+      {!enrolment && !error && <Waiting />}
+    </div>
+  );
+}
+
+/** What the page has room for below the list. */
+export function LevelTables({ study }: { study: string }) {
+  const { data: enrolment } = useEnrolment(study);
+  const arms = useArms(study);
+  if (!enrolment || (enrolment.treatments && !arms)) return null;
+  const factors = byFactor(enrolment);
+  const shown = enrolment.treatments ? factors : factors.slice(1);
+  return (
+    <div className={`grid ${arms ? '' : 'two'}`}>
+      {shown.map((factor) => (
+        <LevelCard key={factor.factor} {...factor} arms={arms} />
+      ))}
+    </div>
+  );
+}
+
+/** Keeps the place of a chart. */
+function Waiting() {
+  return <div className={`card ${style.waiting}`} aria-busy />;
+}
+
+interface FigureProps {
+  readonly title: string;
+  readonly finding: ReactNode;
+  readonly children: ReactNode;
+}
+
+function Figure({ title, finding, children }: FigureProps) {
+  return (
+    <section className="card">
+      <h2>{title}</h2>
+      <p className="soft">{finding}</p>
+      {children}
+    </section>
+  );
+}
+
+function EnrolmentCard({
+  enrolment: { enrolled, points, target: wanted },
+  summary: { state, since },
+}: {
+  enrolment: Enrolment;
+  summary: Schemas['Studies'][number];
+}) {
+  const { t } = useTranslation();
+  const { language } = useLanguage();
+  const isNarrow = useNarrow();
+  const { limits } = useSession();
+  // Of some levels, nobody said how many are wanted.
+  const target = limits.length === 0 ? wanted : undefined;
+  const finding =
+    target === undefined
+      ? t('study.enrolmentFinding', { count: enrolled })
+      : t('study.enrolmentFindingOf', { enrolled, target });
+  const day = (at: string) => new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(new Date(at));
+  const [first, last] = [points[0], points.at(-1)];
+  const full =
+    first && last
+      ? t('study.enrolmentSince', { finding, first: day(first.at), last: day(last.at) })
+      : finding;
+  return (
+    <Figure title={t('study.enrolment')} finding={full}>
+      <EnrolmentChart
+        {...(isNarrow ? NARROW : WIDE)}
+        points={points}
+        target={target}
+        targetLabel={target === undefined ? undefined : t('study.target', { target })}
+        until={state === 'closed' && since !== undefined ? since : new Date().toISOString()}
+        alternative={full}
+        language={language}
+      />
+    </Figure>
+  );
+}
+
+function BalanceCard({ enrolment, arms }: { enrolment: Enrolment; arms: readonly StudyArm[] }) {
+  const { t } = useTranslation();
+  const { language } = useLanguage();
+  const isNarrow = useNarrow();
+  const { treatments = {}, points } = enrolment;
+  const open = arms.filter(({ isClosed }) => !isClosed);
+  const series = differences(points, open);
+  const difference = largestDifference(treatments, open);
+  const highest = Math.max(...series.map((point) => point.difference));
+  const perShare = ({ name, share }: StudyArm) => (treatments[name] ?? 0) / share;
+  const ranked = open.toSorted((one, other) => perShare(other) - perShare(one));
+  const [most, fewest] = [ranked[0], ranked.at(-1)];
+  return (
+    <Figure
+      title={t('study.balance')}
+      finding={
+        <>
+          {difference === 0 || !most || !fewest
+            ? t('study.balanced')
+            : t('study.balanceFinding', { difference, most: most.name, fewest: fewest.name })}{' '}
+          {open.some(({ share }) => share !== 1) && t('study.perShare')}
+        </>
+      }
+    >
+      <Legend arms={arms} counts={treatments} />
+      <DifferenceChart
+        {...(isNarrow ? NARROW : WIDE)}
+        height={(isNarrow ? NARROW : WIDE).height - 30}
+        points={series}
+        alternative={t('study.balanceAlternative', { difference, highest })}
+        language={language}
+      />
+      <p className="soft">{t('study.byEnrolled')}</p>
+    </Figure>
+  );
+}
+
+/** The arms in their colours. */
+function Legend({ arms, counts }: { arms: readonly StudyArm[]; counts: Counts }) {
+  return (
+    <ul className={`plain ${style.legend}`}>
+      {arms.map(({ name, place }) => (
+        <li key={name}>
+          <Swatch colour={armColour(place)} /> {name} <strong className="number">{counts[name] ?? 0}</strong>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Swatch({ colour }: { colour: string }) {
+  return (
+    <svg className={style.swatch} viewBox="0 0 12 12" width={12} height={12} aria-hidden>
+      <rect width={12} height={12} rx={3} fill={colour} />
+    </svg>
+  );
+}
+
+/** More levels than this are shown on demand. */
+const FEW_LEVELS = 12;
+
+interface LevelCardProps extends FactorCounts {
+  readonly arms: readonly StudyArm[] | undefined;
+}
+
+function LevelCard({ factor, levels, arms }: LevelCardProps) {
+  const { t } = useTranslation();
+  const [isWhole, setWhole] = useState(false);
+  const most = Math.max(...levels.map(({ enrolled }) => enrolled));
+  const shown = isWhole ? levels : levels.slice(0, FEW_LEVELS);
+  const title = t('study.byFactor', { factor: factorName(factor) });
+  return (
+    <section className="card">
+      <h2>{title}</h2>
+      <Scroll label={title}>
+        <table className={style.levels} aria-label={title}>
+          <thead>
+            <tr>
+              <th scope="col">{t('study.level')}</th>
+              {arms?.map(({ name, place }) => (
+                <th key={name} scope="col" className="number">
+                  <Swatch colour={armColour(place)} /> {name}
+                </th>
+              ))}
+              <td className={arms ? 'hide-narrow' : undefined} />
+              <th scope="col" className="number">
+                {t('study.all')}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(({ level, enrolled, treatments = {} }) => (
+              <tr key={level}>
+                <th scope="row">{level}</th>
+                {arms?.map(({ name }) => (
+                  <td key={name} className="number">
+                    {treatments[name] ?? 0}
+                  </td>
+                ))}
+                <td className={`${style.bar} ${arms ? 'hide-narrow' : ''}`}>
+                  <Bar most={most} parts={partsOf(enrolled, treatments, arms)} />
+                </td>
+                <td className="number">{enrolled}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {levels.length > FEW_LEVELS && (
+        <Button className="link" onPress={() => setWhole(!isWhole)}>
+          {isWhole ? t('study.showFewer') : t('study.showAll', { count: levels.length })}
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function partsOf(enrolled: number, treatments: Counts, arms: readonly StudyArm[] | undefined) {
+  if (!arms) return [{ count: enrolled, colour: COLOURS.data }];
+  return arms.map(({ name, place }) => ({ count: treatments[name] ?? 0, colour: armColour(place) }));
+}

@@ -1,0 +1,67 @@
+/** The study in four numbers. */
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../api/client.ts';
+import { largestDifference } from '../charts/series.ts';
+import { When } from '../parts/when.tsx';
+import { useSession } from '../session/session.tsx';
+import style from './page.module.css';
+import { codeBreaksQuery } from './queries.ts';
+import { useArms, useEnrolment } from './use-enrolment.ts';
+
+export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
+  const { t } = useTranslation();
+  const { study, enrolled, target, last_allocation_at } = summary;
+  const { limits } = useSession();
+  const levels = limits.flatMap((limit) => limit.levels).join(', ');
+  return (
+    <section className={`grid ${style.tiles}`} aria-label={t('study.tiles')}>
+      <Tile label={levels === '' ? t('study.enrolled') : t('study.enrolledWithin', { levels })}>
+        {enrolled}
+        {/* The target is that of the whole study, which says nothing about some of its levels. */}
+        {target !== undefined && levels === '' && (
+          <span className="soft"> {t('study.ofTarget', { target })}</span>
+        )}
+      </Tile>
+      <Tile label={t('study.lastAllocation')}>
+        {last_allocation_at === undefined ? t('study.nobodyYet') : <When at={last_allocation_at} />}
+      </Tile>
+      <DifferenceTile study={study} />
+      <CodeBreaksTile study={study} />
+    </section>
+  );
+}
+
+function Tile({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div className="card tile">
+      <strong>{children}</strong>
+      {label}
+    </div>
+  );
+}
+
+function DifferenceTile({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { data: enrolment } = useEnrolment(study);
+  const arms = useArms(study);
+  if (!enrolment?.treatments || !arms) return null;
+  const open = arms.filter(({ isClosed }) => !isClosed);
+  const isByShare = open.some(({ share }) => share !== 1);
+  return (
+    <Tile label={t(isByShare ? 'study.largestDifferencePerShare' : 'study.largestDifference')}>
+      {largestDifference(enrolment.treatments, open)}
+    </Tile>
+  );
+}
+
+function CodeBreaksTile({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { data: breaks } = useQuery(codeBreaksQuery(study));
+  if (!breaks) return null;
+  const count = new Set(breaks.map(({ id, code }) => id ?? code)).size;
+  if (count === 0) return <Tile label={t('study.noCodesBroken')}>0</Tile>;
+  const kinds = [...new Set(breaks.map(({ category }) => t(`study.category.${category ?? 'reported'}`)))];
+  return <Tile label={`${t('study.codesBroken', { count })}: ${kinds.join(', ')}`}>{count}</Tile>;
+}

@@ -1,0 +1,30 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { designQuery } from '../parts/design-query.ts';
+import { armsOf, type Enrolment, enrolmentQuery, type StudyArm } from './queries.ts';
+
+export function useEnrolment(study: string) {
+  return useQuery(enrolmentQuery(study));
+}
+
+/** Undefined for whoever sees no arms. */
+export function useArms(study: string): readonly StudyArm[] | undefined {
+  const { data: enrolment } = useEnrolment(study);
+  const seesArms = enrolment?.treatments !== undefined;
+  // The design names all arms, so nobody else asks for it.
+  const { data: design } = useQuery({ ...designQuery(study), enabled: seesArms });
+  return useMemo(() => (seesArms && design ? armsOf(design) : undefined), [seesArms, design]);
+}
+
+export interface FactorCounts {
+  readonly factor: string;
+  readonly levels: Enrolment['levels'];
+}
+
+/** In the order of the configuration, like the levels of each. */
+export function byFactor({ levels }: Pick<Enrolment, 'levels'>): FactorCounts[] {
+  return [...new Set(levels.map(({ factor }) => factor))].map((factor) => ({
+    factor,
+    levels: levels.filter((one) => one.factor === factor),
+  }));
+}

@@ -1,0 +1,61 @@
+/** What a form asks about a new participant, from the real service. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ask } from '../../support/client.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
+
+const data = temporaryFolders()();
+let service: Service;
+let keys: Record<'writer' | 'dupage' | 'reader' | 'manager', string>;
+
+beforeAll(async () => {
+  keys = await issueKeys(data, {
+    writer: ['writer', '--scope', 'randomize'],
+    dupage: ['dupage', '--scope', 'randomize', '--where', `local_site=${DUPAGE.local_site}`, '--force'],
+    reader: ['reader', '--scope', 'read'],
+    manager: ['manager', '--scope', 'manage'],
+  });
+  service = await serve({ data, studies: TRIALS });
+});
+afterAll(() => service.stop());
+
+const form = (key: keyof typeof keys, study = 'Sleep') =>
+  ask(service.url, '/study_form', { key: keys[key], parameters: { study } });
+const amended = (amendment: number, ...changes: object[]) =>
+  postJson(service.url, '/amendments', keys.manager, {
+    ...{ study: 'Sleep', amendment, reason: 'protocol 2', changes },
+  });
+
+it('has the factors and the pattern of ids, and no arm', async () => {
+  const { status, results, text } = await form('writer');
+  expect(status).toBe(200);
+  const sites = [COOK.local_site, DUPAGE.local_site, KANE.local_site];
+  expect(results).toEqual({
+    factors: [
+      { name: 'sex', levels: ['Male', 'Female'] },
+      { name: 'local_site', levels: sites },
+    ],
+  });
+  expect(text).not.toContain('ZZTREAT');
+  expect((await form('writer', 'Patterned')).results.id_pattern).toBe('[0-9]{3}-[0-9]{4}|X');
+  expect((await form('reader')).status).toBe(403);
+});
+
+it('has what takes participants, within the limits of the key, by the names of now', async () => {
+  const ofSite = { factor: 'local_site' };
+  const { status, message } = await amended(
+    1,
+    { kind: 'level-renamed', ...ofSite, level: DUPAGE.local_site, to: 'DuPage' },
+    { kind: 'level-closed', ...ofSite, level: KANE.local_site },
+  );
+  expect([status, message]).toEqual([200, 'Success']);
+  const sitesFor = async (key: keyof typeof keys) => (await form(key)).results.factors[1].levels;
+  expect(await sitesFor('writer')).toEqual([COOK.local_site, 'DuPage']);
+  expect(await sitesFor('dupage')).toEqual(['DuPage']);
+
+  await amended(2, { kind: 'factor-retired', ...ofSite });
+  expect((await form('writer')).results.factors).toEqual([{ name: 'sex', levels: ['Male', 'Female'] }]);
+  expect(await form('dupage')).toMatchObject({ status: 403, message: /retired/ });
+});

@@ -1,0 +1,267 @@
+/** The page of a study, as those who read arms, those who may not, and those limited to a site see it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  describeInBrowser,
+  expectAccessible,
+  openBrowser,
+  type Person,
+  picture,
+  signIn,
+  sitDown,
+} from '../../support/browser.ts';
+import { clientOf } from '../../support/client.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const STUDY = 'CHS JCOIN';
+const ARMS = ['ZZTREATA', 'ZZTREATB', 'ZZTREATC'];
+const SITES = ['11-Cook', '30-Dupage', '40-Grundy', '70-Will'];
+const STUDIES = `
+"${STUDY}":
+  mode: live
+  treatments: [${ARMS.join(', ')}]
+  target_enrollment: 200
+  protocol: {version: "3.0"}
+  factors:
+    site: [${SITES.map((site) => `"${site}"`).join(', ')}]
+    sex: [Male, Female]
+
+Later:
+  mode: test
+  treatments: [Left, Right]
+  factors:
+    ward: [a, b]
+`;
+const PARTICIPANTS = 120;
+const DAY_MS = 86_400_000;
+
+const folder = temporaryFolders()();
+const data = join(folder, 'data');
+const clock = join(folder, 'clock');
+const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
+let service: Service;
+let browser: Browser;
+let keys: Record<'reader' | 'manager' | 'blinded' | 'site' | 'cook', string>;
+
+const post = (path: string, body: object) =>
+  postJson(service.url, path, keys.manager, { study: STUDY, ...body });
+
+/** @param days since then, on the clock of the service */
+async function randomize(id: string, place: number, days = 0): Promise<void> {
+  writeFileSync(clock, String(-days * DAY_MS));
+  const levels = { site: SITES[place % 4] ?? '', sex: place % 3 === 0 ? 'Male' : 'Female' };
+  const { status, message } = await clientOf(service.url, keys.site).randomize(STUDY, id, levels);
+  expect(status, message).toBe(200);
+}
+
+beforeAll(async () => {
+  keys = await issueKeys(data, {
+    reader: ['Trial statistics', '--scope', 'read'],
+    manager: ['data-manager', '--scope', 'read,correct,unblind,manage'],
+    blinded: ['Monitor', '--scope', 'blinded'],
+    site: ['Sites', '--scope', 'blinded,randomize'],
+    cook: ['Site 11', '--scope', 'blinded,randomize', '--where', 'site=11-Cook', '--study', STUDY],
+  });
+  writeFileSync(clock, '0');
+  const env = { NODE_OPTIONS: `--import=${shifted}`, SHIFTED_CLOCK: clock };
+  [service, browser] = await Promise.all([serve({ data, studies: STUDIES, env }), openBrowser()]);
+  for (let i = 0; i < PARTICIPANTS; i++)
+    await randomize(
+      `${String(i + 1).padStart(4, '0')}`,
+      i * i + (i % 5),
+      (PARTICIPANTS - i) * (1.2 - i / 400),
+    );
+  writeFileSync(clock, '0');
+  const changes = [{ factor: 'sex', from: 'Female', to: 'Male' }];
+  const corrected = await post('/level_corrections', { id: '0116', changes, cause: 'entry', note: 'typo' });
+  expect(corrected.status, corrected.message).toBe(200);
+  const breaking = { id: '0117', category: 'emergency', reason: 'anaphylaxis' };
+  expect((await post('/code_breaks', breaking)).status).toBe(200);
+  const voided = { id: '0114', cause: 'duplicate', duplicate_of: '0001', analysis: 'exclude', note: 'twice' };
+  const answer = await post('/voids', voided);
+  expect(answer.status, answer.message).toBe(200);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function atStudy(key: string, options: BrowserContextOptions = {}, study = STUDY): Promise<Person> {
+  const person = await sitDown(browser, options);
+  await person.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study })}`);
+  await signIn(person, key);
+  await person.page.getByRole('heading', { level: 1, name: study }).waitFor();
+  return person;
+}
+
+const NARROW = { width: 360, height: 780 };
+
+/** The ids on the list, in its order. */
+const idsOf = ({ page }: Person) => page.getByRole('rowheader').getByRole('link').allTextContents();
+const chip = ({ page }: Person, text: string) => page.getByRole('status').getByText(text, { exact: true });
+
+describeInBrowser('the page of a study', () => {
+  it('shows a reader of arms how far it is, how balanced, and who is in it', async () => {
+    const reader = await atStudy(keys.reader);
+    const { page } = reader;
+    await page.getByRole('img', { name: /120 of 200 enrolled/ }).waitFor();
+    await page.getByRole('img', { name: /largest difference between the arms/ }).waitFor();
+    const bySite = page.getByRole('table', { name: 'By Site' });
+    await expect.poll(() => bySite.getByRole('row').count()).toBe(SITES.length + 1);
+    expect(await page.getByText('code broken: emergency').count()).toBe(1);
+    const remarksOf = (id: string) =>
+      page.getByRole('row', { name: id }).getByRole('cell').last().textContent();
+    expect(await remarksOf('0117')).toBe('code broken');
+    expect(await remarksOf('0116')).toBe('corrected');
+    expect(await remarksOf('0114')).toBe('void: randomized twice');
+    expect(await remarksOf('0120')).toBe('');
+    expect(await page.getByRole('row', { name: '0120' }).textContent()).toMatch(/ZZTREAT[ABC]/);
+
+    await picture(page, 'study');
+    await expectAccessible(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectAccessible(page);
+    await page.setViewportSize(NARROW);
+    await expectAccessible(page);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(NARROW.width);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await picture(page, 'study-narrow');
+    expect(reader.complaints).toEqual([]);
+  });
+
+  it('searches, filters, sorts and pages the list, and exports it as it is shown', async () => {
+    const reader = await atStudy(keys.reader);
+    const { page } = reader;
+    await expect.poll(() => idsOf(reader)).toHaveLength(50);
+    expect((await idsOf(reader)).slice(0, 2)).toEqual(['0120', '0119']);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('51–100 of 120').waitFor();
+    await expect.poll(async () => (await idsOf(reader))[0]).toBe('0070');
+
+    await page.getByRole('button', { name: 'Participant' }).click();
+    await page.getByText('1–50 of 120').waitFor();
+    await expect.poll(async () => (await idsOf(reader))[0]).toBe('0001');
+    expect(await page.getByRole('columnheader', { name: 'Participant' }).getAttribute('aria-sort')).toBe(
+      'ascending',
+    );
+
+    await page.getByLabel('Search by id').fill('11');
+    await page.getByText('of 11', { exact: false }).waitFor();
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByRole('combobox', { name: 'Sex' }).selectOption('Male');
+    const wanted = await shownBy({ 'urn.search': '11', 'urn.sort': 'id', sex: 'Male' });
+    expect(wanted.length).toBeGreaterThan(1);
+    await expect.poll(() => idsOf(reader)).toEqual(wanted);
+
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const file = await download;
+    expect(file.suggestedFilename()).toMatch(/^CHS-JCOIN-participants-\d{4}-\d\d-\d\d\.csv$/);
+    const lines = readFileSync(await file.path(), 'utf8')
+      .trimEnd()
+      .split('\r\n');
+    const column = lines[0]?.split(',').indexOf('id') ?? -1;
+    expect(lines.slice(1).map((line) => line.split(',')[column])).toEqual(wanted);
+
+    // Whoever comes back from a participant finds the list as it was left.
+    await page.getByRole('link', { name: wanted[0] ?? '' }).click();
+    await page.waitForURL(/participant/);
+    await page.goBack();
+    await expect.poll(() => idsOf(reader)).toEqual(wanted);
+
+    await page.getByLabel('Search by id').fill('nobody');
+    await page.getByText('No participant is like that.').waitFor();
+    await page.getByRole('button', { name: 'Clear search and filters' }).click();
+    await page.getByText('1–50 of 120').waitFor();
+    expect(reader.complaints).toEqual([]);
+  });
+
+  it('has no arm anywhere for a blinded reader: not on the page, and not in what the browser received', async () => {
+    const blinded = await atStudy(keys.blinded);
+    const { page } = blinded;
+    await page.getByRole('img', { name: /120 of 200 enrolled/ }).waitFor();
+    await expect.poll(() => idsOf(blinded)).toHaveLength(50);
+    await page.getByRole('button', { name: 'randomized' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const csv = readFileSync(await (await download).path(), 'utf8');
+    const received = await blinded.received();
+    expect(received.some(({ url }) => url.includes('/enrolment?'))).toBe(true);
+    const everything = [
+      await page.content(),
+      await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])'),
+      csv,
+      ...received.map(({ body }) => body),
+    ].join('\n');
+    for (const tell of [...ARMS, 'difference between', '"trt"', '"treatments"']) {
+      // The words of all pages are in one file.
+      const shown = tell.includes(' ') ? await page.content() : everything;
+      expect(shown).not.toContain(tell);
+    }
+    await picture(page, 'study-blinded');
+    await expectAccessible(page);
+    expect(blinded.complaints).toEqual([]);
+  });
+
+  it('shows a site its own participants alone, and lets it randomize', async () => {
+    const site = await atStudy(keys.cook);
+    const { page } = site;
+    const { results } = await clientOf(service.url, keys.cook).list(STUDY);
+    await page.getByRole('img', { name: `${results.length} enrolled` }).waitFor();
+    expect(await page.getByText('enrolled at 11-Cook').count()).toBe(1);
+    expect(await page.getByText('of 200').count()).toBe(0);
+    await expect.poll(() => idsOf(site)).toHaveLength(results.length);
+    const randomizeLink = page.getByRole('link', { name: 'Randomize a participant' });
+    expect(await randomizeLink.getAttribute('href')).toBe('/pages/randomize#study=CHS+JCOIN');
+    await page.setViewportSize(NARROW);
+    await picture(page, 'study-site-narrow');
+  });
+
+  it('shows who was randomized meanwhile, and says when it cannot', async () => {
+    const reader = await atStudy(keys.reader);
+    await expect.poll(() => idsOf(reader)).toHaveLength(50);
+    await randomize('0121', 1);
+    await reader.page.getByRole('link', { name: '0121' }).waitFor({ timeout: 15_000 });
+    await reader.page.getByText('121 of 200', { exact: false }).first().waitFor();
+    await reader.page.context().setOffline(true);
+    await chip(reader, 'offline: this may be out of date').waitFor({ timeout: 30_000 });
+    expect((await idsOf(reader))[0]).toBe('0121');
+    await reader.page.context().setOffline(false);
+    await chip(reader, 'offline: this may be out of date').waitFor({ state: 'detached', timeout: 30_000 });
+    expect(reader.complaints).toEqual([]);
+  });
+
+  it('says why nobody can be randomized, when nobody is there yet, and when there is no such study', async () => {
+    const reason = 'DSMB meeting';
+    const paused = await post('/study_state', { action: 'pause', reason });
+    expect(paused.status, paused.message).toBe(200);
+    const site = await atStudy(keys.site);
+    const notice = site.page.getByText('nobody can be randomized now');
+    await notice.waitFor();
+    expect(await site.page.getByText(reason).count()).toBe(1);
+    expect(await site.page.getByRole('link', { name: 'Randomize a participant' }).count()).toBe(0);
+    await picture(site.page, 'study-paused');
+    expect((await post('/study_state', { action: 'resume', reason: 'over' })).status).toBe(200);
+    await notice.waitFor({ state: 'detached', timeout: 30_000 });
+
+    const early = await atStudy(keys.site, {}, 'Later');
+    await early.page.getByText('Nobody is randomized yet.').waitFor();
+    await early.page.getByText('TEST STUDY', { exact: false }).waitFor();
+    await picture(early.page, 'study-empty');
+    await expectAccessible(early.page);
+    expect(early.complaints).toEqual([]);
+    const lost = await atStudy(keys.site, {}, 'Elsewhere');
+    await lost.page.getByText('There is no such study, or your key may not see it.').waitFor();
+  });
+});
+
+/** The ids that the service itself gives for these parameters, in their order. */
+async function shownBy(parameters: Record<string, string>): Promise<string[]> {
+  const { results } = await clientOf(service.url, keys.reader).list(STUDY, parameters);
+  return results.map(({ id }: { id: string }) => id);
+}

@@ -1,0 +1,173 @@
+/** When a stream of changes speaks, and when it ends. */
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ChangeStreams } from '../../../src/http/request/change-streams.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A response whose client reads, or not. */
+class Response extends EventEmitter {
+  written: string[] = [];
+  isEnded = false;
+  isDestroyed = false;
+  readonly #reads: boolean;
+  constructor(reads = true) {
+    super();
+    this.#reads = reads;
+  }
+  write(text: string): void {
+    this.written.push(text);
+  }
+  end(): void {
+    this.isEnded = true;
+    if (this.#reads) this.emit('close');
+  }
+  destroy(): void {
+    this.isDestroyed = true;
+    this.emit('close');
+  }
+  /** What came since the last call. */
+  news(): string[] {
+    return this.written.splice(0);
+  }
+}
+
+const asResponse = (response: Response) => response as unknown as ServerResponse;
+
+function opened(streams: ChangeStreams, { known = -1, reads = true } = {}) {
+  const response = new Response(reads);
+  const study = { latest: 7, isAllowed: true, judged: 0 };
+  streams.enter(asResponse(response), 'holder');
+  streams.open(asResponse(response), {
+    known,
+    latest: () => study.latest,
+    isAllowed: () => {
+      study.judged++;
+      return study.isAllowed;
+    },
+  });
+  return { response, study };
+}
+
+const event = (revision: number) => `id: ${revision}\ndata:\n\n`;
+
+describe('a stream', () => {
+  it('begins with the revision of now, unless the client knows of it', () => {
+    const streams = new ChangeStreams();
+    expect(opened(streams).response.news()).toEqual(['retry: 3000\n\n', event(7)]);
+    expect(opened(streams, { known: 6 }).response.news()).toEqual(['retry: 3000\n\n', event(7)]);
+    expect(opened(streams, { known: 7 }).response.news()).toEqual(['retry: 3000\n\n']);
+  });
+
+  it('tells of changes soon, but once a second at most', () => {
+    const { response, study } = opened(new ChangeStreams(), { known: 7 });
+    response.news();
+    vi.advanceTimersByTime(5000);
+    study.latest = 8;
+    vi.advanceTimersByTime(250);
+    expect(response.news()).toEqual([event(8)]);
+    for (let i = 0; i < 40; i++) {
+      study.latest++;
+      vi.advanceTimersByTime(250);
+    }
+    const told = response.news();
+    expect(told.length).toBeGreaterThanOrEqual(9);
+    expect(told.length).toBeLessThanOrEqual(10);
+    vi.advanceTimersByTime(1000);
+    response.news();
+    vi.advanceTimersByTime(3000);
+    expect(response.news()).toEqual([]);
+  });
+
+  it('has a comment every 15 s, and ends after 5 minutes', () => {
+    const { response } = opened(new ChangeStreams());
+    response.news();
+    vi.advanceTimersByTime(14_900);
+    expect(response.news()).toEqual([]);
+    vi.advanceTimersByTime(100);
+    expect(response.news()).toEqual([':\n\n']);
+    vi.advanceTimersByTime(284_900);
+    expect(response.news()).toHaveLength(18);
+    expect(response.isEnded).toBe(false);
+    vi.advanceTimersByTime(100);
+    expect(response.isEnded).toBe(true);
+  });
+
+  it('ends within a second when its credential is no longer accepted, and tells nothing more', () => {
+    const { response, study } = opened(new ChangeStreams());
+    response.news();
+    vi.advanceTimersByTime(2000);
+    study.isAllowed = false;
+    study.latest = 8;
+    vi.advanceTimersByTime(250);
+    expect({ ended: response.isEnded, news: response.news() }).toEqual({ ended: true, news: [] });
+
+    const quiet = opened(new ChangeStreams());
+    quiet.response.news();
+    quiet.study.isAllowed = false;
+    vi.advanceTimersByTime(1000);
+    expect({ ended: quiet.response.isEnded, news: quiet.response.news() }).toEqual({ ended: true, news: [] });
+  });
+
+  it('is not looked at once the client has gone', () => {
+    const { response, study } = opened(new ChangeStreams());
+    response.emit('close');
+    expect(vi.getTimerCount()).toBe(0);
+    const { judged } = study;
+    vi.advanceTimersByTime(5000);
+    expect(study.judged).toBe(judged);
+  });
+});
+
+describe('when the service stops', () => {
+  it('all streams end at once, and one that is opened later, too', () => {
+    const streams = new ChangeStreams();
+    const open = Array.from({ length: 3 }, () => opened(streams).response);
+    streams.close();
+    expect(open.map(({ isEnded }) => isEnded)).toEqual([true, true, true]);
+    expect(opened(streams).response.isEnded).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('a client that reads nothing is disconnected a second later', () => {
+    const streams = new ChangeStreams();
+    const { response } = opened(streams, { reads: false });
+    streams.close();
+    expect(response.isDestroyed).toBe(false);
+    vi.advanceTimersByTime(1000);
+    expect(response.isDestroyed).toBe(true);
+  });
+});
+
+describe('there are at most', () => {
+  const enter = (streams: ChangeStreams, holder: string) => {
+    const response = new Response();
+    streams.enter(asResponse(response), holder);
+    return response;
+  };
+  const REFUSED = expect.objectContaining({ status: 429, headers: { 'Retry-After': '10' } });
+
+  it('3 for a session, before they are opened as well', () => {
+    const streams = new ChangeStreams();
+    const [first] = [enter(streams, 'one'), enter(streams, 'one'), enter(streams, 'one')];
+    expect(() => enter(streams, 'one')).toThrow(REFUSED);
+    enter(streams, 'other');
+    first?.emit('close');
+    enter(streams, 'one');
+    expect(() => enter(streams, 'one')).toThrow(REFUSED);
+  });
+
+  it('200 in a process', () => {
+    const streams = new ChangeStreams();
+    const all = Array.from({ length: 200 }, (_, i) => enter(streams, `holder ${i}`));
+    expect(() => enter(streams, 'one more')).toThrow(REFUSED);
+    all[0]?.emit('close');
+    enter(streams, 'one more');
+  });
+});

@@ -1,0 +1,128 @@
+/** Which changes a key that is limited to levels hears of. */
+import { describe, expect, it } from 'vitest';
+import type { Fact, StudyFact } from '../../../events/catalogue.ts';
+import { decodeRecord } from '../../../events/record.ts';
+import { design } from '../../../projections/design.ts';
+import { participantEvents } from '../../../projections/participant-events.ts';
+import { participants } from '../../../projections/participants.ts';
+import { lastStudyWide } from '../../../projections/study-wide.ts';
+import { lastChange } from '../../../src/study/last-change.ts';
+import { event, paused, randomized, registered } from '../../support/facts.ts';
+import { frozenSamples } from '../../support/samples.ts';
+
+const COOK = '11-Cook County – Chicago';
+const DUPAGE = '30-Dupage County';
+const AT_COOK = [{ factor: '9', levels: [COOK] }];
+const AT_DUPAGE = [{ factor: '9', levels: [DUPAGE] }];
+
+const enrolled = (participantId: string, site: string): StudyFact => ({
+  ...randomized(participantId),
+  data: {
+    participantId,
+    levels: [
+      { factor: '10', level: 'Female' },
+      { factor: '9', level: site },
+    ],
+  },
+});
+const revealed = (participantId: string, randomizedAt: number): StudyFact => ({
+  type: 'AllocationRevealed',
+  data: {
+    reveal: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4',
+    category: 'emergency',
+    participantId,
+    randomizedAt,
+  },
+  sections: { grounds: { reason: 'anaphylaxis' } },
+});
+const packRevealed: StudyFact = {
+  type: 'AllocationRevealed',
+  data: { reveal: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', category: 'emergency', code: 'P1' },
+  sections: { grounds: { reason: 'found in a ward' } },
+};
+const moved = (participantId: string, randomizedAt: number, from: string, to: string): StudyFact => ({
+  type: 'LevelsCorrected',
+  data: {
+    cause: 'transfer',
+    changes: [{ factor: '9', from, to }],
+    counts: 'as-randomized',
+    participantId,
+    randomizedAt,
+  },
+  sections: { note: { text: 'moved house' } },
+});
+
+/** After the registration, whose revision is 0. */
+function studyOf(...facts: readonly Fact[]) {
+  const events = [registered(), ...facts].map((fact, revision) => event(fact, revision));
+  const fold = <S>(projection: { initial(): S; apply(state: S, one: (typeof events)[number]): S }) =>
+    events.reduce((state, one) => projection.apply(state, one), projection.initial());
+  const inForce = fold(design);
+  if (!inForce) throw new Error('a study without a design');
+  return {
+    revision: facts.length,
+    lastStudyWide: fold(lastStudyWide),
+    design: inForce,
+    participants: fold(participants),
+    events: fold(participantEvents),
+  };
+}
+
+it.each(frozenSamples())(
+  'an event that names a participant is not about the whole study: $name',
+  (sample) => {
+    const one = decodeRecord(sample);
+    const isAboutOne = 'participantId' in one.data || one.type === 'CodeReplaced';
+    if (one.stream.startsWith('study-') && one.type !== 'LogMoved')
+      expect(lastStudyWide.apply(-1, one)).toBe(isAboutOne ? -1 : one.revision);
+  },
+);
+
+describe('a key without limits', () => {
+  it('hears of everything', () => {
+    for (const fact of [paused, enrolled('a', COOK), packRevealed])
+      expect(lastChange(studyOf(fact), undefined, -1)).toBe(1);
+  });
+});
+
+describe('a key of one site', () => {
+  const allocated = [enrolled('a', COOK), enrolled('b', DUPAGE), enrolled('c', DUPAGE)];
+
+  it('hears of its own participants, and not when others are allocated', () => {
+    expect(lastChange(studyOf(...allocated), AT_COOK, -1)).toBe(1);
+    expect(lastChange(studyOf(...allocated), AT_DUPAGE, -1)).toBe(3);
+    expect(lastChange(studyOf(...allocated, enrolled('d', COOK)), AT_COOK, 1)).toBe(4);
+    expect(lastChange(studyOf(enrolled('b', DUPAGE)), AT_COOK, -1)).toBe(0);
+  });
+
+  it('hears of what happens to the study', () => {
+    expect(lastChange(studyOf(...allocated, paused, enrolled('d', DUPAGE)), AT_COOK, 1)).toBe(4);
+  });
+
+  it('hears of what happens to its participants, and not to others', () => {
+    expect(lastChange(studyOf(...allocated, revealed('a', 1)), AT_COOK, 1)).toBe(4);
+    expect(lastChange(studyOf(...allocated, revealed('b', 2)), AT_COOK, 1)).toBe(1);
+    expect(lastChange(studyOf(...allocated, revealed('a', 1), revealed('b', 2)), AT_COOK, -1)).toBe(4);
+  });
+
+  it('hears of who comes and who goes', () => {
+    const transfer = moved('b', 2, DUPAGE, COOK);
+    for (const where of [AT_COOK, AT_DUPAGE]) {
+      expect(lastChange(studyOf(...allocated, transfer), where, 3)).toBe(4);
+      expect(lastChange(studyOf(...allocated, transfer, revealed('b', 2)), where, 4)).toBe(
+        where === AT_COOK ? 5 : 4,
+      );
+    }
+    const other = [{ factor: '10', levels: ['Male'] }];
+    expect(lastChange(studyOf(...allocated, transfer), other, 0)).toBe(0);
+  });
+
+  it('hears of no pack that nobody had, and of nobody whose import was given up', () => {
+    expect(lastChange(studyOf(...allocated, packRevealed), AT_COOK, 1)).toBe(1);
+    expect(lastChange(studyOf(...allocated, revealed('a', 77)), AT_COOK, 1)).toBe(1);
+  });
+
+  it('is told nothing older than it knows', () => {
+    expect(lastChange(studyOf(...allocated), AT_COOK, 2)).toBe(2);
+  });
+});
