@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { designQuery } from '../parts/design-query.ts';
-import { armsOf, type Enrolment, enrolmentQuery, type StudyArm } from './queries.ts';
+import { enrolmentQuery } from '../parts/enrolment-query.ts';
+import { armsOf, type Enrolment, type StudyArm } from './queries.ts';
 
 export function useEnrolment(study: string) {
   return useQuery(enrolmentQuery(study));
