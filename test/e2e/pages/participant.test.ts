@@ -135,6 +135,8 @@ describeInBrowser('the page of a participant', () => {
     await expectNoArms(physician, /^$/);
     await picture(page, 'participant-narrow');
     await page.getByRole('button', { name: 'Emergency: break the code' }).tap();
+    const go = await page.getByRole('button', { name: 'Show the treatment now' }).boundingBox();
+    expect((go?.y ?? 0) + (go?.height ?? 0)).toBeLessThan(TELEPHONE.viewport.height);
     // Nothing but the reason has to be given.
     await page.getByRole('button', { name: 'Show the treatment now' }).tap();
     await page.getByText('Please check: Reason').waitFor();
