@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
-import { parseOrigin } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
+import { parseOrigin } from '../ledger/checkpoint-text.ts';
 import { describeRollback } from '../ledger/last-checkpoints.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { checkpointsIn } from './checkpoints.ts';

@@ -1,8 +1,9 @@
 /** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
+import { openCheckpoint } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
+import { parseOrigin } from '../ledger/checkpoint-text.ts';
 import type { SignedState } from '../ledger/covering-recovery.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { parseVerifierKey } from '../ledger/verifier-key.ts';

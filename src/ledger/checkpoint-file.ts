@@ -3,10 +3,10 @@
  * note, as in the response header `Urn-Receipt`, or a mix of both. Parsing is strict: a checkpoint that is silently left
  * out proves nothing but looks as if it did.
  */
-import { isUtf8 } from 'node:buffer';
 import { decodeBase64 } from './base64.ts';
-import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
-import { type Malformed, parseNote } from './signed-note.ts';
+import { type Checkpoint, parseCheckpoint } from './checkpoint-text.ts';
+import { type Malformed, parseNote } from './note.ts';
+import { decodeUtf8 } from './utf8.ts';
 
 /** A checkpoint as it was kept. It proves nothing before its signature is checked. */
 export interface KeptCheckpoint {
@@ -31,8 +31,9 @@ const HINT =
  * @throws CheckpointFileError
  */
 export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckpoint[] {
-  if (!isUtf8(bytes)) throw new CheckpointFileError(`${file} is not UTF-8 ${HINT}`);
-  const lines = Buffer.from(bytes).toString('utf8').split('\n');
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new CheckpointFileError(`${file} is not UTF-8 ${HINT}`);
+  const lines = text.split('\n');
   const kept: KeptCheckpoint[] = [];
   for (let at = 0; at < lines.length; ) {
     const line = lines[at] ?? '';
@@ -62,9 +63,8 @@ export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckp
 /** The note that a line holds in base64; undefined for any other line, such as the first line of a note. */
 function noteInBase64(line: string): string | undefined {
   const bytes = decodeBase64(line);
-  if (bytes === undefined || !isUtf8(bytes)) return undefined;
-  const text = bytes.toString('utf8');
-  return text.includes(`\n\n${SIGNATURE}`) ? text : undefined;
+  const text = bytes && decodeUtf8(bytes);
+  return text?.includes(`\n\n${SIGNATURE}`) ? text : undefined;
 }
 
 /** Index of the line after the last signature of the note that begins at `begin`. */

@@ -3,7 +3,8 @@
  * complete subtree contains. Use it to read a stream from the beginning and compare roots on the way: the root at a
  * given size is root() once that many leaves have been appended.
  */
-import { type Hash, isHash, nodeHash, rootOverPeaks } from './merkle-hash.ts';
+import { type Hash, isHash } from './hash.ts';
+import { nodeHash, rootOverPeaks } from './merkle-hash.ts';
 
 export class CompactRange {
   /** The roots of complete subtrees, from the left, which is largest first: one for each 1 in the binary size. */

@@ -2,7 +2,7 @@
  * A growing list of hashes that takes 32 bytes for each; one object per hash would take several times that. The bytes are
  * in chunks, so a long list grows without being copied. A chunk starts small, so a short list stays small.
  */
-import { HASH_BYTES, type Hash } from './merkle-hash.ts';
+import { HASH_BYTES, type Hash } from './hash.ts';
 
 const CHUNK_HASHES = 1024;
 const FIRST_HASHES = 4;

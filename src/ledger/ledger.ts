@@ -4,8 +4,8 @@
  */
 import type { DomainError } from '../base/errors.ts';
 import { checkpointOrigin, signCheckpoint } from './checkpoint.ts';
+import type { Hash } from './hash.ts';
 import type { LogIdentity } from './identity.ts';
-import type { Hash } from './merkle-hash.ts';
 import { MerkleTree } from './merkle-tree.ts';
 
 /** Hashes computed in one turn of the event loop, which takes about 1 ms. */

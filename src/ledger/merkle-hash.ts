@@ -5,11 +5,7 @@
  *   MTH(D[n]) = SHA-256(0x01 ‖ MTH(D[0:k]) ‖ MTH(D[k:n])), k the largest power of two below n
  */
 import { sha256 } from '../../events/sha256.ts';
-
-/** 32 bytes. */
-export type Hash = Uint8Array;
-
-export const HASH_BYTES = 32;
+import { HASH_BYTES, type Hash } from './hash.ts';
 
 /** 0x01, and room for two hashes. */
 const JOINED = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
@@ -31,8 +27,4 @@ export function rootOverPeaks(peaks: readonly Hash[]): Buffer {
   const last = peaks.at(-1);
   if (last === undefined) return sha256('');
   return peaks.slice(0, -1).reduceRight<Buffer>((right, left) => nodeHash(left, right), Buffer.from(last));
-}
-
-export function isHash(value: Uint8Array): boolean {
-  return value.length === HASH_BYTES;
 }

@@ -6,8 +6,10 @@
  * O(log n), plus one hash for each leaf appended since the last one. Appending itself hashes nothing, so reading a long
  * stream stays cheap. If you only need roots, use a CompactRange.
  */
+
+import { type Hash, isHash } from './hash.ts';
 import { HashList } from './hash-list.ts';
-import { type Hash, isHash, nodeHash, rootOverPeaks } from './merkle-hash.ts';
+import { nodeHash, rootOverPeaks } from './merkle-hash.ts';
 
 export class MerkleTree {
   /** Level k holds the hashes of the complete subtrees of 2^k leaves, from the left. Level 0 holds the leaves. */

@@ -9,7 +9,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { DomainError } from '../base/errors.ts';
-import { decodeTypedKey, encodeTypedKey, isKeyName, verifierKey } from './verifier-key.ts';
+import { decodeTypedKey, isKeyName } from './key-text.ts';
+import { encodeTypedKey, verifierKey } from './verifier-key.ts';
 
 /** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -39,7 +40,7 @@ export function parseSigningKey(text: string, where: string): SigningKey {
   const raw = decodeTypedKey(encoded);
   if (!isKeyName(name) || !raw)
     throw new DomainError('identity', `${where} holds no signing key (hint: restore it from a backup)`);
-  const key = signingKey(name, privateKeyOf(raw));
+  const key = signingKey(name, privateKeyOf(Buffer.from(raw)));
   if (key.secret !== text.trim())
     throw new DomainError(
       'identity',

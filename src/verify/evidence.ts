@@ -1,9 +1,10 @@
 /** Checks kept checkpoints with the trusted keys and sorts them by stream. */
 import type { Recovery } from '../../projections/log.ts';
-import { openCheckpoint, parseOrigin } from '../ledger/checkpoint.ts';
+import { openCheckpoint } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
+import { parseOrigin } from '../ledger/checkpoint-text.ts';
 import { recoveryCovering } from '../ledger/covering-recovery.ts';
-import type { Hash } from '../ledger/merkle-hash.ts';
+import type { Hash } from '../ledger/hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
 

@@ -1,6 +1,6 @@
 /** Compares the Merkle tree of one stream with its signed checkpoints while the stream is read, in O(log n) memory. */
 import { CompactRange } from '../ledger/compact-range.ts';
-import type { Hash } from '../ledger/merkle-hash.ts';
+import type { Hash } from '../ledger/hash.ts';
 import type { CheckpointOrigin, SignedCheckpoint } from './evidence.ts';
 import type { FailedCheckpoint, StreamEvidence } from './report.ts';
 

@@ -1,7 +1,7 @@
 /** GET /verification: the service itself verifies the study, with the streams `log` and `access`, and reports the result. */
 import { decodeBase64 } from '../../ledger/base64.ts';
-import { parseOrigin } from '../../ledger/checkpoint.ts';
 import { keptCheckpoint } from '../../ledger/checkpoint-file.ts';
+import { parseOrigin } from '../../ledger/checkpoint-text.ts';
 import { STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -83,7 +83,7 @@ function checkpointOf(
     problems.push(`checkpoint is not the base64 of a signed note, as in Urn-Receipt${hint}`);
     return undefined;
   }
-  const note = bytes.toString('utf8');
+  const note = Buffer.from(bytes).toString('utf8');
   const kept = keptCheckpoint(note, 'checkpoint');
   if ('why' in kept) {
     problems.push(`checkpoint is not the signed note of a checkpoint: ${kept.why}`);

@@ -1,8 +1,18 @@
 /** The pages by their paths. Each is loaded when it is first opened. */
 import { createBrowserRouter, Navigate } from 'react-router';
-import { Shell } from './shell.tsx';
+import { Outside, Shell } from './shell.tsx';
 
 export const router = createBrowserRouter([
+  {
+    Component: Outside,
+    HydrateFallback: () => null,
+    children: [
+      {
+        path: '/pages/offline',
+        lazy: async () => ({ Component: (await import('../offline/offline.tsx')).Offline }),
+      },
+    ],
+  },
   {
     Component: Shell,
     HydrateFallback: () => null,

@@ -4,7 +4,7 @@ import { Suspense } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { I18nProvider } from 'react-aria-components/I18nProvider';
 import { useTranslation } from 'react-i18next';
-import { NavLink, Outlet, useNavigation } from 'react-router';
+import { Link, NavLink, Outlet, useNavigation } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { address, usePlace } from '../parts/place.ts';
@@ -33,6 +33,26 @@ export function Shell() {
       )}
       {phase.is === 'out' && <SignIn why={phase.why} />}
       {phase.is === 'in' && <SignedIn />}
+      <Footer />
+    </I18nProvider>
+  );
+}
+
+/** Around a page that needs no session. */
+export function Outside() {
+  const { language } = useLanguage();
+  const { t } = useTranslation();
+  return (
+    <I18nProvider locale={language}>
+      <header className="bar">
+        <strong className="brand">urn</strong>
+        <nav aria-label={t('common.pages')}>
+          <NavLink to={address('studies')}>{t('common.nav.studies')}</NavLink>
+        </nav>
+      </header>
+      <main id="main">
+        <Outlet />
+      </main>
       <Footer />
     </I18nProvider>
   );
@@ -125,6 +145,7 @@ function Footer() {
   return (
     <footer className="foot">
       <span>{t('common.times', { zone })}</span>
+      <Link to={address('offline')}>{t('offline.link')}</Link>
       <span className="languages">
         {Object.entries(LANGUAGES).map(([code, name]) => (
           <Button

@@ -49,9 +49,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       sessionStorage.removeItem(ACTING);
       // A randomization whose answer is still awaited survives the end of a session, but not a sign-out.
       if (why !== 'ended') sessionStorage.clear();
-      setPhase((before) =>
-        why === 'ended' && before.is !== 'in' ? { is: 'out', why: 'not-yet' } : { is: 'out', why },
-      );
+      setPhase((before) => {
+        if (why !== 'ended' || before.is === 'in') return { is: 'out', why };
+        // Several requests may be refused at once. Only the first of them ends the session.
+        return before.is === 'out' ? before : { is: 'out', why: 'not-yet' };
+      });
     },
     [queries],
   );

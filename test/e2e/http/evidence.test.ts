@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Checkpoint, openCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { openCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import type { Checkpoint } from '../../../src/ledger/checkpoint-text.ts';
 import { CompactRange } from '../../../src/ledger/compact-range.ts';
 import { verifyConsistency, verifyInclusion } from '../../../src/ledger/proofs.ts';
 import { parseVerifierKey, type VerifierKey } from '../../../src/ledger/verifier-key.ts';

@@ -5,11 +5,12 @@ import {
   checkpointOrigin,
   formatCheckpoint,
   openCheckpoint,
-  parseCheckpoint,
   signCheckpoint,
 } from '../../../src/ledger/checkpoint.ts';
+import { parseCheckpoint } from '../../../src/ledger/checkpoint-text.ts';
+import { parseNote } from '../../../src/ledger/note.ts';
 import { verifyInclusion } from '../../../src/ledger/proofs.ts';
-import { checkNote, parseNote, signNote } from '../../../src/ledger/signed-note.ts';
+import { checkNote, signNote } from '../../../src/ledger/signed-note.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
 import { check } from '../../support/property.ts';
@@ -29,7 +30,7 @@ const textOf = (note: string) => {
 describe('published checkpoints', () => {
   it.each(Object.values(checkpoints))('of $origin at $size are read and written', (published) => {
     const { origin, size, note } = published;
-    const root = Buffer.from(published.root, 'base64');
+    const root = new Uint8Array(Buffer.from(published.root, 'base64'));
     expect(parseCheckpoint(textOf(note))).toEqual({ type: 'checkpoint', origin, size, root, extensions: [] });
     expect(formatCheckpoint(origin, size, root)).toBe(textOf(note));
   });
@@ -40,7 +41,7 @@ describe('published checkpoints', () => {
       const { origin, size } = given;
       expect(openCheckpoint(given.note, [trust(peter.key), SUMDB])).toMatchObject({
         type: 'signed',
-        checkpoint: { origin, size, root: Buffer.from(given.root, 'base64') },
+        checkpoint: { origin, size, root: new Uint8Array(Buffer.from(given.root, 'base64')) },
         by: [SUMDB],
       });
       expect(openCheckpoint(given.note, [trust(peter.key)])).toEqual({ type: 'not-signed' });
@@ -86,8 +87,7 @@ describe('a checkpoint', () => {
   it('reads back from its note as it was written', () => {
     const roots = fc.uint8Array({ minLength: 32, maxLength: 32 });
     check(
-      fc.property(fc.maxSafeNat(), roots, (size, bytes) => {
-        const root = Buffer.from(bytes);
+      fc.property(fc.maxSafeNat(), roots, (size, root) => {
         const checkpoint = { type: 'checkpoint', origin, size, root, extensions: [] };
         const note = signCheckpoint(origin, size, root, key);
         expect(note.startsWith(`trial-7/access\n${size}\n`)).toBe(true);

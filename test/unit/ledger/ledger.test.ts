@@ -35,7 +35,7 @@ describe('a ledger', () => {
       expect(Buffer.from(base64, 'base64').toString()).toBe(note);
       expect(openCheckpoint(note, trusted)).toMatchObject({
         type: 'signed',
-        checkpoint: { origin, size, root: rootOf(size), extensions: [] },
+        checkpoint: { origin, size, root: new Uint8Array(rootOf(size)), extensions: [] },
       });
     }
     expect(ledger.streams()).toEqual(['access', 'study-a']);
@@ -45,7 +45,7 @@ describe('a ledger', () => {
     const ledger = ledgerOf({ 'study-a': 5 });
     const newest = ledger.checkpoint('study-a');
     expect(openCheckpoint(ledger.checkpoint('study-a', 3).note, trusted)).toMatchObject({
-      checkpoint: { size: 3, root: rootOf(3) },
+      checkpoint: { size: 3, root: new Uint8Array(rootOf(3)) },
     });
     expect(ledger.checkpoint('study-a')).toBe(newest);
     ledger.append('study-a', leaf(5));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkNote, formatNote, parseNote, signNote } from '../../../src/ledger/signed-note.ts';
+import { parseNote } from '../../../src/ledger/note.ts';
+import { checkNote, formatNote, signNote } from '../../../src/ledger/signed-note.ts';
 import { makeSigningKey, parseSigningKey } from '../../../src/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
 import { check } from '../../support/property.ts';

@@ -3,6 +3,7 @@ import type { SameKeys } from '../same-keys.ts';
 import { audit } from './audit.ts';
 import { common } from './common.ts';
 import { manage } from './manage.ts';
+import { offline } from './offline.ts';
 import { participant } from './participant.ts';
 import { randomize } from './randomize.ts';
 import { signIn } from './sign-in.ts';
@@ -18,4 +19,5 @@ export const de: SameKeys<typeof en> = {
   participant,
   manage,
   audit,
+  offline,
 };

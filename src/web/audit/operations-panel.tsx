@@ -1,0 +1,177 @@
+/** Who was refused, who was shown what, who signed in, and when the service ran: newest first. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { useTranslation } from 'react-i18next';
+import { answer, api, type Schemas } from '../api/client.ts';
+import { Loading } from '../parts/loading.tsx';
+import { ProblemNotice } from '../parts/problem.tsx';
+import { When } from '../parts/when.tsx';
+import { useSession } from '../session/session.tsx';
+import styles from './audit.module.css';
+
+type Operation = Schemas['Operations'][number];
+
+/** How many are asked for at a time; the service sends no more than that. */
+const PAGE = 250;
+
+const KINDS = {
+  all: undefined,
+  refused: ['RequestRefused'],
+  shown: ['EvidenceDisclosed'],
+  sessions: ['SessionBegan', 'SessionEnded'],
+  service: ['ServiceStarted', 'ServiceStopped'],
+} as const satisfies Record<string, readonly Operation['type'][] | undefined>;
+
+export function OperationsPanel({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { studies } = useSession();
+  const [from, setFrom] = useState<number | undefined>();
+  const [kind, setKind] = useState<keyof typeof KINDS>('all');
+  const [isOfStudy, setIsOfStudy] = useState(false);
+  const { data, error } = useQuery({
+    queryKey: ['operations', isOfStudy && study, from],
+    queryFn: ({ signal }) => page(from, isOfStudy ? study : undefined, signal),
+    placeholderData: keepPreviousData,
+  });
+  const types: readonly Operation['type'][] | undefined = KINDS[kind];
+  const shown = data?.operations.filter(({ type }) => types?.includes(type) ?? true);
+  return (
+    <section>
+      <p className="soft">{t('audit.operations.about')}</p>
+      <div className={styles['tools']}>
+        <div className="field">
+          <label htmlFor="kind">{t('audit.operations.show')}</label>
+          <select
+            id="kind"
+            value={kind}
+            onChange={(event) => setKind(event.target.value as keyof typeof KINDS)}
+          >
+            {Object.keys(KINDS).map((one) => (
+              <option key={one} value={one}>
+                {t(`audit.operations.kind.${one as keyof typeof KINDS}`)}
+              </option>
+            ))}
+          </select>
+        </div>
+        {/* A key that is limited to studies sees nothing else anyway. */}
+        {studies === null && (
+          <label className={styles['check']}>
+            <input
+              type="checkbox"
+              checked={isOfStudy}
+              onChange={(event) => setIsOfStudy(event.target.checked)}
+            />
+            {t('audit.operations.onlyStudy')}
+          </label>
+        )}
+      </div>
+      <ProblemNotice error={error} />
+      {!data && !error && <Loading />}
+      {shown?.length === 0 && <p className="notice">{t('audit.operations.none')}</p>}
+      <ol className={`card ${styles['list']}`} aria-label={t('audit.tab.operations')}>
+        {shown?.toReversed().map((operation) => (
+          <li key={operation.revision} className={styles['entry']}>
+            <When at={operation.at} />
+            <span>{operation.actor.user}</span>
+            <span>
+              <What {...operation} />
+            </span>
+          </li>
+        ))}
+      </ol>
+      {data && data.total > PAGE && (
+        <div className={styles['pages']}>
+          <Button
+            className="button small"
+            isDisabled={data.from === 0}
+            onPress={() => setFrom(Math.max(0, data.from - PAGE))}
+          >
+            {t('audit.older')}
+          </Button>
+          <Button
+            className="button small"
+            isDisabled={data.from + PAGE >= data.total}
+            onPress={() => setFrom(data.from + PAGE)}
+          >
+            {t('audit.newer')}
+          </Button>
+          <span className="number">
+            {t('audit.operations.place', {
+              first: data.from + 1,
+              last: Math.min(data.from + PAGE, data.total),
+              total: data.total,
+            })}
+          </span>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** @param from undefined: the newest page */
+async function page(from: number | undefined, study: string | undefined, signal: AbortSignal) {
+  const ask = (first: number) =>
+    answer(
+      api.GET('/operations', {
+        params: { query: { from: first, ...(study !== undefined && { study }) } },
+        signal,
+      }),
+    );
+  const first = await ask(from ?? 0);
+  const total = (first.revision ?? -1) + 1;
+  const begin = from ?? Math.max(0, total - PAGE);
+  const { results } = begin === (from ?? 0) ? first : await ask(begin);
+  return { operations: results, from: begin, total };
+}
+
+/** What happened, in words. */
+function What(operation: Operation) {
+  const { t } = useTranslation();
+  const { data } = operation;
+  switch (operation.type) {
+    case 'RequestRefused': {
+      const { operation: asked, study, reason, count } = operation.data;
+      return (
+        <>
+          {t('audit.refused', { why: t(`audit.why.${reason}`) })} <Times count={count} />
+          <Details of={[asked, study]} />
+        </>
+      );
+    }
+    case 'EvidenceDisclosed': {
+      const { what, study, participant, fromRevision, toRevision, content, count } = operation.data;
+      const upTo = toRevision === undefined ? undefined : t('audit.upTo', { revision: toRevision });
+      const range =
+        fromRevision === undefined || toRevision === undefined
+          ? upTo
+          : t('audit.range', { from: fromRevision, to: toRevision });
+      return (
+        <>
+          {t('audit.shown', { what: t(`audit.what.${what}`) })} <Times count={count} />
+          <Details of={[study, participant, content && t(`audit.content.${content}`), range]} />
+        </>
+      );
+    }
+    case 'SessionBegan':
+    case 'SessionEnded':
+      return t(`audit.happened.${operation.type}`);
+    default:
+      return t(`audit.happened.${operation.type}`, { version: 'version' in data ? data.version : '' });
+  }
+}
+
+function Times({ count }: { count: number }) {
+  const { t } = useTranslation();
+  return count > 1 ? <strong className="number">{t('audit.times', { count })}</strong> : null;
+}
+
+function Details({ of }: { of: readonly (string | undefined)[] }) {
+  const given = of.filter((one) => one !== undefined);
+  return given.length === 0 ? null : (
+    <>
+      <br />
+      <small>{given.join(' · ')}</small>
+    </>
+  );
+}

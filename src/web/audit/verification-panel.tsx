@@ -1,0 +1,129 @@
+/** The service verifies the study, and what it found. */
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { useTranslation } from 'react-i18next';
+import { api, results, type Schemas } from '../api/client.ts';
+import { Chip } from '../parts/chip.tsx';
+import { ProblemNotice } from '../parts/problem.tsx';
+import { saveFile } from '../parts/save-file.ts';
+import styles from './audit.module.css';
+
+type Report = Schemas['Verification'];
+type StreamReport = Report['streams'][number];
+
+export function VerificationPanel({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { mutate, isPending, error, data } = useMutation({
+    mutationFn: () => results(api.GET('/verification', { params: { query: { study } } })),
+  });
+  return (
+    <section>
+      <p className="soft">{t('audit.verification.about')}</p>
+      <ProblemNotice error={error} />
+      <p>
+        <Button className="button go" isDisabled={isPending} onPress={() => mutate()}>
+          {t(data ? 'audit.verification.again' : 'audit.verification.start')}
+        </Button>
+      </p>
+      {isPending && <Running />}
+      {!isPending && data && <Found report={data} />}
+    </section>
+  );
+}
+
+/** The service tells no progress, so the page shows that time passes. */
+function Running() {
+  const { t } = useTranslation();
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <div className="card">
+      <p role="status">{t('audit.verification.running')}</p>
+      <progress aria-label={t('audit.verification.running')} />
+      <p className="soft number">{t('audit.verification.seconds', { count: seconds })}</p>
+    </div>
+  );
+}
+
+function Found({ report }: { report: Report }) {
+  const { t } = useTranslation();
+  return (
+    <div className={`card ${styles['report']}`}>
+      <div role="status" className={report.ok ? 'notice' : 'notice danger'}>
+        <p className={styles['verdict']}>
+          {t(report.ok ? 'audit.verification.sound' : 'audit.verification.unsound')}
+        </p>
+        <p lang="en">{report.caution}</p>
+      </div>
+      <div className="grid">
+        {report.streams.map((stream) => (
+          <Stream key={stream.stream} {...stream} />
+        ))}
+      </div>
+      <details>
+        <summary>{t('audit.verification.whole')}</summary>
+        <pre className={styles['raw']}>{JSON.stringify(report, null, 2)}</pre>
+      </details>
+      <Button
+        className="button"
+        onPress={() => saveFile(new Blob([JSON.stringify(report, null, 2)]), 'verification.json')}
+      >
+        {t('audit.verification.save')}
+      </Button>
+    </div>
+  );
+}
+
+function Stream({
+  stream,
+  study,
+  sound,
+  records,
+  participants,
+  divergence,
+  evidence,
+  warnings,
+}: StreamReport) {
+  const { t } = useTranslation();
+  return (
+    <article>
+      <div className="head">
+        <h2>{study ?? (stream === 'log' || stream === 'access' ? t(`audit.stream.${stream}`) : stream)}</h2>
+        <Chip tone={sound ? 'ok' : 'danger'}>
+          {t(sound ? 'audit.verification.streamSound' : 'audit.verification.streamUnsound')}
+        </Chip>
+      </div>
+      <dl className="terms">
+        <dt>{t('audit.checkpoint.size')}</dt>
+        <dd>{records}</dd>
+        {participants !== undefined && (
+          <>
+            <dt>{t('audit.verification.participants')}</dt>
+            <dd>{participants}</dd>
+          </>
+        )}
+        {evidence.matching > 0 && (
+          <>
+            <dt>{t('audit.verification.matching')}</dt>
+            <dd>{evidence.matchingSize}</dd>
+          </>
+        )}
+      </dl>
+      {divergence && (
+        <p className="notice danger">
+          {t('audit.verification.differsAt', { revision: divergence.revision })}{' '}
+          <span lang="en">{divergence.why}</span>
+        </p>
+      )}
+      {warnings.map(({ code, text }) => (
+        <p key={code} className="notice warn" lang="en">
+          {text}
+        </p>
+      ))}
+    </article>
+  );
+}

@@ -1,0 +1,149 @@
+/** Checks kept receipts and checkpoints on the reader's own computer, without a key and without the service. */
+import { useEffect, useState } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { DropZone } from 'react-aria-components/DropZone';
+import { FileTrigger } from 'react-aria-components/FileTrigger';
+import { Text } from 'react-aria-components/Text';
+import { useTranslation } from 'react-i18next';
+import { Chip, type Tone } from '../parts/chip.tsx';
+import { Page } from '../parts/page.tsx';
+import { parseKey, type Signature } from './check.ts';
+import { type CheckedNote, type CheckedRecord, examine, type Findings, type GivenFile } from './findings.ts';
+import styles from './offline.module.css';
+
+/** Files of kept checkpoints are much smaller. */
+const MAX_BYTES = 20_000_000;
+
+const SIGNATURE_TONES: Readonly<Record<Signature, Tone>> = {
+  right: 'ok',
+  wrong: 'danger',
+  'of-another-key': 'warn',
+};
+
+export function Offline() {
+  const { t } = useTranslation();
+  const [keyText, setKeyText] = useState('');
+  const [files, setFiles] = useState<readonly GivenFile[]>([]);
+  const [findings, setFindings] = useState<Findings | undefined>();
+  const [isKeyWrong, setKeyWrong] = useState(false);
+
+  useEffect(() => {
+    let isCurrent = true;
+    void found(files, keyText).then((result) => {
+      if (!isCurrent) return;
+      setFindings(result.findings);
+      setKeyWrong(result.isKeyWrong);
+    });
+    return () => {
+      isCurrent = false;
+    };
+  }, [files, keyText]);
+
+  const add = async (given: readonly File[]) => {
+    const readable = given.filter(({ size }) => size <= MAX_BYTES);
+    const read = await Promise.all(
+      readable.map(async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })),
+    );
+    setFiles((before) => [...before.filter(({ name }) => !read.some((one) => one.name === name)), ...read]);
+  };
+
+  if (!isSecureContext) return <Page title={t('offline.title')}>{t('offline.needsHttps')}</Page>;
+  return (
+    <Page title={t('offline.title')} width="narrow">
+      <p>{t('offline.about')}</p>
+      <p className="notice">{t('offline.nothingSent')}</p>
+      <div className="field">
+        <label htmlFor="verifier-key">{t('offline.key')}</label>
+        <input
+          id="verifier-key"
+          className="react-aria-Input"
+          value={keyText}
+          spellCheck={false}
+          autoComplete="off"
+          aria-describedby="verifier-key-hint"
+          aria-invalid={isKeyWrong}
+          onChange={(event) => setKeyText(event.target.value)}
+        />
+        <p className="soft" id="verifier-key-hint">
+          {t('offline.keyHint')}
+        </p>
+        {isKeyWrong && (
+          <p className="react-aria-FieldError" role="alert">
+            {t('offline.keyWrong')}
+          </p>
+        )}
+      </div>
+      <DropZone
+        className={styles['zone'] ?? ''}
+        onDrop={async ({ items }) => {
+          const dropped = items.flatMap((item) => (item.kind === 'file' ? [item.getFile()] : []));
+          await add(await Promise.all(dropped));
+        }}
+      >
+        <Text slot="label">{t('offline.drop')}</Text>
+        <FileTrigger allowsMultiple onSelect={(list) => void add([...(list ?? [])])}>
+          <Button className="button go">{t('offline.choose')}</Button>
+        </FileTrigger>
+      </DropZone>
+      <div aria-live="polite">{findings && files.length > 0 && <Found {...findings} />}</div>
+    </Page>
+  );
+}
+
+async function found(files: readonly GivenFile[], keyText: string) {
+  const key = keyText.trim() === '' ? undefined : await parseKey(keyText);
+  return { findings: await examine(files, key), isKeyWrong: keyText.trim() !== '' && key === undefined };
+}
+
+function Found({ notes, records, unreadable }: Findings) {
+  const { t } = useTranslation();
+  return (
+    <div className="grid">
+      {unreadable.map(({ name, why }) => (
+        <div key={name} className="notice danger">
+          <p>
+            <strong>{t('offline.unreadable', { name })}</strong>
+          </p>
+          <p lang="en">{why}</p>
+          <p>{t('offline.bundleHint')}</p>
+        </div>
+      ))}
+      {notes.map((note) => (
+        <Note key={note.where} {...note} />
+      ))}
+      {records.map((record) => (
+        <Inclusion key={`${record.revision} ${record.size}`} {...record} />
+      ))}
+    </div>
+  );
+}
+
+function Note({ where, origin, size, signature, relations }: CheckedNote) {
+  const { t } = useTranslation();
+  return (
+    <article className="card">
+      <div className="head">
+        <h2>{where}</h2>
+        <Chip tone={signature && SIGNATURE_TONES[signature]}>
+          {t(`offline.signature.${signature ?? 'not-checked'}`)}
+        </Chip>
+      </div>
+      <p>{t(signature === 'right' ? 'offline.covers' : 'offline.speaks', { count: size })}</p>
+      {relations.map((relation) => (
+        <p key={relation.with} className={relation.is === 'contradiction' ? 'notice danger' : ''}>
+          {t(`offline.relation.${relation.is}`, { with: relation.with, size: relation.size })}
+        </p>
+      ))}
+      <small>{origin}</small>
+    </article>
+  );
+}
+
+function Inclusion({ revision, size, is }: CheckedRecord) {
+  const { t } = useTranslation();
+  return (
+    <p className={is === 'included' ? 'notice' : 'notice warn'}>
+      {t(`offline.record.${is}`, { revision, size })}
+    </p>
+  );
+}

@@ -1,0 +1,43 @@
+export const offline = {
+  link: 'Beleg prüfen',
+  title: 'Beleg oder Kontrollpunkt prüfen',
+  about:
+    'Ein Beleg ist ein Kontrollpunkt: eine signierte Aussage darüber, wie viele Aufzeichnungen eine Studie hatte und welche. Legen Sie die Dateien ab, die Sie aufbewahrt haben, und die Beweise dazu, und sehen Sie, was sie abdecken.',
+  nothingSent: 'Alles wird in diesem Browser geprüft. Nichts wird gesendet, und nichts wird aufbewahrt.',
+  needsHttps: 'Diese Seite braucht HTTPS, denn nur dann prüft der Browser Signaturen.',
+  key: 'Prüfschlüssel',
+  keyHint:
+    'Er lautet Name+8 Ziffern+Buchstaben. Nehmen Sie ihn nicht von diesem Dienst, sondern zum Beispiel aus dem Studienordner. Ein Schlüssel, der mit dem Beleg kommt, bürgt für niemanden.',
+  keyWrong: 'Das ist kein Prüfschlüssel, oder er ist beschädigt.',
+  drop: 'Belege, Kontrollpunkte und Beweise hier ablegen',
+  choose: 'Dateien wählen',
+  unreadable: '{{name}} ist nicht lesbar',
+  bundleHint:
+    'Ein Paket verifiziert das Programm verify_bundle.py, das darin liegt; nehmen Sie es von anderswo.',
+  signature: {
+    right: 'von diesem Schlüssel signiert',
+    wrong: 'Signatur ist falsch',
+    'of-another-key': 'von einem anderen Schlüssel signiert',
+    'not-checked': 'Signatur nicht geprüft: Prüfschlüssel einfügen',
+  },
+  speaks_one: 'Er spricht von der ersten Aufzeichnung einer Studie.',
+  speaks_other: 'Er spricht von den ersten {{count}} Aufzeichnungen einer Studie.',
+  covers_one: 'Er deckt die erste Aufzeichnung der Studie ab. Niemand kann sie unbemerkt ändern.',
+  covers_other:
+    'Er deckt die ersten {{count}} Aufzeichnungen der Studie ab. Niemand kann eine davon unbemerkt ändern.',
+  relation: {
+    beginning: 'Er stimmt mit {{with}} überein ({{size}} Aufzeichnungen).',
+    contradiction:
+      'Er widerspricht {{with}}, das über dieselben {{size}} Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie, wer die Studie überwacht.',
+    'not-proven':
+      'Ob er mit {{with}} ({{size}} Aufzeichnungen) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
+  },
+  record: {
+    included:
+      'Die Aufzeichnung der Revision {{revision}} ist unter den {{size}} Aufzeichnungen des Kontrollpunkts.',
+    'not-included':
+      'Der Beweis zeigt nicht, dass Revision {{revision}} unter den {{size}} Aufzeichnungen eines Kontrollpunkts hier ist.',
+    'no-checkpoint':
+      'Es gibt einen Beweis zu Revision {{revision}}, aber keinen Kontrollpunkt mit {{size}} Aufzeichnungen zum Vergleich.',
+  },
+} as const;

@@ -1,0 +1,213 @@
+/**
+ * A page of another origin, in the browser of somebody who is signed in. It is served from another port of the same host: to
+ * the browser the same site, so that it sends the cookie along, as to a sibling subdomain.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeInBrowser, openBrowser, type Person, signIn, sitDown } from '../../support/browser.ts';
+import { ask, clientOf } from '../../support/client.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+
+const data = temporaryFolders()();
+const LIST = '/study_participants?study=Sleep';
+const STATE = JSON.stringify({ study: 'Sleep', state: 'paused', reason: 'hostile' });
+
+describeInBrowser('a hostile page on another origin', () => {
+  let service: Service;
+  let browser: Browser;
+  let hostile: Server;
+  let victim: Person;
+  let page: Page;
+  let keys: Record<'all' | 'auditor', string>;
+  /** What the service answered to the hostile page: method, path and status. */
+  let answers: string[];
+  let cookies: string[];
+
+  beforeAll(async () => {
+    keys = await issueKeys(data, {
+      all: ['everybody', '--scope', 'read,randomize,manage'],
+      auditor: ['auditor', '--scope', 'audit'],
+    });
+    service = await serve({ data, studies: TRIALS });
+    await clientOf(service.url, keys.all).randomize('Sleep', '001', COOK);
+    hostile = createServer((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Prize</title>');
+    });
+    await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve));
+    browser = await openBrowser();
+    victim = await sitDown(browser);
+    await victim.page.goto(`${service.url}/pages/studies`);
+    await signIn(victim, keys.all);
+    page = await victim.page.context().newPage();
+    // What a page may not read, Playwright does not show either; the protocol beneath does.
+    const network = await page.context().newCDPSession(page);
+    const asked = new Map<string, string>();
+    network.on('Network.requestWillBeSent', ({ requestId, request }) => {
+      const { origin, pathname } = new URL(request.url);
+      if (origin === service.url) asked.set(requestId, `${request.method} ${pathname}`);
+    });
+    network.on('Network.requestWillBeSentExtraInfo', ({ headers }) => cookies.push(headers['Cookie'] ?? ''));
+    network.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
+      if (asked.has(requestId)) answers.push(`${asked.get(requestId)} ${statusCode}`);
+    });
+    await network.send('Network.enable');
+    await visit();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    hostile?.close();
+    await service?.kill();
+  });
+
+  /** The hostile page, opened anew. */
+  async function visit(): Promise<void> {
+    answers = [];
+    cookies = [];
+    await page.goto(`http://127.0.0.1:${(hostile.address() as AddressInfo).port}/`);
+  }
+  /** Runs a script of the hostile page, which knows the address of the service as `service`. */
+  const run = <T>(script: string): Promise<T> =>
+    page.evaluate<T>(`(async () => { const service = ${JSON.stringify(service.url)}; ${script} })()`);
+  /** 415 is for a body that is not said to be JSON, which a page of another origin cannot say. */
+  const refused = () => expect.poll(() => answers.filter((one) => / (403|415)$/.test(one)).length);
+
+  it('is of the same site, so that the browser sends it the cookie', async () => {
+    // Otherwise the tests below would prove nothing.
+    await run(`new Image().src = service + ${JSON.stringify(LIST)};`);
+    await refused().toBe(1);
+    expect(cookies.at(-1)).toContain('urn-');
+  });
+
+  it('reads nothing', async () => {
+    await visit();
+    const read = await run<string[]>(`
+      const outcomes = [];
+      for (const init of [{ credentials: 'include' }, { credentials: 'include', mode: 'no-cors' }])
+        for (const path of [${JSON.stringify(LIST)}, '/studies', '/session'])
+          outcomes.push(await fetch(service + path, init).then(async (r) => r.type + (await r.text()), () => 'failed'));
+      return outcomes;
+    `);
+    expect(read).toEqual(Array(6).fill('failed'));
+    expect(new Set(answers)).toEqual(
+      new Set(['GET /study_participants 403', 'GET /studies 403', 'GET /session 403']),
+    );
+  });
+
+  it('hears of no change', async () => {
+    await visit();
+    const heard = await run<string>(`
+      return new Promise((resolve) => {
+        const source = new EventSource(service + '/changes?study=Sleep', { withCredentials: true });
+        source.onmessage = () => resolve('message');
+        source.onerror = () => { source.close(); resolve('refused'); };
+      });
+    `);
+    expect(heard).toBe('refused');
+  });
+
+  it('runs no answer as a script', async () => {
+    await visit();
+    const outcome = await run<string>(`
+      return new Promise((resolve) => {
+        const script = document.createElement('script');
+        script.src = service + '/studies';
+        script.onload = () => resolve('run');
+        script.onerror = () => resolve('refused');
+        document.head.append(script);
+      });
+    `);
+    expect(outcome).toBe('refused');
+  });
+
+  it.each([
+    ['randomizes nobody', `${LIST}&id=666&sex=Male&local_site=30-Dupage+County`, 'text/plain', ''],
+    ['pauses no study', '/study_state', 'text/plain', STATE],
+    ['signs nobody out and nobody else in', '/session', 'text/plain', '{"key":"urn_x"}'],
+  ])('%s, by a form or by a request that needs no permission', async (_, path, type, body) => {
+    await visit();
+    await run(`await fetch(service + ${JSON.stringify(path)}, {
+      method: 'POST', mode: 'no-cors', credentials: 'include', body: ${JSON.stringify(body)},
+      headers: { 'Content-Type': ${JSON.stringify(type)} },
+    }).catch(() => undefined);`);
+    await refused().toBe(1);
+    await run(`
+      const form = document.createElement('form');
+      Object.assign(form, { method: 'post', enctype: 'text/plain', action: service + ${JSON.stringify(path)} });
+      const field = document.createElement('input');
+      Object.assign(field, { type: 'hidden', name: '{"a":"', value: '"}' });
+      form.append(field);
+      document.body.append(form);
+      form.submit();
+    `);
+    await refused().toBe(2);
+    const { results, headers } = await ask(service.url, '/study_participants', {
+      key: keys.all,
+      parameters: { study: 'Sleep' },
+    });
+    expect(results).toHaveLength(1);
+    expect(headers.get('urn-revision')).toBe('1');
+    await victim.page.reload();
+    await victim.page.getByRole('link', { name: 'Sleep' }).waitFor();
+  });
+
+  it('may not ask for more, by a request that needs permission', async () => {
+    await visit();
+    const outcome = await run<string[]>(`
+      return Promise.all([['DELETE', '/session'], ['POST', '/study_state']].map(([method, path]) =>
+        fetch(service + path, {
+          method, credentials: 'include', headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'x' },
+        }).then(() => 'answered', () => 'failed')));
+    `);
+    expect(outcome).toEqual(['failed', 'failed']);
+    // The browser asks for permission, which is refused; the request itself is never sent.
+    expect(answers.every((one) => one.startsWith('OPTIONS '))).toBe(true);
+  });
+
+  it.each(['/pages/studies', '/', LIST, '/docs/'])('frames nothing: %s', async (path) => {
+    await visit();
+    await run(`
+      const frame = document.createElement('iframe');
+      frame.src = service + ${JSON.stringify(path)};
+      const loaded = new Promise((resolve) => { frame.onload = resolve; });
+      document.body.append(frame);
+      await loaded;
+    `);
+    const [, frame] = page.frames();
+    expect(await frame?.locator('body').textContent()).not.toMatch(/Sleep|Sign in|001|swagger/i);
+    expect(frame?.url()).toContain('chrome-error:');
+  });
+
+  it('has no hold on a window that it opens', async () => {
+    await visit();
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      run(`window.opened = window.open(service + '/pages/studies');`),
+    ]);
+    await opened.getByRole('link', { name: 'Sleep' }).waitFor();
+    expect(await run(`return [window.opened.closed, window.opened.length];`)).toEqual([true, 0]);
+    expect(await opened.evaluate('window.opener')).toBeNull();
+    await opened.close();
+  });
+
+  it('gets no data shown by a link, either', async () => {
+    await visit();
+    await page.evaluate(`location.href = ${JSON.stringify(service.url + LIST)}`);
+    await refused().toBe(1);
+    await page.waitForLoadState();
+    expect(await page.locator('body').textContent()).not.toContain('001');
+  });
+
+  it('is seen by an auditor', async () => {
+    const { results } = await ask(service.url, '/operations', { key: keys.auditor });
+    const refusals = results.filter(
+      ({ type, actor, data: said }: { type: string; actor: { user: string }; data: { reason?: string } }) =>
+        type === 'RequestRefused' && actor.user === 'everybody' && said.reason === 'not-permitted',
+    );
+    expect(refusals.length).toBeGreaterThan(0);
+    expect(victim.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,131 @@
+/** The checks that a browser makes, compared with those of `urn verify`. */
+import { describe, expect, it } from 'vitest';
+import { leafHash } from '../../../events/record.ts';
+import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
+import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import { isBeginning, isIncluded, parseKey, readFile, signatureOf } from '../../../src/web/offline/check.ts';
+import { examine } from '../../../src/web/offline/findings.ts';
+
+const ORIGIN = 'urn/study-1';
+const signer = makeSigningKey('urn');
+const tree = new MerkleTree();
+const leaves = Array.from({ length: 17 }, (_, i) => leafHash(Buffer.from(`record ${i}`)));
+for (const leaf of leaves) tree.append(leaf);
+const treeOf = (size: number) => ({ size, root: tree.root(size) });
+const noteOf = (size: number, root = tree.root(size)) => signCheckpoint(ORIGIN, size, root, signer);
+const fileOf = (name: string, text: string) => ({ name, bytes: new TextEncoder().encode(text) });
+const inBase64 = (hashes: readonly Buffer[]) => hashes.map((hash) => hash.toString('base64'));
+
+async function ownKey() {
+  const key = await parseKey(`${signer.publicKey}\n`);
+  if (!key) throw new Error('not a key');
+  return key;
+}
+
+describe('a verifier key', () => {
+  it('is taken as it is written', async () => {
+    expect(await parseKey(signer.publicKey)).toMatchObject({ name: 'urn', keyId: signer.keyId });
+  });
+
+  it('is refused if its parts do not belong together', async () => {
+    const other = makeSigningKey('urn').publicKey;
+    expect(await parseKey(`${signer.publicKey.slice(0, 13)}${other.slice(13)}`)).toBeUndefined();
+    expect(await parseKey('urn_key')).toBeUndefined();
+  });
+});
+
+describe('a signature', () => {
+  it('is right, wrong, or of another key', async () => {
+    const key = await ownKey();
+    const note = noteOf(3);
+    expect(await signatureOf(note, key)).toBe('right');
+    expect(await signatureOf(note.replace('\n3\n', '\n4\n'), key)).toBe('wrong');
+    const other = signCheckpoint(ORIGIN, 3, tree.root(3), makeSigningKey('urn'));
+    expect(await signatureOf(other, key)).toBe('of-another-key');
+  });
+});
+
+describe('proofs', () => {
+  it('show for each pair of trees that the first is the beginning of the second, and for no other', async () => {
+    for (let second = 1; second <= leaves.length; second++)
+      for (let first = 1; first <= second; first++) {
+        const proof = first === second ? [] : tree.consistencyProof(first, second);
+        expect(await isBeginning(treeOf(first), treeOf(second), proof)).toBe(true);
+        const altered = { size: first, root: leafHash(tree.root(first)) };
+        expect(await isBeginning(altered, treeOf(second), proof)).toBe(false);
+        if (first < second)
+          expect(await isBeginning(treeOf(first), treeOf(second), proof.slice(1)), `${first} ${second}`).toBe(
+            proof.length === 0,
+          );
+      }
+  });
+
+  it('show that a record is in a tree', async () => {
+    for (let size = 1; size <= leaves.length; size++)
+      for (const [index, leaf] of leaves.slice(0, size).entries()) {
+        const proof = tree.inclusionProof(index, size);
+        expect(await isIncluded(leaf, index, treeOf(size), proof)).toBe(true);
+        expect(await isIncluded(leafHash(leaf), index, treeOf(size), proof)).toBe(false);
+      }
+  });
+});
+
+describe('files', () => {
+  const receipt = fileOf('receipt.txt', Buffer.from(noteOf(3)).toString('base64'));
+  const checkpoint = fileOf('checkpoint.txt', noteOf(9));
+  const proof = fileOf(
+    'proof.json',
+    JSON.stringify({ results: { first: 3, second: 9, proof: inBase64(tree.consistencyProof(3, 9)) } }),
+  );
+
+  it('say together what they cover', async () => {
+    const { notes } = await examine([receipt, checkpoint, proof], await ownKey());
+    expect(notes).toEqual([
+      {
+        where: 'receipt.txt:1',
+        origin: ORIGIN,
+        size: 3,
+        signature: 'right',
+        relations: [{ with: 'checkpoint.txt:1', size: 9, is: 'beginning' }],
+      },
+      { where: 'checkpoint.txt:1', origin: ORIGIN, size: 9, signature: 'right', relations: [] },
+    ]);
+  });
+
+  it('without a proof or a key leave open what they do not show', async () => {
+    const { notes } = await examine([receipt, checkpoint], undefined);
+    expect(notes[0]).toMatchObject({ signature: undefined, relations: [{ is: 'not-proven' }] });
+  });
+
+  it('that say different things of the same records contradict each other', async () => {
+    const fork = fileOf('fork.txt', noteOf(3, leafHash(tree.root(3))));
+    const { notes } = await examine([receipt, fork], await ownKey());
+    expect(notes.map(({ relations }) => relations.map(({ is }) => is))).toEqual([
+      ['contradiction'],
+      ['contradiction'],
+    ]);
+  });
+
+  it('can prove a single record', async () => {
+    const inclusion = (leaf: Buffer) =>
+      fileOf(
+        'inclusion.json',
+        JSON.stringify({
+          ...{ revision: 4, size: 9, leaf: leaf.toString('base64') },
+          proof: inBase64(tree.inclusionProof(4, 9)),
+        }),
+      );
+    const [leaf = Buffer.alloc(32)] = leaves.slice(4);
+    const found = async (file: ReturnType<typeof fileOf>, ...others: (typeof file)[]) =>
+      (await examine([file, ...others], undefined)).records.map(({ is }) => is);
+    expect(await found(inclusion(leaf), checkpoint)).toEqual(['included']);
+    expect(await found(inclusion(leafHash(leaf)), checkpoint)).toEqual(['not-included']);
+    expect(await found(inclusion(leaf), receipt)).toEqual(['no-checkpoint']);
+  });
+
+  it('that are neither are said to be unreadable', () => {
+    expect(readFile(Buffer.from('PK'), 'bundle.zip').type).toBe('unreadable');
+    expect(readFile(Buffer.from('{"proof":["x"]}'), 'x.json').type).toBe('unreadable');
+  });
+});
