@@ -82,7 +82,7 @@ describeInBrowser('the audit', () => {
     await page.getByText('Study registered').waitFor();
     expect(await page.getByText('Participant randomized').count()).toBe(2);
     expect(await disclosures()).toEqual(['records']);
-    await page.getByText('As stored').first().click();
+    await page.getByText('The whole record').first().click();
     await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
   });
 
