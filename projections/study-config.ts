@@ -35,7 +35,9 @@ export interface RegisteredStudy {
   /** The same before the import that is under way. */
   readonly before?: Halt | undefined;
   /** How many participants of a history are there or coming, and how many of them were drawn again. */
-  readonly imported?: { readonly redrawn: number; readonly unproven: number } | undefined;
+  readonly imported?:
+    | { readonly redrawn: number; readonly unproven: number; readonly at: string }
+    | undefined;
 }
 
 export interface Halt {
@@ -78,7 +80,7 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
         const { rows } = source;
         const reason = `a history of ${rows} participants is being imported`;
         const halt: Halt = { state: 'importing', reason, at: event.at };
-        return state && { ...state, halt, before: state.halt, imported: proof };
+        return state && { ...state, halt, before: state.halt, imported: { ...proof, at: event.at } };
       }
       case 'HistoryImportEnded':
         return (

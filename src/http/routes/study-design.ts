@@ -72,6 +72,14 @@ export const StudyDesignResult = z.strictObject({
   since: z.string().optional(),
   enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
   limits: z.array(Limit),
+  imported: z
+    .strictObject({
+      participants: z.int(),
+      redrawn: z.int().meta({ description: 'How many of them were drawn again with the same result' }),
+      at: z.string().meta({ description: 'When the import began, in ISO 8601 (UTC)' }),
+    })
+    .optional()
+    .meta({ description: 'A history from another system. Absent for a key that is limited to some levels' }),
   design: DesignResult,
 });
 type StudyDesignResult = z.infer<typeof StudyDesignResult>;
@@ -135,7 +143,7 @@ export function getStudyDesign(services: Services) {
       accepted: { key },
     } = request;
     refuseProblems(unknownParameters(query, PARAMETERS, 'study_design'));
-    const { halt, configuration } = study.registered;
+    const { halt, configuration, imported } = study.registered;
     const inForce = request.design();
     // A key that is limited to a site does not learn how many the others have.
     const { inOrder } = request.participants;
@@ -146,6 +154,14 @@ export function getStudyDesign(services: Services) {
       ...(halt && { reason: halt.reason, since: halt.at }),
       ...(enrolled !== undefined && { enrolled }),
       limits: limitsOf(inForce, key.where ? undefined : inOrder.filter(fillsPlace)),
+      ...(imported &&
+        !key.where && {
+          imported: {
+            participants: imported.redrawn + imported.unproven,
+            redrawn: imported.redrawn,
+            at: imported.at,
+          },
+        }),
       design: designShown(inForce),
     };
     const results = resultJson(StudyDesignResult, shown);

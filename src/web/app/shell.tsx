@@ -96,6 +96,7 @@ function SignedIn() {
 /** The pages about a study, and who may use them. */
 const PAGES = [
   { page: 'study', scopes: ['read', 'blinded'] },
+  { page: 'participant', scopes: ['read', 'blinded', 'audit', 'unblind'] },
   { page: 'randomize', scopes: ['randomize'] },
   { page: 'manage', scopes: ['manage', 'force', 'supply'] },
   { page: 'audit', scopes: ['audit'] },

@@ -1,13 +1,212 @@
+/** What a data manager does with a study: state, amendments, allocations from outside, packs. */
+import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { designQuery, type StudyDesign } from '../parts/design-query.ts';
+import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
-import { usePlace } from '../parts/place.ts';
+import { address, usePlace } from '../parts/place.ts';
+import { ProblemNotice } from '../parts/problem.tsx';
+import { StateChip, TestChip } from '../parts/study-chips.tsx';
+import { When } from '../parts/when.tsx';
+import { useScope } from '../session/session.tsx';
+import { studiesQuery } from '../session/studies-query.ts';
+import { AMENDMENTS, AmendForm, type AmendmentName, isPossible } from './amend-form.tsx';
+import { Design } from './design.tsx';
+import { ForceForm } from './force-form.tsx';
+import styles from './manage.module.css';
+import { ACTIONS_IN, STATE_ACTIONS, type StateAction, StateForm } from './state-form.tsx';
+import { WithdrawForm } from './withdraw-form.tsx';
 
 export function Manage() {
   const { t } = useTranslation();
-  const { study = '' } = usePlace();
+  const { study, act } = usePlace();
+  if (study === undefined)
+    return (
+      <Page title={t('common.nav.manage')}>
+        <p>{t('manage.noStudy')}</p>
+        <Link to={address('studies')}>{t('common.toStudies')}</Link>
+      </Page>
+    );
+  return <OneStudy key={study} study={study} act={act} />;
+}
+
+function OneStudy({ study, act }: { study: string; act: string | undefined }) {
+  const { t } = useTranslation();
+  const isReader = useScope('read', 'blinded');
+  const { data: studies, error } = useQuery(studiesQuery);
+  const { data: design, error: designError } = useQuery({ ...designQuery(study), enabled: isReader });
+  const problem = error ?? designError;
+  const shown = studies?.find((one) => one.study === study);
+  if (shown && (design || !isReader) && act !== undefined)
+    return <TheForm study={study} act={act} isLive={shown.mode === 'live'} design={design} />;
   return (
-    <Page title={t('common.nav.manage')}>
-      <p>{study}</p>
+    <Page
+      title={t('manage.title', { study })}
+      chips={
+        shown && (
+          <>
+            <StateChip state={shown.state} />
+            <TestChip mode={shown.mode} />
+          </>
+        )
+      }
+    >
+      <ProblemNotice error={problem} />
+      {!problem && (!shown || (isReader && !design)) && <Loading />}
+      {shown && (design || !isReader) && (
+        <div className="grid">
+          <State {...shown} />
+          <Amendments study={study} design={design} />
+          <Outside study={study} canRead={design !== undefined} />
+          <Packs study={study} />
+          <Imported imported={design?.imported} />
+        </div>
+      )}
     </Page>
+  );
+}
+
+interface FormProps {
+  readonly study: string;
+  readonly act: string;
+  readonly isLive: boolean;
+  readonly design: StudyDesign | undefined;
+}
+
+/** The form that the address names. */
+function TheForm({ study, act, isLive, design }: FormProps) {
+  const { t } = useTranslation();
+  const may = { manage: useScope('manage'), force: useScope('force'), supply: useScope('supply') };
+  if (may.manage && act in STATE_ACTIONS)
+    return <StateForm key={act} study={study} action={act as StateAction} isLive={isLive} />;
+  if (may.manage && design && (AMENDMENTS as readonly string[]).includes(act))
+    return <AmendForm key={act} study={study} name={act as AmendmentName} isLive={isLive} inForce={design} />;
+  if (may.force && design && act === 'force') return <ForceForm study={study} design={design.design} />;
+  if (may.supply && act === 'withdraw') return <WithdrawForm study={study} />;
+  return (
+    <Page title={t('manage.title', { study })}>
+      <p className="notice">{t('common.notPermitted')}</p>
+    </Page>
+  );
+}
+
+function State({
+  study,
+  state,
+  reason,
+  since,
+}: {
+  study: string;
+  state: Parameters<typeof StateChip>[0]['state'];
+  reason?: string;
+  since?: string;
+}) {
+  const { t } = useTranslation();
+  const mayManage = useScope('manage');
+  return (
+    <section className="card">
+      <h2>{t('manage.state')}</h2>
+      {reason === undefined ? (
+        <p>{t('manage.open')}</p>
+      ) : (
+        <p>
+          {t('manage.halted', { state: t(`common.state.${state}`) })}
+          {since !== undefined && (
+            <>
+              {` ${t('manage.since')} `}
+              <When at={since} />
+            </>
+          )}
+          : <q>{reason}</q>
+        </p>
+      )}
+      {mayManage && (
+        <div className={styles['actions']}>
+          {(ACTIONS_IN[state] ?? []).map((action) => (
+            <Link
+              key={action}
+              className={action === 'close' ? 'button quiet-stop' : 'button'}
+              to={address('manage', study, undefined, action)}
+            >
+              {t(`manage.action.${action}`)}
+            </Link>
+          ))}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Amendments({ study, design }: { study: string; design: StudyDesign | undefined }) {
+  const { t } = useTranslation();
+  const mayManage = useScope('manage');
+  if (!design)
+    return mayManage ? (
+      <section className="card">
+        <h2>{t('manage.design')}</h2>
+        <p>{t('manage.noDesign')}</p>
+      </section>
+    ) : null;
+  return (
+    <section className="card">
+      <Design study={study} inForce={design} />
+      {mayManage && (
+        <>
+          <div className={styles['actions']}>
+            {AMENDMENTS.filter((name) => isPossible(name, design)).map((name) => (
+              <Link key={name} className="button" to={address('manage', study, undefined, name)}>
+                {t(`manage.amend.${name}`)}
+              </Link>
+            ))}
+          </div>
+          <p className="soft">{t('manage.beyond')}</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Outside({ study, canRead }: { study: string; canRead: boolean }) {
+  const { t } = useTranslation();
+  if (!useScope('force')) return null;
+  return (
+    <section className="card">
+      <h2>{t('manage.force')}</h2>
+      <p className="soft">{t(canRead ? 'manage.forceHint' : 'manage.forceNoDesign')}</p>
+      {canRead && (
+        <Link className="button" to={address('manage', study, undefined, 'force')}>
+          {t('manage.force')}
+        </Link>
+      )}
+    </section>
+  );
+}
+
+function Packs({ study }: { study: string }) {
+  const { t } = useTranslation();
+  if (!useScope('supply')) return null;
+  return (
+    <section className="card">
+      <h2>{t('manage.packs')}</h2>
+      <Link className="button quiet-stop" to={address('manage', study, undefined, 'withdraw')}>
+        {t('manage.withdraw')}
+      </Link>
+    </section>
+  );
+}
+
+function Imported({ imported }: { imported: StudyDesign['imported'] }) {
+  const { t } = useTranslation();
+  if (!imported) return null;
+  const { participants, redrawn, at } = imported;
+  return (
+    <section className="card">
+      <h2>{t('manage.import')}</h2>
+      <p>
+        {t('manage.imported', { count: participants })} {t('manage.redrawn', { redrawn })} (<When at={at} />)
+      </p>
+      <p className="soft">{t('manage.importHow')}</p>
+    </section>
   );
 }

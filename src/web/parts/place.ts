@@ -9,21 +9,24 @@ export interface Place {
   readonly study: string | undefined;
   /** A participant's id. */
   readonly id: string | undefined;
+  /** What is about to be done there: the name of a form. */
+  readonly act: string | undefined;
 }
 
 export function usePlace(): Place {
   const { hash } = useLocation();
   return useMemo(() => {
     const params = new URLSearchParams(hash.slice(1));
-    return { study: params.get('study') ?? undefined, id: params.get('id') ?? undefined };
+    const get = (name: string) => params.get(name) ?? undefined;
+    return { study: get('study'), id: get('id'), act: get('act') };
   }, [hash]);
 }
 
-/** The address of a page about a study, or about one participant. */
-export function address(page: string, study?: string, id?: string): string {
+/** The address of a page about a study, or about one participant, or of a form there. */
+export function address(page: string, study?: string, id?: string, act?: string): string {
   const params = new URLSearchParams();
-  if (study !== undefined) params.set('study', study);
-  if (id !== undefined) params.set('id', id);
+  for (const [name, value] of Object.entries({ study, id, act }))
+    if (value !== undefined) params.set(name, value);
   const hash = params.toString();
   return `/pages/${page}${hash && `#${hash}`}`;
 }

@@ -61,6 +61,7 @@ function utcText(date: Date, language: string, withSeconds = false): string {
     timeZone: 'UTC',
     hour: '2-digit',
     minute: '2-digit',
+    ...(withSeconds && { second: '2-digit' }),
     hourCycle: 'h23',
     ...(withSeconds && { second: '2-digit' }),
     ...(isSameDay ? {} : { day: 'numeric', month: 'short' }),

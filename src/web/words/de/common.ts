@@ -2,6 +2,17 @@ export const common = {
   loading: 'Wird geladen …',
   optional: 'freiwillig',
   cancel: 'Abbrechen',
+  back: 'Zurück',
+  toCheck: 'Bitte prüfen: {{fields}}',
+  act: {
+    look: 'Zeigen, was geschehen wird',
+    willHappen: 'Was geschehen wird',
+    nothingYet: 'Noch ist nichts erfasst.',
+    change: 'Ändern',
+    maybe:
+      'Ob es erfasst wurde, ist nicht bekannt. Drücken Sie noch einmal: Es wird höchstens einmal erfasst.',
+    recorded: 'Erfasst als Revision {{revision}}',
+  },
   tryAgain: 'Noch einmal versuchen',
   tryAgainIn_one: 'Versuchen Sie es in {{count}} Sekunde noch einmal.',
   tryAgainIn_other: 'Versuchen Sie es in {{count}} Sekunden noch einmal.',
@@ -29,6 +40,7 @@ export const common = {
   nav: {
     studies: 'Studien',
     study: 'Studie',
+    participant: 'Teilnehmer',
     randomize: 'Randomisieren',
     manage: 'Verwalten',
     audit: 'Prüfen',

@@ -1,0 +1,95 @@
+/** The design in force: factors with their levels, treatments, limits. */
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { api, results } from '../api/client.ts';
+import { Chip } from '../parts/chip.tsx';
+import type { StudyDesign } from '../parts/design-query.ts';
+import { factorName } from '../parts/record.ts';
+import styles from './manage.module.css';
+
+export function Design({ study, inForce }: { study: string; inForce: StudyDesign }) {
+  const { t } = useTranslation();
+  const { limits, design } = inForce;
+  const enrolled = useEnrolled(study);
+  const total = limits.find(({ factor }) => factor === undefined);
+  return (
+    <>
+      <div className="head">
+        <h2>{t('manage.design')}</h2>
+        <small>
+          {design.amendment === 0
+            ? t('manage.noAmendment')
+            : t('manage.amendment', { count: design.amendment })}
+        </small>
+      </div>
+      <dl className="terms">
+        <dt>{t('manage.treatments')}</dt>
+        <dd className={styles['arms']}>
+          {design.treatments.map((arm) => (
+            <Chip key={arm} tone={design.closed_treatments.includes(arm) ? 'warn' : undefined}>
+              {arm}
+              {design.closed_treatments.includes(arm) && ` · ${t('manage.closedLevel')}`}
+            </Chip>
+          ))}
+        </dd>
+        {total && (
+          <>
+            <dt>{t('manage.total')}</dt>
+            <dd>
+              {total.enrolled !== undefined && `${total.enrolled} / `}
+              {total.max}
+            </dd>
+          </>
+        )}
+        {design.target !== undefined && (
+          <>
+            <dt>{t('manage.target')}</dt>
+            <dd>{design.target}</dd>
+          </>
+        )}
+      </dl>
+      <div className="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th>{t('manage.factor')}</th>
+              <th>{t('manage.level')}</th>
+              <th className="number">{t('manage.enrolled')}</th>
+              <th className="number">{t('manage.limit')}</th>
+              <th>{t('manage.levelState')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {design.factors.flatMap(({ name: factor, levels, retired }) =>
+              levels.map(({ name, closed }, i) => {
+                const limit = limits.find((one) => one.factor === factor && one.level === name);
+                const state = retired ? 'retired' : closed ? 'closedLevel' : 'takes';
+                return (
+                  <tr key={`${factor}\n${name}`}>
+                    <td>{i === 0 && factorName(factor)}</td>
+                    <td>{name}</td>
+                    <td className="number">{enrolled(factor, name)}</td>
+                    <td className="number">{limit?.max}</td>
+                    <td>
+                      <Chip tone={state === 'takes' ? 'ok' : 'warn'}>{t(`manage.${state}`)}</Chip>
+                    </td>
+                  </tr>
+                );
+              }),
+            )}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** How many participants have a level now; undefined while it is not known. */
+export function useEnrolled(study: string) {
+  const { data } = useQuery({
+    queryKey: ['study', study, 'enrolment'],
+    queryFn: ({ signal }) => results(api.GET('/enrolment', { params: { query: { study } }, signal })),
+  });
+  return (factor: string, level: string) =>
+    data?.levels.find((one) => one.factor === factor && one.level === level)?.enrolled;
+}

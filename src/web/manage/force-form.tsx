@@ -1,0 +1,77 @@
+/** Enters an allocation that was made outside the service. */
+import { useTranslation } from 'react-i18next';
+import { answer, api } from '../api/client.ts';
+import { Act, idempotent } from '../parts/act.tsx';
+import type { StudyDesign } from '../parts/design-query.ts';
+import { Choice, Selection, TextLine } from '../parts/fields.tsx';
+import { instantOf, localNow } from '../parts/instant.ts';
+import { factorName } from '../parts/record.ts';
+import { useStudyAct } from './parts.tsx';
+
+const CAUSES = ['outage', 'elsewhere', 'protocol', 'other'] as const;
+
+export function ForceForm({ study, design }: { study: string; design: StudyDesign['design'] }) {
+  const { t } = useTranslation();
+  const act = useStudyAct(study);
+  const factors = design.factors.filter(({ retired }) => !retired);
+  return (
+    <Act
+      {...act}
+      title={`${t('manage.force')}: ${study}`}
+      bodyOf={(filled) => {
+        const [code, replaces] = [filled('code'), filled('replaces')];
+        return {
+          ...{ study, id: filled('id') ?? '', treatment: filled('treatment') ?? '' },
+          levels: Object.fromEntries(factors.map(({ name }) => [name, filled(`f_${name}`) ?? ''])),
+          occurred_at: instantOf(filled('occurred_at') ?? ''),
+          cause: filled('cause') as (typeof CAUSES)[number],
+          ...(code !== undefined && { code }),
+          ...(replaces !== undefined && { replaces: Number(replaces) }),
+          note: filled('note') ?? '',
+        };
+      }}
+      send={(body, key) => answer(api.POST('/forced_allocations', { ...idempotent(key), body }))}
+      tell={({ id, treatment }, { counts }) => (
+        <>
+          <p>{t('manage.effect.force', { id, treatment })}</p>
+          <p>{t(counts === 'moves' ? 'manage.effect.forceMoves' : 'manage.effect.forceStays')}</p>
+        </>
+      )}
+      confirm={t('manage.goForce')}
+      isFinal
+      doneTitle={t('manage.done.force')}
+    >
+      <p className="soft">{t('manage.forceHint')}</p>
+      <TextLine name="id" label={t('manage.id')} autoComplete="off" maxLength={128} />
+      {factors.map(({ name, levels }) => (
+        <Selection
+          key={name}
+          name={`f_${name}`}
+          label={factorName(name)}
+          options={levels.filter(({ closed }) => !closed).map((level) => [level.name, level.name])}
+        />
+      ))}
+      <Selection
+        name="treatment"
+        label={t('manage.treatment')}
+        options={design.treatments.map((arm) => [arm, arm])}
+      />
+      <TextLine name="occurred_at" label={t('manage.occurredAt')} type="datetime-local" max={localNow()} />
+      <Choice
+        name="cause"
+        label={t('manage.cause')}
+        options={CAUSES.map((one) => [one, t(`participant.cause.${one}`)])}
+      />
+      <TextLine name="code" label={t('manage.pack')} autoComplete="off" isOptional />
+      <TextLine
+        name="replaces"
+        label={t('manage.replaces')}
+        hint={t('manage.replacesHint')}
+        type="number"
+        min={0}
+        isOptional
+      />
+      <TextLine name="note" label={t('manage.note')} hint={t('manage.noteHint')} isLong maxLength={2000} />
+    </Act>
+  );
+}

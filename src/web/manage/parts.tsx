@@ -1,0 +1,56 @@
+/** What the forms about a study have in common. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { type Filled, TextLine } from '../parts/fields.tsx';
+import { address } from '../parts/place.ts';
+import styles from './manage.module.css';
+
+export function useStudyAct(study: string) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  return {
+    back: { to: address('manage', study), text: t('manage.back') },
+    onDone: () => void queries.invalidateQueries(),
+  };
+}
+
+export function ReasonField() {
+  const { t } = useTranslation();
+  return (
+    <TextLine
+      name="reason"
+      label={t('manage.reason')}
+      hint={t('manage.reasonHint')}
+      isLong
+      maxLength={2000}
+    />
+  );
+}
+
+/** Who decided it outside the system. */
+export function ApprovalFields({ isOptional }: { isOptional: boolean }) {
+  const { t } = useTranslation();
+  const common = { isOptional, maxLength: 128, autoComplete: 'off' };
+  return (
+    <fieldset className={styles['group']}>
+      <legend>{t('manage.approval')}</legend>
+      <p className="soft">{t('manage.approvalHint')}</p>
+      <div className={styles['fields']}>
+        <TextLine name="approval_name" label={t('manage.approvalName')} {...common} />
+        <TextLine name="approval_role" label={t('manage.approvalRole')} {...common} />
+        <TextLine name="approval_on" label={t('manage.approvalOn')} type="date" isOptional={isOptional} />
+        <TextLine name="approval_reference" label={t('manage.approvalReference')} {...common} isOptional />
+      </div>
+    </fieldset>
+  );
+}
+
+/** Absent if nothing of it was filled in; what is missing then, the service says. */
+export function approvalsOf(filled: Filled) {
+  const [name, role, on, reference] = ['name', 'role', 'on', 'reference'].map((part) =>
+    filled(`approval_${part}`),
+  );
+  if ([name, role, on, reference].every((part) => part === undefined)) return {};
+  const approval = { name: name ?? '', role: role ?? '', on: on ?? '' };
+  return { approvals: [{ ...approval, ...(reference !== undefined && { reference }) }] };
+}

@@ -1,0 +1,188 @@
+/** The whole life of one participant, in words. The latest comes first. */
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { factorName } from '../parts/record.ts';
+import { When } from '../parts/when.tsx';
+import styles from './participant.module.css';
+import type { Entry } from './queries.ts';
+
+export function History({ entries, withLevels }: { entries: readonly Entry[]; withLevels: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <section className="card">
+      <h2>{t('participant.history')}</h2>
+      <ol className={styles['timeline']}>
+        {entries.toReversed().map((entry) => (
+          <Item key={entry.revision} entry={entry} withLevels={withLevels} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** Who learned a treatment. */
+const isUnblinding = ({ type }: Entry) => type === 'AllocationRevealed' || type === 'UnblindingReported';
+
+function Item({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
+  const { t } = useTranslation();
+  const { at, revision, note, requested_by } = entry;
+  return (
+    <li className={isUnblinding(entry) ? styles['red'] : undefined}>
+      <What entry={entry} withLevels={withLevels} />
+      {note !== undefined && <q className={styles['note']}>{note}</q>}
+      <small>
+        <When at={at} /> · <By {...entry} />
+        {requested_by !== undefined && ` · ${t('participant.requestedBy', { person: requested_by })}`}
+        {' · '}
+        {t('participant.revision', { revision })}
+      </small>
+    </li>
+  );
+}
+
+export function By({ user, key_id, on_behalf_of }: Pick<Entry, 'user' | 'key_id' | 'on_behalf_of'>) {
+  const { t } = useTranslation();
+  if (key_id === undefined) return t('participant.commandLine', { user });
+  return on_behalf_of === undefined ? user : t('participant.onBehalf', { user, person: on_behalf_of });
+}
+
+/** What happened, and in small letters what belongs to it. */
+function What({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
+  const { t } = useTranslation();
+  const levels = (of: readonly { factor: string; level: string }[]) =>
+    withLevels ? of.map(({ factor, level }) => `${factorName(factor)}: ${level}`) : [];
+  const pack = (code: string | undefined) =>
+    code === undefined ? [] : [t('participant.event.withPack', { code })];
+  switch (entry.type) {
+    case 'ParticipantRandomized': {
+      const { data } = entry;
+      return (
+        <Said title={t('participant.event.randomized')} more={[...levels(data.levels), ...pack(data.code)]} />
+      );
+    }
+    case 'ParticipantImported': {
+      const { original, row, levels: given } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.imported')}
+          more={[t('participant.event.importedFrom', { ...original, row }), ...levels(given)]}
+        />
+      );
+    }
+    case 'AllocationForced': {
+      const { cause, counted, occurredAt, code, levels: given } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.forced')}
+          more={[
+            t(`participant.cause.${cause}`),
+            <Since key="at" text={t('participant.event.forcedAt')} at={occurredAt} />,
+            t(counted ? 'participant.event.forcedCounted' : 'participant.event.forcedNotCounted'),
+            ...pack(code),
+            ...levels(given),
+          ]}
+        />
+      );
+    }
+    case 'LevelsCorrected': {
+      const { changes, cause, counts } = entry.data;
+      return (
+        <Said
+          title={changes
+            .map(({ factor, from, to }) =>
+              t('participant.event.levelCorrected', { factor: factorName(factor), from, to }),
+            )
+            .join('; ')}
+          more={[
+            t(`participant.cause.${cause}`),
+            t(
+              counts === 'as-randomized'
+                ? 'participant.event.countsAsRandomized'
+                : 'participant.event.countsAsCorrected',
+            ),
+          ]}
+        />
+      );
+    }
+    case 'AllocationVoided': {
+      const { cause, duplicateOf, analysis, counts } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.voided', { cause: t(`participant.cause.${cause}`) })}
+          more={[
+            ...(duplicateOf === undefined ? [] : [t('participant.event.duplicateOf', { id: duplicateOf })]),
+            t(`participant.analysis.${analysis}`),
+            t(counts === 'kept' ? 'participant.event.countsKept' : 'participant.event.countsRemoved'),
+          ]}
+        />
+      );
+    }
+    case 'AllocationReinstated':
+      return <Said title={t('participant.event.reinstated')} />;
+    case 'ParticipantIdCorrected': {
+      const { from, to, cause } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.idCorrected', { from, to })}
+          more={[t(`participant.cause.${cause}`)]}
+        />
+      );
+    }
+    case 'AllocationRevealed': {
+      const { category, code, shownAt } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.codeBroken', { category: t(`participant.category.${category}`) })}
+          more={[
+            ...(code === undefined ? [] : [t('participant.event.byPack', { code })]),
+            ...(shownAt === undefined
+              ? []
+              : [<Since key="at" text={t('participant.event.shownBefore')} at={shownAt} />]),
+          ]}
+        />
+      );
+    }
+    case 'UnblindingReported': {
+      const { how, inadvertent, occurredAt, revealedAt } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.reported', { how: t(`participant.how.${how}`) })}
+          more={[
+            <Since key="at" text={t('participant.event.knownAt')} at={occurredAt} />,
+            ...(inadvertent ? [t('participant.event.inadvertent')] : []),
+            ...(revealedAt === undefined ? [] : [t('participant.event.mistake', { revision: revealedAt })]),
+          ]}
+        />
+      );
+    }
+    case 'CodeReplaced': {
+      const { code, by, cause } = entry.data;
+      return (
+        <Said
+          title={t('participant.event.packReplaced', { code, by })}
+          more={[t(`participant.cause.${cause}`)]}
+        />
+      );
+    }
+  }
+}
+
+function Said({ title, more = [] }: { title: string; more?: readonly ReactNode[] }) {
+  return (
+    <div>
+      <strong>{title}</strong>
+      {more.map((one, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the entry never changes.
+        <small key={i}> · {one}</small>
+      ))}
+    </div>
+  );
+}
+
+function Since({ text, at }: { text: string; at: string }) {
+  return (
+    <>
+      {text} <When at={at} />
+    </>
+  );
+}

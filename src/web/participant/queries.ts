@@ -1,0 +1,35 @@
+/** What the service knows of one participant. */
+import { queryOptions } from '@tanstack/react-query';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import { api, results, type Schemas } from '../api/client.ts';
+import type { ParticipantRecord } from '../parts/record.ts';
+
+type Told = Schemas['ParticipantHistory'][number];
+type Kind = Told['type'];
+
+/** An entry of the history, with what its kind of record holds in the clear. */
+export type Entry = {
+  [K in Kind]: Omit<Told, 'type' | 'data'> & { readonly type: K; readonly data: DataOf<K> };
+}[Kind];
+type DataOf<K extends Kind> = Extract<StudyFact, { type: K }>['data'];
+
+export const historyQuery = (study: string, id: string) =>
+  queryOptions({
+    queryKey: ['study', study, 'history', id],
+    queryFn: async ({ signal }) =>
+      (await results(
+        api.GET('/participant_history', { params: { query: { study, id } }, signal }),
+      )) as Entry[],
+  });
+
+export const recordQuery = (study: string, id: string) =>
+  queryOptions({
+    queryKey: ['study', study, 'record', id],
+    queryFn: async ({ signal }) => {
+      const query = { study, id, 'urn.bg_state': 'omit' } as const;
+      // The service sends the list as CSV only when that is asked for.
+      const list = api.GET('/study_participants', { params: { query }, signal });
+      const [record] = await results(list as Parameters<typeof results<ParticipantRecord[]>>[0]);
+      return record ?? null;
+    },
+  });

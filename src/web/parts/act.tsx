@@ -1,0 +1,147 @@
+/**
+ * Something that is recorded: a form, then what will happen in words, after a dry run, then one confirmation. Every act
+ * on the pages goes through these steps; only an emergency does not.
+ */
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Button } from 'react-aria-components/Button';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { type Answer, ConnectionLost } from '../api/client.ts';
+import { CheckedForm, type Filled } from './fields.tsx';
+import { useIdempotencyKey } from './idempotency.ts';
+import { Page } from './page.tsx';
+import { ProblemNotice } from './problem.tsx';
+
+/** The header of a request that is sent at most once, however often it is repeated. */
+export const idempotent = (key: string) => ({ params: { header: { 'Idempotency-Key': key } } });
+
+/** What the dry run says. */
+export interface Effect {
+  readonly counts: 'moves' | 'stays' | 'zero';
+  /** Of an amendment: the design that would be in force. */
+  readonly design?: unknown;
+}
+
+interface ActProps<Body extends object> {
+  readonly title: string;
+  /** The fields. */
+  readonly children: ReactNode;
+  /** Where it came from, and what that is called. */
+  readonly back: { readonly to: string; readonly text: string };
+  readonly bodyOf: (filled: Filled) => Body;
+  /** @throws ApiProblem, ConnectionLost */
+  readonly send: (body: Body & { dry_run?: true }, key: string) => Promise<Answer<unknown>>;
+  /** What will happen, in words. */
+  readonly tell: (body: Body, effect: Effect) => ReactNode;
+  /** What the last button says. */
+  readonly confirm: string;
+  /** Red, because it cannot be undone. */
+  readonly isFinal?: boolean;
+  readonly doneTitle: string;
+  readonly done?: (body: Body, results: unknown) => ReactNode;
+  /** It is recorded. */
+  readonly onDone: () => void;
+}
+
+type Step<Body> =
+  | { readonly is: 'form' }
+  | { readonly is: 'review'; readonly body: Body; readonly effect: Effect }
+  | { readonly is: 'done'; readonly body: Body; readonly answer: Answer<unknown> };
+
+export function Act<Body extends object>(props: ActProps<Body>) {
+  const { title, children, back, bodyOf, send, tell, confirm, isFinal, doneTitle, done, onDone } = props;
+  const { t } = useTranslation();
+  const keyFor = useIdempotencyKey();
+  const [step, setStep] = useState<Step<Body>>({ is: 'form' });
+  const [isPending, setPending] = useState(false);
+  const [error, setError] = useState<Error>();
+  const attempt = async (request: () => Promise<void>) => {
+    setPending(true);
+    setError(undefined);
+    try {
+      await request();
+    } catch (problem) {
+      setError(problem as Error);
+    }
+    setPending(false);
+  };
+  const look = (filled: Filled) =>
+    attempt(async () => {
+      const body = bodyOf(filled);
+      const { results } = await send({ ...body, dry_run: true }, keyFor(body));
+      setStep({ is: 'review', body, effect: (results as { effect: Effect }).effect });
+    });
+  const record = (body: Body) =>
+    attempt(async () => {
+      const answer = await send(body, keyFor(body));
+      setStep({ is: 'done', body, answer });
+      onDone();
+    });
+
+  if (step.is === 'done')
+    return (
+      <Page key="done" title={doneTitle} width="narrow">
+        <div className="card" role="status">
+          {done?.(step.body, step.answer.results)}
+          <p className="soft">{t('common.act.recorded', { revision: step.answer.revision ?? 0 })}</p>
+          <Link className="button go" to={back.to}>
+            {back.text}
+          </Link>
+        </div>
+      </Page>
+    );
+  return (
+    <Page title={title} width="narrow">
+      <div className="card">
+        <ProblemNotice error={error} />
+        {/* The fields stay, with what was filled in, for whoever goes back to them. */}
+        <div hidden={step.is !== 'form'}>
+          <CheckedForm onFilled={(filled) => void look(filled)}>
+            {children}
+            <div className="decide">
+              <Link className="button" to={back.to}>
+                {t('common.cancel')}
+              </Link>
+              <Button type="submit" className="button go" isPending={isPending}>
+                {t('common.act.look')}
+              </Button>
+            </div>
+          </CheckedForm>
+        </div>
+        {step.is === 'review' && (
+          <Review>
+            <div className="notice warn">{tell(step.body, step.effect)}</div>
+            {error instanceof ConnectionLost && <p role="alert">{t('common.act.maybe')}</p>}
+            <div className="decide">
+              <Button className="button" isDisabled={isPending} onPress={() => setStep({ is: 'form' })}>
+                {t('common.act.change')}
+              </Button>
+              <Button
+                className={isFinal ? 'button stop' : 'button go'}
+                isPending={isPending}
+                onPress={() => void record(step.body)}
+              >
+                {confirm}
+              </Button>
+            </div>
+          </Review>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function Review({ children }: { children: ReactNode }) {
+  const { t } = useTranslation();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <section>
+      <h2 ref={heading} tabIndex={-1}>
+        {t('common.act.willHappen')}
+      </h2>
+      {children}
+      <p className="soft">{t('common.act.nothingYet')}</p>
+    </section>
+  );
+}

@@ -1,0 +1,187 @@
+/** Fields of forms: the label above, what is wrong beside, and all that is wrong summed up at the top. */
+import { type FormEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { FieldError } from 'react-aria-components/FieldError';
+import { Form } from 'react-aria-components/Form';
+import { Input } from 'react-aria-components/Input';
+import { Label } from 'react-aria-components/Label';
+import { Radio, RadioGroup } from 'react-aria-components/RadioGroup';
+import { Text } from 'react-aria-components/Text';
+import { TextArea } from 'react-aria-components/TextArea';
+import { TextField } from 'react-aria-components/TextField';
+import { useTranslation } from 'react-i18next';
+
+/** What was filled in, by the names of the fields; empty ones are undefined. */
+export type Filled = (name: string) => string | undefined;
+
+interface CheckedFormProps {
+  readonly children: ReactNode;
+  readonly onFilled: (filled: Filled) => void;
+  readonly className?: string;
+}
+
+/** A form that is submitted only when the browser finds nothing wrong with any field. */
+export function CheckedForm({ children, onFilled, className }: CheckedFormProps) {
+  const { t } = useTranslation();
+  const [wrong, setWrong] = useState<readonly string[]>([]);
+  // The browser reports each field by an event of its own, one right after the other.
+  const found = useRef<string[]>([]);
+  const note = ({ target }: FormEvent<HTMLFormElement>) => {
+    if (found.current.length === 0) setTimeout(tell);
+    found.current.push(labelOf(target as unknown as HTMLInputElement));
+  };
+  const tell = () => {
+    setWrong([...new Set(found.current)]);
+    found.current = [];
+  };
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setWrong([]);
+    const form = new FormData(event.currentTarget);
+    onFilled((name) => String(form.get(name) ?? '').trim() || undefined);
+  };
+  return (
+    <Form className={className ?? ''} onSubmit={submit} onInvalid={note}>
+      {wrong.length > 0 && (
+        <p className="notice danger" role="alert">
+          {t('common.toCheck', { fields: wrong.join(', ') })}
+        </p>
+      )}
+      {children}
+    </Form>
+  );
+}
+
+function labelOf(field: HTMLInputElement): string {
+  const group = field.closest('[role=radiogroup]')?.querySelector('.react-aria-Label');
+  const label = group ?? field.labels?.[0];
+  // Without what stands beside the label in small letters.
+  return label?.firstChild?.textContent ?? field.name;
+}
+
+interface FieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string | undefined;
+  readonly isOptional?: boolean;
+}
+
+interface TextProps extends FieldProps {
+  readonly defaultValue?: string;
+  readonly type?: 'text' | 'number' | 'date' | 'datetime-local';
+  readonly isLong?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly autoComplete?: string;
+  readonly min?: number;
+  readonly max?: string;
+}
+
+export function TextLine({ label, hint, isOptional = false, isLong = false, min, max, ...field }: TextProps) {
+  return (
+    <TextField isRequired={!isOptional} {...field}>
+      <FieldLabel label={label} isOptional={isOptional} />
+      {isLong ? (
+        <TextArea rows={3} onInput={mended} />
+      ) : (
+        <Input spellCheck={false} min={min} max={max} onInput={mended} />
+      )}
+      {hint !== undefined && <Text slot="description">{hint}</Text>}
+      <FieldError />
+    </TextField>
+  );
+}
+
+/**
+ * Takes back what was said to be wrong as soon as it is mended. Otherwise that would happen when the field is left: the
+ * button would move away under the finger that presses it.
+ */
+function mended({ currentTarget }: FormEvent<HTMLInputElement | HTMLTextAreaElement>): void {
+  if (currentTarget.validity.valid) currentTarget.dispatchEvent(new Event('change'));
+}
+
+function FieldLabel({ label, isOptional }: { label: string; isOptional: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <Label>
+      {label}
+      {isOptional && <small> {t('common.optional')}</small>}
+    </Label>
+  );
+}
+
+/** A value, and how it is called. */
+export type Option = readonly [value: string, text: string];
+
+interface ChoiceProps extends FieldProps {
+  readonly options: readonly Option[];
+  readonly defaultValue?: string;
+  readonly onChange?: (value: string) => void;
+}
+
+/** One of a few: all are seen at once. */
+export function Choice({ label, hint, options, isOptional = false, ...field }: ChoiceProps) {
+  return (
+    <RadioGroup isRequired={!isOptional} {...field}>
+      <FieldLabel label={label} isOptional={isOptional} />
+      <div className="segments">
+        {options.map(([value, text]) => (
+          <Radio key={value} value={value} className="segment">
+            <span>{text}</span>
+          </Radio>
+        ))}
+      </div>
+      {hint !== undefined && <Text slot="description">{hint}</Text>}
+      <FieldError />
+    </RadioGroup>
+  );
+}
+
+/** One of many. */
+export function Selection({
+  name,
+  label,
+  hint,
+  options,
+  isOptional = false,
+  defaultValue,
+  onChange,
+}: ChoiceProps) {
+  const { t } = useTranslation();
+  const id = useId();
+  const [problem, setProblem] = useState('');
+  return (
+    <div className="field">
+      <label htmlFor={id}>
+        {label}
+        {isOptional && <small> {t('common.optional')}</small>}
+      </label>
+      <select
+        id={id}
+        name={name}
+        required={!isOptional}
+        defaultValue={defaultValue ?? ''}
+        aria-invalid={problem !== ''}
+        aria-describedby={`${id}-more`}
+        onChange={({ target }) => {
+          setProblem('');
+          onChange?.(target.value);
+        }}
+        onInvalid={(event) => {
+          event.preventDefault();
+          setProblem(event.currentTarget.validationMessage);
+        }}
+      >
+        {defaultValue === undefined && <option value="" />}
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <span id={`${id}-more`}>
+        {hint !== undefined && <span slot="description">{hint}</span>}
+        {problem !== '' && <span className="react-aria-FieldError">{problem}</span>}
+      </span>
+    </div>
+  );
+}
