@@ -37,6 +37,7 @@ import { getStudyDesign } from './routes/study-design.ts';
 import { getStudyForm } from './routes/study-form.ts';
 import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
+import { getVerificationProgress } from './routes/verification-progress.ts';
 import { refuseUnsound } from './soundness.ts';
 
 export interface HttpParts extends SessionServices, ChangeServices, ReadinessParts {
@@ -83,6 +84,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
   route(app, '/verification', '[]', { GET: getVerification(parts) });
+  route(app, '/verification_progress', '{}', { GET: getVerificationProgress(parts) });
   route(app, '/bundle', '[]', { GET: getBundle(parts) });
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });

@@ -50,6 +50,7 @@ import { StudyDesignResult, studyDesignOperation } from './routes/study-design.t
 import { StudyFormResult, studyFormOperation } from './routes/study-form.ts';
 import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
+import { VerificationProgressResult, verificationProgressOperation } from './routes/verification-progress.ts';
 
 export function openApiDocument(version: string): Json {
   return {
@@ -109,6 +110,7 @@ const PATHS = {
   '/records': { get: recordsOperation },
   '/operations': { get: operationsOperation },
   '/verification': { get: verificationOperation },
+  '/verification_progress': { get: verificationProgressOperation },
   '/bundle': { get: bundleOperation },
   '/checkpoint': { get: checkpointOperation },
   '/inclusion_proof': { get: inclusionProofOperation },
@@ -128,6 +130,7 @@ function componentSchemas(): Json {
     Records: jsonSchema(RecordsResult),
     Operations: jsonSchema(OperationsResult),
     Verification: jsonSchema(VerificationResult),
+    VerificationProgress: jsonSchema(VerificationProgressResult),
     Checkpoint: jsonSchema(CheckpointResult),
     InclusionProof: jsonSchema(InclusionProofResult),
     Session: jsonSchema(SessionResult),

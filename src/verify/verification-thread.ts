@@ -15,6 +15,7 @@ export interface VerificationThreadData {
 }
 
 export type VerificationReply =
+  | { readonly type: 'progress'; readonly records: number }
   | { readonly type: 'report'; readonly report: Report }
   | { readonly type: 'no-such-study' };
 
@@ -37,13 +38,14 @@ try {
 
 async function reply(): Promise<VerificationReply> {
   try {
-    return { type: 'report', report: await verifyStudy(sourceOf(log, file), order, stopIfAsked) };
+    return { type: 'report', report: await verifyStudy(sourceOf(log, file), order, onProgress) };
   } catch (error) {
     if (error instanceof UnknownStudyError) return { type: 'no-such-study' };
     throw error;
   }
 }
 
-function stopIfAsked(): void {
+function onProgress(records: number): void {
   if (Atomics.load(isStopped, 0) === 1) throw new Error('the verification was stopped');
+  port.postMessage({ type: 'progress', records } satisfies VerificationReply);
 }

@@ -21,9 +21,14 @@ export interface VerificationOrder {
 /**
  * Verifies the log that the service writes to.
  * @param stop when it is aborted, the promise rejects with its reason
+ * @param onProgress gets the number of records verified so far, of all streams
  * @throws StoreError, UnknownStudyError
  */
-export type Verify = (order: VerificationOrder, stop: AbortSignal) => Promise<Report>;
+export type Verify = (
+  order: VerificationOrder,
+  stop: AbortSignal,
+  onProgress: (records: number) => void,
+) => Promise<Report>;
 
 /** How reports refer to the checkpoint of an order. */
 const GIVEN = 'checkpoint';
@@ -32,7 +37,7 @@ const GIVEN = 'checkpoint';
 export function verifyStudy(
   source: RecordSource,
   { study, checkpoint }: VerificationOrder,
-  onProgress: () => void,
+  onProgress: (records: number) => void,
 ): Promise<Report> {
   const given = checkpoint === undefined ? [] : [keptCheckpoint(checkpoint, GIVEN)];
   const checkpoints = given.map((one) => {
@@ -44,9 +49,10 @@ export function verifyStudy(
 
 /** Verifies without a thread. Each page of records delays everything else in the process. */
 export function verifyInStore(store: Pick<EventStore, 'readAll' | 'readStream'>): Verify {
-  return async (order, stop) =>
-    verifyStudy(await storeSource(store), order, () => {
+  return async (order, stop, onProgress) =>
+    verifyStudy(await storeSource(store), order, (records) => {
       stop.throwIfAborted();
+      onProgress(records);
     });
 }
 
@@ -72,6 +78,8 @@ export async function storeSource(store: Pick<EventStore, 'readAll' | 'readStrea
 export class Verifications {
   readonly #verify: Verify;
   readonly #one = new OneAtATime('verification');
+  /** The study that is being verified. */
+  #underWay: { readonly study: string; records: number } | undefined;
 
   constructor(verify: Verify) {
     this.#verify = verify;
@@ -84,9 +92,26 @@ export class Verifications {
    */
   async run(order: VerificationOrder, asker: AbortSignal): Promise<Report> {
     try {
-      return await this.#one.run((stop) => this.#verify(order, stop), asker);
+      return await this.#one.run((stop) => this.#verified(order, stop), asker);
     } catch (error) {
       throw asDomainError(error);
+    }
+  }
+
+  /** How many records have been verified, if a verification of the study is under way. */
+  progressOf(study: string): number | undefined {
+    return this.#underWay?.study === study ? this.#underWay.records : undefined;
+  }
+
+  async #verified(order: VerificationOrder, stop: AbortSignal): Promise<Report> {
+    const underWay = { study: order.study, records: 0 };
+    this.#underWay = underWay;
+    try {
+      return await this.#verify(order, stop, (records) => {
+        underWay.records = records;
+      });
+    } finally {
+      this.#underWay = undefined;
     }
   }
 

@@ -16,7 +16,7 @@ const YOUNG_MIB = 16;
 
 /** @param file this process has it open, so it must not be inspected first: see checkDatabase */
 export function verifyDatabase(file: string): Verify {
-  return (order, stop) =>
+  return (order, stop, onProgress) =>
     new Promise<Report>((resolve, reject) => {
       const isStopped = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
       const workerData: VerificationThreadData = { file, order, isStopped };
@@ -28,10 +28,11 @@ export function verifyDatabase(file: string): Verify {
       const onStop = () => Atomics.store(isStopped, 0, 1);
       if (stop.aborted) onStop();
       stop.addEventListener('abort', onStop);
-      let reply: VerificationReply | undefined;
+      let reply: Exclude<VerificationReply, { type: 'progress' }> | undefined;
       let failure: Error | undefined;
       thread.on('message', (message: VerificationReply) => {
-        reply = message;
+        if (message.type === 'progress') onProgress(message.records);
+        else reply = message;
       });
       thread.on('error', (error) => {
         failure = error;

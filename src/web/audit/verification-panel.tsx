@@ -1,9 +1,8 @@
 /** The service verifies the study, and what it found. */
-import { useMutation } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
-import { api, results, type Schemas } from '../api/client.ts';
+import { AUTOMATIC, api, results, type Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { saveFile } from '../parts/save-file.ts';
@@ -26,25 +25,35 @@ export function VerificationPanel({ study }: { study: string }) {
           {t(data ? 'audit.verification.again' : 'audit.verification.start')}
         </Button>
       </p>
-      {isPending && <Running />}
+      {isPending && <Running study={study} />}
       {!isPending && data && <Found report={data} />}
     </section>
   );
 }
 
-/** The service tells no progress, so the page shows that time passes. */
-function Running() {
+function Running({ study }: { study: string }) {
   const { t } = useTranslation();
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
-    return () => clearInterval(timer);
-  }, []);
+  const { data } = useQuery({
+    queryKey: ['study', study, 'verification-progress'],
+    queryFn: ({ signal }) =>
+      results(
+        api.GET('/verification_progress', { params: { query: { study } }, signal, headers: AUTOMATIC }),
+      ),
+    refetchInterval: 1000,
+    gcTime: 0,
+  });
   return (
     <div className="card">
       <p role="status">{t('audit.verification.running')}</p>
-      <progress aria-label={t('audit.verification.running')} />
-      <p className="soft number">{t('audit.verification.seconds', { count: seconds })}</p>
+      <progress
+        aria-label={t('audit.verification.running')}
+        {...(data?.verified !== undefined && { value: data.verified, max: data.records })}
+      />
+      {data?.verified !== undefined && (
+        <p className="soft number">
+          {t('audit.verification.progress', { verified: data.verified, records: data.records })}
+        </p>
+      )}
     </div>
   );
 }

@@ -18,12 +18,13 @@ beforeEach(async () => {
   for (const [stream, records] of log.byStream) await store.append(stream, -1, records);
 });
 
+const ignore = () => undefined;
 const withoutTime = ({ seconds: _, ...report }: Report) => report;
 
 describe('within a store,', () => {
   it('a study is verified as urn verify does without a trusted key', async () => {
     const { note } = log.checkpoint(STUDY, 5);
-    const report = await verifyInStore(store)({ ...ORDER, checkpoint: note }, forever());
+    const report = await verifyInStore(store)({ ...ORDER, checkpoint: note }, forever(), ignore);
     expect(withoutTime(report)).toEqual(
       withoutTime(
         await verify(log, {
@@ -39,7 +40,7 @@ describe('within a store,', () => {
 
   it('records appended meanwhile are left out', async () => {
     const more = logOf([...HISTORY, enrol(7)]).of(STUDY);
-    const verifying = verifyInStore(store)(ORDER, forever());
+    const verifying = verifyInStore(store)(ORDER, forever(), ignore);
     await new Promise(setImmediate);
     expect(await store.append(STUDY, more.length - 2, more.slice(-1))).toEqual({ type: 'written' });
     expect(streamOf(await verifying)).toMatchObject({ sound: true, records: HISTORY.length });
@@ -55,7 +56,7 @@ describe('within a store,', () => {
       sealed.allocation.treatment = 'another';
     });
     await tampered.append(STUDY, -1, [first, change, ...others]);
-    const report = await verifyInStore(tampered)(ORDER, forever());
+    const report = await verifyInStore(tampered)(ORDER, forever(), ignore);
     expect(report.ok).toBe(false);
     expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'allocation.treatment' });
   });
@@ -68,6 +69,21 @@ describe('within the service,', () => {
     await expect(verifications.run(ORDER, forever())).rejects.toMatchObject({ code: 'overloaded' });
     expect((await first).ok).toBe(true);
     expect((await verifications.run(ORDER, forever())).ok).toBe(true);
+  });
+
+  it('how far it is, is known as long as it runs, of this study alone', async () => {
+    const seen: (number | undefined)[] = [];
+    const verifications: Verifications = new Verifications((order, stop, onProgress) =>
+      verifyInStore(store)(order, stop, (records) => {
+        onProgress(records);
+        seen.push(verifications.progressOf(ORDER.study), verifications.progressOf('another'));
+      }),
+    );
+    expect(verifications.progressOf(ORDER.study)).toBeUndefined();
+    await verifications.run(ORDER, forever());
+    const all = [...log.byStream.values()].flat().length;
+    expect(seen.slice(-2)).toEqual([all, undefined]);
+    expect(verifications.progressOf(ORDER.study)).toBeUndefined();
   });
 
   it('a verification ends if nobody waits for it any more, and makes room', async () => {

@@ -124,8 +124,7 @@ export const audit = {
     again: 'Noch einmal verifizieren',
     running:
       'Der Dienst verifiziert. Bei einer großen Studie dauert das Minuten; bleiben Sie auf dieser Seite.',
-    seconds_one: 'bisher {{count}} Sekunde',
-    seconds_other: 'bisher {{count}} Sekunden',
+    progress: '{{verified}} von {{records}} Einträgen',
     sound: 'Alles stimmt überein',
     unsound: 'Etwas stimmt nicht überein',
     streamSound: 'in Ordnung',
