@@ -44,11 +44,13 @@ export function Outside() {
   const { t } = useTranslation();
   return (
     <I18nProvider locale={language}>
-      <header className="bar">
-        <strong className="brand">urn</strong>
-        <nav aria-label={t('common.pages')}>
-          <NavLink to={address('studies')}>{t('common.nav.studies')}</NavLink>
-        </nav>
+      <header>
+        <div className="bar">
+          <strong className="brand">urn</strong>
+          <nav aria-label={t('common.pages')}>
+            <NavLink to={address('studies')}>{t('common.nav.studies')}</NavLink>
+          </nav>
+        </div>
       </header>
       <main id="main">
         <Outlet />

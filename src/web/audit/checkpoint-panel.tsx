@@ -19,7 +19,7 @@ export function CheckpointPanel({ study }: { study: string }) {
     queryFn: ({ signal }) => results(api.GET('/checkpoint', { params: { query: { study } }, signal })),
   });
   return (
-    <section>
+    <section className="grid">
       <p className="soft">{t('audit.checkpoint.about')}</p>
       <ProblemNotice error={error} />
       {!data && !error && <Loading />}
@@ -78,7 +78,7 @@ function ProofOf({ study, size }: { study: string; size: number }) {
         <label htmlFor="first">{t('audit.checkpoint.earlier')}</label>
         <input
           id="first"
-          className="react-aria-Input"
+          className={`react-aria-Input ${styles['short']}`}
           type="number"
           min={1}
           max={size}

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { answer, api, type Schemas } from '../api/client.ts';
 import { Loading } from '../parts/loading.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
-import { When } from '../parts/when.tsx';
+import { ExactTime } from '../parts/when.tsx';
 import { useSession } from '../session/session.tsx';
 import styles from './audit.module.css';
 
@@ -72,7 +72,7 @@ export function OperationsPanel({ study }: { study: string }) {
       <ol className={`card ${styles['list']}`} aria-label={t('audit.tab.operations')}>
         {shown?.toReversed().map((operation) => (
           <li key={operation.revision} className={styles['entry']}>
-            <When at={operation.at} />
+            <ExactTime at={operation.at} />
             <span>{operation.actor.user}</span>
             <span>
               <What {...operation} />

@@ -5,7 +5,7 @@ import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { api, results, type Schemas } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
-import { When } from '../parts/when.tsx';
+import { ExactTime } from '../parts/when.tsx';
 import styles from './audit.module.css';
 import { isKnownType, type RecordHead } from './record-types.ts';
 
@@ -61,7 +61,7 @@ function Stored({ revision, record, sealed, leaf }: StoredRecord) {
   const { type, at, actor, data } = JSON.parse(record) as RecordHead;
   return (
     <>
-      <When at={at} />
+      <ExactTime at={at} />
       <span>{actor.user}</span>
       <span>
         {isKnownType(type) ? t(`audit.recorded.${type}`) : type}

@@ -1,9 +1,9 @@
 /** The design in force: factors with their levels, treatments, limits. */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { api, results } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
 import type { StudyDesign } from '../parts/design-query.ts';
+import { enrolmentQuery } from '../parts/enrolment-query.ts';
 import { factorName } from '../parts/record.ts';
 import styles from './manage.module.css';
 
@@ -54,9 +54,9 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
             <tr>
               <th>{t('manage.factor')}</th>
               <th>{t('manage.level')}</th>
+              <th>{t('manage.levelState')}</th>
               <th className="number">{t('manage.enrolled')}</th>
               <th className="number">{t('manage.limit')}</th>
-              <th>{t('manage.levelState')}</th>
             </tr>
           </thead>
           <tbody>
@@ -68,11 +68,11 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
                   <tr key={`${factor}\n${name}`}>
                     <td>{i === 0 && factorName(factor)}</td>
                     <td>{name}</td>
-                    <td className="number">{enrolled(factor, name)}</td>
-                    <td className="number">{limit?.max}</td>
                     <td>
                       <Chip tone={state === 'takes' ? 'ok' : 'warn'}>{t(`manage.${state}`)}</Chip>
                     </td>
+                    <td className="number">{enrolled(factor, name)}</td>
+                    <td className="number">{limit?.max}</td>
                   </tr>
                 );
               }),
@@ -86,10 +86,7 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
 
 /** How many participants have a level now; undefined while it is not known. */
 export function useEnrolled(study: string) {
-  const { data } = useQuery({
-    queryKey: ['study', study, 'enrolment'],
-    queryFn: ({ signal }) => results(api.GET('/enrolment', { params: { query: { study } }, signal })),
-  });
+  const { data } = useQuery(enrolmentQuery(study));
   return (factor: string, level: string) =>
     data?.levels.find((one) => one.factor === factor && one.level === level)?.enrolled;
 }

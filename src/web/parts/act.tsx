@@ -2,12 +2,12 @@
  * Something that is recorded: a form, then what will happen in words, after a dry run, then one confirmation. Every act
  * on the pages goes through these steps; only an emergency does not.
  */
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { type Answer, ConnectionLost } from '../api/client.ts';
-import { CheckedForm, type Filled } from './fields.tsx';
+import { CheckedForm, type Filled, type Line } from './fields.tsx';
 import { useIdempotencyKey } from './idempotency.ts';
 import { Page } from './page.tsx';
 import { ProblemNotice } from './problem.tsx';
@@ -45,7 +45,7 @@ interface ActProps<Body extends object> {
 
 type Step<Body> =
   | { readonly is: 'form' }
-  | { readonly is: 'review'; readonly body: Body; readonly effect: Effect }
+  | { readonly is: 'review'; readonly body: Body; readonly lines: readonly Line[]; readonly effect: Effect }
   | { readonly is: 'done'; readonly body: Body; readonly answer: Answer<unknown> };
 
 export function Act<Body extends object>(props: ActProps<Body>) {
@@ -65,11 +65,11 @@ export function Act<Body extends object>(props: ActProps<Body>) {
     }
     setPending(false);
   };
-  const look = (filled: Filled) =>
+  const look = (filled: Filled, lines: readonly Line[]) =>
     attempt(async () => {
       const body = bodyOf(filled);
       const { results } = await send({ ...body, dry_run: true }, keyFor(body));
-      setStep({ is: 'review', body, effect: (results as { effect: Effect }).effect });
+      setStep({ is: 'review', body, lines, effect: (results as { effect: Effect }).effect });
     });
   const record = (body: Body) =>
     attempt(async () => {
@@ -96,7 +96,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
         <ProblemNotice error={error} />
         {/* The fields stay, with what was filled in, for whoever goes back to them. */}
         <div hidden={step.is !== 'form'}>
-          <CheckedForm onFilled={(filled) => void look(filled)}>
+          <CheckedForm onFilled={(filled, lines) => void look(filled, lines)}>
             {children}
             <div className="decide">
               <Link className="button" to={back.to}>
@@ -109,7 +109,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
           </CheckedForm>
         </div>
         {step.is === 'review' && (
-          <Review>
+          <Review lines={step.lines}>
             <div className="notice warn">{tell(step.body, step.effect)}</div>
             {error instanceof ConnectionLost && <p role="alert">{t('common.act.maybe')}</p>}
             <div className="decide">
@@ -131,7 +131,8 @@ export function Act<Body extends object>(props: ActProps<Body>) {
   );
 }
 
-function Review({ children }: { children: ReactNode }) {
+/** What was filled in stands above what will happen. */
+function Review({ lines, children }: { lines: readonly Line[]; children: ReactNode }) {
   const { t } = useTranslation();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
@@ -140,8 +141,16 @@ function Review({ children }: { children: ReactNode }) {
       <h2 ref={heading} tabIndex={-1}>
         {t('common.act.willHappen')}
       </h2>
-      {children}
       <p className="soft">{t('common.act.nothingYet')}</p>
+      <dl className="terms filled">
+        {lines.map(([label, text]) => (
+          <Fragment key={label}>
+            <dt>{label}</dt>
+            <dd>{text}</dd>
+          </Fragment>
+        ))}
+      </dl>
+      {children}
     </section>
   );
 }

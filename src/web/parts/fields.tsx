@@ -13,9 +13,12 @@ import { useTranslation } from 'react-i18next';
 /** What was filled in, by the names of the fields; empty ones are undefined. */
 export type Filled = (name: string) => string | undefined;
 
+/** A field as it was filled in, as people read it. */
+export type Line = readonly [label: string, text: string];
+
 interface CheckedFormProps {
   readonly children: ReactNode;
-  readonly onFilled: (filled: Filled) => void;
+  readonly onFilled: (filled: Filled, lines: readonly Line[]) => void;
   readonly className?: string;
 }
 
@@ -27,7 +30,7 @@ export function CheckedForm({ children, onFilled, className }: CheckedFormProps)
   const found = useRef<string[]>([]);
   const note = ({ target }: FormEvent<HTMLFormElement>) => {
     if (found.current.length === 0) setTimeout(tell);
-    found.current.push(labelOf(target as unknown as HTMLInputElement));
+    found.current.push(labelOf(target as unknown as Field));
   };
   const tell = () => {
     setWrong([...new Set(found.current)]);
@@ -37,7 +40,8 @@ export function CheckedForm({ children, onFilled, className }: CheckedFormProps)
     event.preventDefault();
     setWrong([]);
     const form = new FormData(event.currentTarget);
-    onFilled((name) => String(form.get(name) ?? '').trim() || undefined);
+    const filled: Filled = (name) => String(form.get(name) ?? '').trim() || undefined;
+    onFilled(filled, linesOf(event.currentTarget));
   };
   return (
     <Form className={className ?? ''} onSubmit={submit} onInvalid={note}>
@@ -51,7 +55,24 @@ export function CheckedForm({ children, onFilled, className }: CheckedFormProps)
   );
 }
 
-function labelOf(field: HTMLInputElement): string {
+type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+function linesOf(form: HTMLFormElement): Line[] {
+  return Array.from(form.elements as unknown as Field[]).flatMap((field): Line[] => {
+    const text = textIn(field);
+    return text === '' ? [] : [[labelOf(field), text]];
+  });
+}
+
+function textIn(field: Field): string {
+  if (field.name === '') return '';
+  if (field instanceof HTMLSelectElement) return field.selectedOptions[0]?.text ?? '';
+  if (field.type === 'radio' || field.type === 'checkbox')
+    return (field as HTMLInputElement).checked ? (field.labels?.[0]?.textContent ?? '') : '';
+  return field.value.replace('T', field.type === 'datetime-local' ? ' ' : 'T').trim();
+}
+
+function labelOf(field: Field): string {
   const group = field.closest('[role=radiogroup]')?.querySelector('.react-aria-Label');
   const label = group ?? field.labels?.[0];
   // Without what stands beside the label in small letters.

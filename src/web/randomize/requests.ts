@@ -18,7 +18,7 @@ export interface Outcome {
 }
 
 /** Long enough for a slow service, and short enough for somebody who stands waiting. */
-const ANSWER_WITHIN_MS = 20_000;
+export const ANSWER_WITHIN_MS = 20_000;
 
 const parametersOf = ({ study, id, levels }: Draft) => ({
   ...{ study, id, factors: Object.fromEntries(levels) },
@@ -32,12 +32,12 @@ export async function tryOut(draft: Draft): Promise<void> {
   await results(api.POST('/study_participants', { params: { query }, signal }));
 }
 
-/** @throws ApiProblem, ConnectionLost; AbortError */
-export async function randomize(pending: Pending, abandoned: AbortSignal): Promise<Outcome> {
+/** @throws ApiProblem, ConnectionLost; whatever else the signal aborts it with */
+export async function randomize(pending: Pending, signal: AbortSignal): Promise<Outcome> {
   const { results, revision, headers } = await answer(
     api.POST('/study_participants', {
       params: { query: parametersOf(pending), header: { 'Idempotency-Key': pending.idempotencyKey } },
-      signal: AbortSignal.any([abandoned, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
+      signal,
     }),
   );
   return {

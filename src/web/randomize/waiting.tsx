@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiProblem, ConnectionLost } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import type { Pending } from './pending.ts';
-import { type Outcome, randomize } from './requests.ts';
+import { ANSWER_WITHIN_MS, type Outcome, randomize } from './requests.ts';
 
 interface Props {
   readonly pending: Pending;
@@ -32,19 +32,28 @@ export function Waiting({ pending, isLeftOver, isSentAtOnce, onAnswer, onRefused
   // biome-ignore lint/correctness/useExhaustiveDependencies: one request for each attempt, whoever listens
   useEffect(() => {
     if (attempt === 0) return undefined;
-    const abandoned = new AbortController();
-    randomize(pending, abandoned.signal).then(
+    const request = new AbortController();
+    let isAbandoned = false;
+    const timer = setTimeout(
+      () => request.abort(new DOMException('No answer in time', 'TimeoutError')),
+      ANSWER_WITHIN_MS,
+    );
+    randomize(pending, request.signal).then(
       (outcome) => {
-        if (!abandoned.signal.aborted) onAnswer(outcome);
+        if (!isAbandoned) onAnswer(outcome);
       },
       (error) => {
-        if (abandoned.signal.aborted) return;
+        if (isAbandoned) return;
         if (isRefusal(error)) onRefused(error);
         else setFailed({ attempt, error });
       },
     );
     // Whoever leaves the page finds the request again on coming back.
-    return () => abandoned.abort();
+    return () => {
+      isAbandoned = true;
+      clearTimeout(timer);
+      request.abort();
+    };
   }, [attempt]);
 
   const { id, study } = pending;

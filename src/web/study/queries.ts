@@ -57,14 +57,6 @@ export function listQuery(study: string, view: ListView) {
   });
 }
 
-export function enrolmentQuery(study: string) {
-  return queryOptions({
-    queryKey: [...keyOfStudy(study), 'enrolment'],
-    queryFn: ({ signal, queryKey }) =>
-      results(api.GET('/enrolment', { params: { query: { study } }, signal, headers: headersFor(queryKey) })),
-  });
-}
-
 /** An arm and its place among the treatments, which gives it its colour. */
 export interface StudyArm {
   readonly name: string;

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { designQuery } from '../parts/design-query.ts';
+import { enrolmentQuery } from '../parts/enrolment-query.ts';
 import { useSession } from '../session/session.tsx';
-import { armsOf, type Enrolment, enrolmentQuery, type StudyArm } from './queries.ts';
+import { armsOf, type Enrolment, type StudyArm } from './queries.ts';
 
 export function useEnrolment(study: string) {
   return useQuery(enrolmentQuery(study));

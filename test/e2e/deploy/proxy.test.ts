@@ -66,6 +66,23 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     expect((await browser.signOut()).results).toEqual({ recorded: true });
   });
 
+  it('tell of a change at once, since the proxy holds no part of an answer back', async () => {
+    const socket = connect({ host: '127.0.0.1', port: proxy.port, rejectUnauthorized: false });
+    let received = '';
+    socket.on('data', (piece) => {
+      received += piece;
+    });
+    socket.write(`GET /changes?study=Two HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\n\r\n`);
+    await within(5_000, async () => received.includes('text/event-stream'));
+    const { status, headers } = await proxy.ask('POST', '/study_participants', {
+      ...{ study: 'Two', id: 'live' },
+      ...LEVELS['Two'],
+    });
+    expect(status).toBe(200);
+    await within(5_000, async () => received.includes(`id: ${headers.get('urn-revision')}\n`));
+    socket.destroy();
+  });
+
   it('continue with the other instance if one is killed, and lose nothing', async () => {
     const counts = await Promise.all(instances.map(allocations));
     await instances[counts.indexOf(10)]?.kill();

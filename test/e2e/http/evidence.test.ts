@@ -60,7 +60,8 @@ function rootOf(leaves: readonly Uint8Array[]): Buffer {
 function opened(note: string): Checkpoint {
   const checked = openCheckpoint(note, trusted);
   if (checked.type !== 'signed') throw new Error(`a checkpoint is ${checked.type}`);
-  return checked.checkpoint;
+  // The roots below are in buffers, as the store gives them.
+  return { ...checked.checkpoint, root: Buffer.from(checked.checkpoint.root) };
 }
 
 const receiptOf = ({ headers }: Answer) =>

@@ -194,3 +194,13 @@ describe('of an import a blinded reader', () => {
     expect(records[0]?.sealed).toContain(digest);
   });
 });
+
+it('is told by the design how many there are, how many of them were drawn again, and since when', async () => {
+  const { results } = await ask(service.url, '/study_design', {
+    key: keys.blinded,
+    parameters: { study: HARVEST },
+  });
+  const [first] = (await historyOf('reader', REDRAWN)).results;
+  expect(results.imported).toMatchObject({ participants: 60, redrawn: 47 });
+  expect(results.imported.at <= first.at).toBe(true);
+});

@@ -72,14 +72,17 @@ describeInBrowser('the audit', () => {
   });
 
   it('shows records on a press only, which is recorded', async () => {
-    await page.getByRole('tab', { name: 'Records' }).click();
+    // By keyboard alone.
+    await page.getByRole('tab', { name: 'Operations' }).focus();
+    await page.keyboard.press('ArrowRight');
     await page.getByText('That you see them is recorded').waitFor();
     expect(await disclosures()).toEqual([]);
-    await page.getByRole('button', { name: 'Show the newest records' }).click();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
     await page.getByText('Study registered').waitFor();
     expect(await page.getByText('Participant randomized').count()).toBe(2);
     expect(await disclosures()).toEqual(['records']);
-    await page.getByText('As stored').first().click();
+    await page.getByText('The whole record').first().click();
     await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
   });
 

@@ -278,7 +278,13 @@ describeInBrowser('a data manager', () => {
     await picture(page, 'manage-narrow');
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
     await page.getByRole('link', { name: 'Withdraw packs that nobody has' }).tap();
-    await page.getByLabel('Numbers of the packs').fill('P-19\nP-39');
+    const { codes } = (
+      await ask(service.url, '/codes', { key: keys.pharmacist, parameters: { study: STUDY } })
+    ).results;
+    const free = codes.filter(({ state }: { state: string }) => state === 'free').slice(0, 2);
+    await page
+      .getByLabel('Numbers of the packs')
+      .fill(free.map(({ code }: { code: string }) => code).join('\n'));
     await page.getByLabel('Reason').fill('the cold chain was broken');
     expect(await confirm(page, 'Withdraw the packs')).toContain('2 packs are withdrawn');
     await page.getByRole('heading', { name: 'The packs are withdrawn' }).waitFor();

@@ -135,6 +135,8 @@ describeInBrowser('the page of a participant', () => {
     await expectNoArms(physician, /^$/);
     await picture(page, 'participant-narrow');
     await page.getByRole('button', { name: 'Emergency: break the code' }).tap();
+    const go = await page.getByRole('button', { name: 'Show the treatment now' }).boundingBox();
+    expect((go?.y ?? 0) + (go?.height ?? 0)).toBeLessThan(TELEPHONE.viewport.height);
     // Nothing but the reason has to be given.
     await page.getByRole('button', { name: 'Show the treatment now' }).tap();
     await page.getByText('Please check: Reason').waitFor();
@@ -181,6 +183,9 @@ describeInBrowser('the page of a participant', () => {
       .waitFor();
     expect(await codeBreaks()).toHaveLength(before.length + 1);
     await picture(page, 'broken');
+    await page.emulateMedia({ media: 'print' });
+    await picture(page, 'broken-print');
+    await page.emulateMedia({ media: 'screen' });
     // The back button does not bring it back.
     await page.goto('about:blank');
     await page.goBack();
@@ -222,9 +227,13 @@ describeInBrowser('the page of a participant', () => {
   it('shows a key of one site nothing of the others, and no button to whom may not use it', async () => {
     const cook = await open(keys.cook, address('30-0171'));
     await cook.page.getByText('There is no such participant').waitFor();
-    const monitor = await open(keys.manager, address('30-0171'));
-    await monitor.page.getByRole('heading', { name: 'History' }).waitFor();
-    expect(await monitor.page.getByRole('button', { name: /break the code/ }).count()).toBe(0);
-    expect(await monitor.page.getByText('Why this arm').count()).toBe(0);
+    const { page } = await open(keys.manager, address('30-0171'), TELEPHONE);
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+    expect(await page.getByRole('button', { name: /break the code/ }).count()).toBe(0);
+    expect(await page.getByText('Why this arm').count()).toBe(0);
+    await page.getByRole('button', { name: 'Deutsch' }).tap();
+    await page.getByRole('heading', { name: 'Verlauf' }).waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await picture(page, 'participant-narrow-german');
   });
 });

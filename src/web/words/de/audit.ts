@@ -76,7 +76,7 @@ export const audit = {
       'Die Aufzeichnungen enthalten Behandlungen und Zustände des Zufallsgenerators. Dass Sie sie sehen, wird aufgezeichnet: Ihr Name, die Zeit und welche.',
     show: 'Die neuesten Aufzeichnungen zeigen',
     showOlder: 'Ältere Aufzeichnungen zeigen',
-    raw: 'Wie gespeichert',
+    raw: 'Die ganze Aufzeichnung',
     sealed: 'Versiegelte Teile:',
     leaf: 'Hash der Aufzeichnung:',
   },

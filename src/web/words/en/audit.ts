@@ -76,7 +76,7 @@ export const audit = {
       'The records hold treatments and states of the random generator. That you see them is recorded, with your name, the time and which records.',
     show: 'Show the newest records',
     showOlder: 'Show older records',
-    raw: 'As stored',
+    raw: 'The whole record',
     sealed: 'Sealed sections:',
     leaf: 'Hash of the record:',
   },
