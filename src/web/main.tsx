@@ -7,6 +7,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { RouterProvider } from 'react-router';
 import { ApiProblem } from './api/client.ts';
+import { refetchUnasked } from './api/unasked.ts';
 import { router } from './app/routes.tsx';
 import { SessionProvider } from './session/session.tsx';
 import { startWords } from './words/index.ts';
@@ -17,13 +18,16 @@ const queries = new QueryClient({
       staleTime: 10_000,
       // Without a connection it fails and the page says so; it would wait in silence otherwise.
       networkMode: 'always',
-      refetchOnReconnect: true,
+      // Asked again below, as nobody's act.
+      refetchOnReconnect: false,
       // A refusal stays one, however often it is asked.
       retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status < 500),
     },
     mutations: { retry: false, networkMode: 'always' },
   },
 });
+
+window.addEventListener('online', () => void refetchUnasked(queries, [[]]));
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');

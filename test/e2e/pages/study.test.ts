@@ -111,6 +111,15 @@ const idsOf = ({ page }: Person) => page.getByRole('rowheader').getByRole('link'
 const chip = ({ page }: Person, text: string) => page.getByRole('status').getByText(text, { exact: true });
 
 describeInBrowser('the page of a study', () => {
+  it('is loaded with less than 200 kB, before its charts', async () => {
+    const { page } = await sitDown(browser);
+    await page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: STUDY })}`);
+    await page.getByLabel('API key').waitFor();
+    const loaded = await page.evaluate<number>(LOADED);
+    expect(loaded).toBeGreaterThan(50_000);
+    expect(loaded).toBeLessThan(200_000);
+  });
+
   it('shows a reader of arms how far it is, how balanced, and who is in it', async () => {
     const reader = await atStudy(keys.reader);
     const { page } = reader;
@@ -127,7 +136,6 @@ describeInBrowser('the page of a study', () => {
     expect(await remarksOf('0120')).toBe('');
     expect(await page.getByRole('row', { name: '0120' }).textContent()).toMatch(/ZZTREAT[ABC]/);
 
-    expect(await page.evaluate(LOADED)).toBeLessThan(200_000);
     await picture(page, 'study');
     await expectAccessible(page);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -254,11 +262,14 @@ describeInBrowser('the page of a study', () => {
     expect(asked.filter(({ path }) => path === '/study_participants').length).toBeGreaterThan(0);
     expect(asked.filter(({ path, isAutomatic }) => !isAutomatic || path === '/changes')).toEqual([]);
 
+    asked.length = 0;
     await page.context().setOffline(true);
     await chip(reader, 'offline: this may be out of date').waitFor();
     expect((await idsOf(reader))[0]).toBe('0121');
     await page.context().setOffline(false);
     await chip(reader, 'offline: this may be out of date').waitFor({ state: 'detached' });
+    await expect.poll(() => asked.length).toBeGreaterThan(0);
+    expect(asked.filter(({ path, isAutomatic }) => !isAutomatic && path !== '/changes')).toEqual([]);
 
     // The tab that listened is closed, and another one takes over.
     await page.close();

@@ -49,7 +49,6 @@ export const study = {
   byFactor: 'Nach {{factor}}',
   level: 'Stufe',
   all: 'Alle',
-  share: 'Anteil an allen',
   showAll: 'Alle {{count}} zeigen',
   showFewer: 'Weniger zeigen',
 

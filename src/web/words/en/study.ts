@@ -49,7 +49,6 @@ export const study = {
   byFactor: 'By {{factor}}',
   level: 'Level',
   all: 'All',
-  share: 'Share of all',
   showAll: 'Show all {{count}}',
   showFewer: 'Show fewer',
 
