@@ -214,9 +214,9 @@ export function keyHandler(
         : recorder.disclosed(actor, disclosed));
     }
     if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
-    const shownRevision = revision === undefined ? undefined : { 'Urn-Revision': String(revision) };
-    const reason = reply.refused === undefined ? undefined : { 'Urn-Refused': reply.refused };
-    const headers = Object.assign({}, shownRevision, reason, modeHeader(locals), reply.headers);
+    const shownRevision = revision === undefined ? {} : { 'Urn-Revision': String(revision) };
+    const headers: Record<string, string> = Object.assign(shownRevision, modeHeader(locals), reply.headers);
+    if (reply.refused !== undefined) headers['Urn-Refused'] = reply.refused;
     if (reply.goesOn) {
       locals.answeredAt = performance.now();
       beginEvents(response, headers);

@@ -194,19 +194,18 @@ function answer(
 ): StudyReply {
   switch (outcome.type) {
     case 'randomized':
-    case 'repeated':
+    case 'repeated': {
+      const receipt = receiptHeader(ledger, request.study.stream, revision);
       return {
         status: 200,
         message: SUCCESS,
         revision,
         ...record(request, shownScopes, outcome.participantId, revision),
-        headers: {
-          ...receiptHeader(ledger, request.study.stream, revision),
-          ...(outcome.type === 'repeated' && { 'Urn-Repeated': 'true' }),
-        },
+        headers: outcome.type === 'repeated' ? { ...receipt, 'Urn-Repeated': 'true' } : receipt,
         // The allocation is made. It must be shown even if the key has used up its budget of disclosures.
         isAlwaysShown: outcome.type === 'randomized',
       };
+    }
     case 'duplicate': {
       const refused = { status: 400, revision, refused: 'duplicate' } as const;
       const taken = recorded(request, outcome.participantId);

@@ -9,7 +9,7 @@ import { Chip } from '../parts/chip.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { address, usePlace } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
-import { type Scope, useSession, useSessionContext } from '../session/session.tsx';
+import { type Scope, sessionName, useSession, useSessionContext } from '../session/session.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
 import { SignIn } from '../sign-in/sign-in.tsx';
 import { LANGUAGES, useLanguage } from '../words/index.ts';
@@ -32,7 +32,8 @@ export function Shell() {
         </main>
       )}
       {phase.is === 'out' && <SignIn why={phase.why} />}
-      {phase.is === 'in' && <SignedIn />}
+      {/* Of another session, nothing that is filled in or shown stays. */}
+      {phase.is === 'in' && <SignedIn key={sessionName(phase.session)} />}
       <Footer />
     </I18nProvider>
   );

@@ -1,8 +1,17 @@
 /** Who is signed in. Without a session, nothing but the sign-in form is on the page. */
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { flushSync } from 'react-dom';
-import { ApiProblem, AUTOMATIC, answer, api, listenToRequests, type Schemas } from '../api/client.ts';
+import { ApiProblem, AUTOMATIC, api, listenToRequests, results, type Schemas } from '../api/client.ts';
 
 export type Session = Schemas['Session'];
 export type Scope = Session['scopes'][number];
@@ -42,6 +51,8 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
   const [phase, setPhase] = useState<Phase>({ is: 'asking' });
   const [channel] = useState(() => new BroadcastChannel(CHANNEL));
+  /** The session that this tab showed last. */
+  const known = useRef<string>(undefined);
 
   const leave = useCallback(
     (why: Extract<Phase, { is: 'out' }>['why']) => {
@@ -58,15 +69,27 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     [queries],
   );
 
+  const enter = useCallback(
+    (session: Session) => {
+      if (known.current !== undefined && known.current !== sessionName(session)) {
+        // Another tab signed in anew, perhaps with another key: what was shown to the one is not for the other.
+        queries.clear();
+        sessionStorage.removeItem(ACTING);
+      }
+      known.current = sessionName(session);
+      setPhase({ is: 'in', session });
+    },
+    [queries],
+  );
+
   const check = useCallback(async () => {
     try {
-      const { results } = await answer(api.GET('/session', { headers: AUTOMATIC }));
-      setPhase({ is: 'in', session: results });
+      enter(await results(api.GET('/session', { headers: AUTOMATIC })));
     } catch (error) {
       if (error instanceof ApiProblem && error.status === 401) leave('ended');
       else setPhase((before) => (before.is === 'in' ? before : { is: 'unreachable', error: error as Error }));
     }
-  }, [leave]);
+  }, [enter, leave]);
 
   useEffect(() => {
     listenToRequests({
@@ -111,22 +134,28 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       acting: sessionStorage.getItem(ACTING) ?? undefined,
       check,
       async signIn(key, acting) {
-        const { results } = await answer(api.POST('/session', { body: { key } }));
+        const session = await results(api.POST('/session', { body: { key } }));
+        queries.clear();
+        known.current = undefined;
+        enter(session);
         if (acting) sessionStorage.setItem(ACTING, acting);
         else sessionStorage.removeItem(ACTING);
-        queries.clear();
-        setPhase({ is: 'in', session: results });
         channel.postMessage('signed-in');
       },
       async signOut() {
-        const { results } = await answer(api.DELETE('/session'));
+        const { recorded } = await results(api.DELETE('/session'));
         channel.postMessage('signed-out');
-        leave(results.recorded ? 'signed-out' : 'only-here');
+        leave(recorded ? 'signed-out' : 'only-here');
       },
     }),
-    [phase, check, queries, channel, leave],
+    [phase, check, enter, queries, channel, leave],
   );
   return <Context value={context}>{children}</Context>;
+}
+
+/** Tells sessions apart. */
+export function sessionName({ key_id, began_at }: Session): string {
+  return `${key_id} ${began_at}`;
 }
 
 export function useSessionContext(): SessionContext {

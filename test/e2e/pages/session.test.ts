@@ -25,11 +25,12 @@ const MINUTE = 60_000;
 describeInBrowser('a session', () => {
   let service: Service;
   let browser: Browser;
-  let keys: Record<'site' | 'leaver' | 'all', string>;
+  let keys: Record<'site' | 'ward' | 'leaver' | 'all', string>;
 
   beforeAll(async () => {
     keys = await issueKeys(data, {
       site: ['site', '--scope', 'read,randomize'],
+      ward: ['ward', '--scope', 'read', '--study', 'Ward'],
       leaver: ['leaver', '--scope', 'read'],
       all: ['everybody', '--scope', 'read,randomize,audit,manage,unblind', '--allow-prediction'],
     });
@@ -99,6 +100,23 @@ describeInBrowser('a session', () => {
     await other.goBack();
     await other.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await other.locator('body').textContent()).not.toContain('Sleep');
+    await leave(person);
+  });
+
+  it('leaves nothing to the next one, begun in another tab when it had ended there', async () => {
+    const person = await sitDown(browser);
+    const { page } = person;
+    await page.goto(`${service.url}/pages/studies`);
+    await signIn(person, keys.site, 'Dr. Example');
+    await page.getByRole('link', { name: 'Sleep' }).click();
+    await page.getByRole('heading', { name: 'Sleep' }).waitFor();
+    const other = await page.context().newPage();
+    await page.context().clearCookies();
+    await other.goto(`${service.url}/pages/studies`);
+    await signIn({ ...person, page: other }, keys.ward);
+    await page.getByText('ward').first().waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Not found' }).first().waitFor();
+    expect(await page.locator('body').textContent()).not.toMatch(/Dr\. Example|enrolled/);
     await leave(person);
   });
 
