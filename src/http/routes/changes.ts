@@ -78,7 +78,9 @@ function latestChange({ runner }: Services, request: StudyRequest): () => number
       participants,
       events,
     };
-    latest = Math.max(latest, lastChange(changed, accepted.key.where, seen));
+    // What is new may be nothing that this key may know of.
+    const found = lastChange(changed, accepted.key.where, seen);
+    if (found > seen) latest = found;
     seen = revision;
     return latest;
   };

@@ -145,6 +145,8 @@ describe('the changes of a study', () => {
     const one = await listen(service.url, withKey(keys.cook));
     await hears(one, mine);
     await randomize('d2', DUPAGE);
+    // Each time that it is looked at, there is something new elsewhere.
+    await delay(1500);
     const all = await listen(service.url, withKey(keys.edc));
     await randomize('d3', DUPAGE);
     await hears(all, await revision());
