@@ -9,6 +9,7 @@ import { Chip } from '../parts/chip.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { address, usePlace } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
+import { TestChip } from '../parts/study-chips.tsx';
 import { type Scope, sessionName, useSession, useSessionContext } from '../session/session.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
 import { SignIn } from '../sign-in/sign-in.tsx';
@@ -66,7 +67,7 @@ function SignedIn() {
   const { state } = useNavigation();
   const { study } = usePlace();
   const { data: studies } = useQuery(studiesQuery);
-  const isTest = studies?.find((one) => one.study === study)?.mode === 'test';
+  const mode = studies?.find((one) => one.study === study)?.mode;
   return (
     <>
       <button className="skip" type="button" onClick={() => document.getElementById('main')?.focus()}>
@@ -76,9 +77,9 @@ function SignedIn() {
         <div className="bar">
           <strong className="brand">urn</strong>
           <Navigation />
-          <Who />
+          <Who mode={mode} />
         </div>
-        {isTest && (
+        {mode === 'test' && (
           <p className="test-bar">
             <strong>{t('common.testStudy')}</strong>
           </p>
@@ -121,13 +122,15 @@ function Navigation() {
   );
 }
 
-function Who() {
+/** @param mode of the study that the page is about */
+function Who({ mode }: { mode: 'test' | 'live' | undefined }) {
   const { t } = useTranslation();
   const { user, scopes, limits } = useSession();
   const { acting } = useSessionContext();
   return (
     <div className="who">
       <span className="chips">
+        <TestChip mode={mode} />
         {scopes.map((scope) => (
           <Chip key={scope}>{scope}</Chip>
         ))}
