@@ -1,10 +1,10 @@
 /** What is around every page: where to go, whose key this is, and whether the study is a test. */
 import { useQuery } from '@tanstack/react-query';
-import { Suspense } from 'react';
+import { Suspense, useEffect } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { I18nProvider } from 'react-aria-components/I18nProvider';
 import { useTranslation } from 'react-i18next';
-import { Link, NavLink, Outlet, useNavigation } from 'react-router';
+import { Link, NavLink, Outlet, useNavigate, useNavigation } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { address, usePlace } from '../parts/place.ts';
@@ -21,6 +21,12 @@ export function Shell() {
   const { language } = useLanguage();
   const { phase, check } = useSessionContext();
   const { t } = useTranslation();
+  const navigate = useNavigate();
+  const isSignedOut = phase.is === 'out' && (phase.why === 'signed-out' || phase.why === 'only-here');
+  useEffect(() => {
+    // The address names a study and a participant, and would lead the next one who signs in to them.
+    if (isSignedOut) void navigate(address('studies'), { replace: true });
+  }, [isSignedOut, navigate]);
   return (
     <I18nProvider locale={language}>
       {phase.is === 'asking' && <Loading />}

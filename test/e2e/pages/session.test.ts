@@ -94,6 +94,8 @@ describeInBrowser('a session', () => {
     await person.page.getByRole('button', { name: 'Sign out' }).click();
     await expectSignedOut(person, 'You are signed out.');
     await expectSignedOut({ ...person, page: other }, 'You are signed out.');
+    // Nor does the address name it.
+    await expect.poll(() => other.url()).toBe(`${service.url}/pages/studies`);
     await other.goBack();
     await expectSignedOut({ ...person, page: other }, 'You are signed out.');
     await other.goto(`${service.url}/docs`);
