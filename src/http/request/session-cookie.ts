@@ -81,15 +81,21 @@ export class SessionCookies {
     return this.#parts.sessions.isOpen(session);
   }
 
-  /** Whose session it is, even if the key is no longer valid. Shows who made a refused request. */
-  async holderOf(http: Request): Promise<KnownKey | undefined> {
+  /** The session of a request and whose it is, even if the key is no longer valid. Grants no access. */
+  async presentedIn(http: Request): Promise<{ session: Session; holder: KnownKey } | undefined> {
     try {
       const session = await this.#parts.sessions.open(this.valueIn(http) ?? '');
-      return session && this.#parts.keys.lookUpId(session.keyId);
+      const holder = session && this.#parts.keys.lookUpId(session.keyId);
+      return holder && { session, holder };
     } catch {
       // Two cookies: it is unclear whose request it is.
       return undefined;
     }
+  }
+
+  /** Shows who made a refused request. */
+  async holderOf(http: Request): Promise<KnownKey | undefined> {
+    return (await this.presentedIn(http))?.holder;
   }
 
   async set(response: Response, site: Site, session: Session): Promise<void> {

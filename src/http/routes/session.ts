@@ -134,9 +134,22 @@ export function postSession(services: SessionServices) {
     const accepted = await authentication.accept(apiKey, http);
     recognize(locals, accepted);
     const session = await sessions.begin(actorOf({ http, accepted }));
+    await endEarlier(services, http);
     await sessionCookies.set(response, site, session);
     answer(services, response, { session, accepted });
   };
+}
+
+/**
+ * Ends the session that this browser had until now. A late answer could otherwise bring back its cookie, and the page of
+ * one person would act as another.
+ */
+async function endEarlier({ sessions, sessionCookies }: SessionServices, http: Request): Promise<void> {
+  const earlier = await sessionCookies.presentedIn(http);
+  if (!earlier) return;
+  const { key, accessRevision } = earlier.holder;
+  // For this process it has ended at once; nobody who signs in waits for the record.
+  void sessions.end(earlier.session, { accessRevision, keyId: key.keyId, user: key.user });
 }
 
 export function getSession(services: SessionServices) {

@@ -41,6 +41,7 @@ const ACTING = 'urn.acting';
 /** Tells the other tabs of this browser. */
 const CHANNEL = 'urn-session';
 const IDLE_MS = 30 * 60_000;
+const CHECK_MS = 60_000;
 
 /** When a person last did something here: a request that was not automatic. */
 let lastAct = Date.now();
@@ -118,12 +119,18 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     };
   }, [channel, check, leave, queries]);
 
-  // After half an hour without an act, the service is asked whether the session is over; another tab may have used it.
+  // Once a minute on a page that somebody sees, and when time is up, the service is asked whether the session is over: the
+  // key may have been revoked, and another tab may have prolonged it.
   useEffect(() => {
     if (phase.is !== 'in') return undefined;
     const { ends_at } = phase.session;
+    let askedAt = Date.now();
     const timer = setInterval(() => {
-      if (Date.now() > Math.min(idleEndsAt(), Date.parse(ends_at))) void check();
+      const now = Date.now();
+      const isDue = !document.hidden && now - askedAt >= CHECK_MS;
+      if (!isDue && now <= Math.min(idleEndsAt(), Date.parse(ends_at))) return;
+      askedAt = now;
+      void check();
     }, 10_000);
     return () => clearInterval(timer);
   }, [phase, check]);

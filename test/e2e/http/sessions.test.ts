@@ -140,6 +140,16 @@ describe('on the same machine', () => {
     );
   });
 
+  it('signing in anew ends the session that the browser had', async () => {
+    const one = browser();
+    await one.signIn(keys.site);
+    const { cookie } = one;
+    await one.signIn(keys.other);
+    expect((await one.ask('/session')).results.user).toBe('other');
+    one.cookie = cookie;
+    expect((await one.ask('/session')).status).toBe(401);
+  });
+
   it('an ended session is 401, whoever kept the cookie, and is no failed attempt', async () => {
     const one = await signedIn();
     const { cookie = '' } = one;
