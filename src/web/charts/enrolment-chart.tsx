@@ -28,9 +28,9 @@ interface EnrolmentChartProps extends Size {
 export function EnrolmentChart(props: EnrolmentChartProps) {
   const { points, target, targetLabel, until, alternative, language, timeZone, ...size } = props;
   const { width, height } = plot(size);
-  const first = new Date(points[0]?.at ?? until);
   const last = points.at(-1);
-  const end = new Date(Math.max(Date.parse(until), Date.parse(last?.at ?? until), first.getTime() + HOUR_MS));
+  const end = new Date(Math.max(Date.parse(until), Date.parse(last?.at ?? until)));
+  const first = new Date(Math.min(Date.parse(points[0]?.at ?? until), end.getTime() - HOUR_MS));
   const span = [first, end] as [Date, Date];
   const x = (timeZone === 'UTC' ? scaleUtc : scaleTime)<number>({ domain: span, range: [0, width] });
   const enrolled = last?.enrolled ?? 0;
@@ -41,7 +41,11 @@ export function EnrolmentChart(props: EnrolmentChartProps) {
   });
   const label = dateFormat(span, language, timeZone);
   const number = new Intl.NumberFormat(language);
-  const line = [{ at: first.toISOString(), enrolled: 0 }, ...points, { at: end.toISOString(), enrolled }];
+  const nobody = [first, new Date(points[0]?.at ?? until)].map((at) => ({
+    at: at.toISOString(),
+    enrolled: 0,
+  }));
+  const line = [...nobody, ...points, { at: end.toISOString(), enrolled }];
   return (
     <Frame
       {...size}

@@ -24,7 +24,7 @@ export function Manage() {
   if (study === undefined)
     return (
       <Page title={t('common.nav.manage')}>
-        <p>{t('manage.noStudy')}</p>
+        <p>{t('common.noStudy')}</p>
         <Link to={address('studies')}>{t('common.toStudies')}</Link>
       </Page>
     );

@@ -3,12 +3,14 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { type Filled, TextLine } from '../parts/fields.tsx';
 import { address } from '../parts/place.ts';
+import { StudyChips } from '../session/study-chips.tsx';
 import styles from './manage.module.css';
 
 export function useStudyAct(study: string) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   return {
+    chips: <StudyChips study={study} />,
     back: { to: address('manage', study), text: t('manage.back') },
     onDone: () => void queries.invalidateQueries(),
   };

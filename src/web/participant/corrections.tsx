@@ -10,6 +10,7 @@ import { Loading } from '../parts/loading.tsx';
 import { address } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts';
+import { StudyChips } from '../session/study-chips.tsx';
 import type { Entry } from './queries.ts';
 
 export interface ChangeProps {
@@ -23,6 +24,7 @@ export function useChange(study: string, id: string) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   return {
+    chips: <StudyChips study={study} />,
     back: { to: address('participant', study, id), text: t('participant.change.back') },
     onDone: () => void queries.invalidateQueries({ queryKey: ['study', study] }),
   };

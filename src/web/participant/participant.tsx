@@ -13,6 +13,7 @@ import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts';
 import { ExactTime } from '../parts/when.tsx';
 import { useScope } from '../session/session.tsx';
+import { StudyChips } from '../session/study-chips.tsx';
 import { AskForCode, type Broken, BrokenCode, type Subject } from './code-break.tsx';
 import { By, History } from './history.tsx';
 import styles from './participant.module.css';
@@ -28,7 +29,7 @@ export function Participant() {
   if (study === undefined)
     return (
       <Page title={t('participant.find')}>
-        <p>{t('participant.noStudy')}</p>
+        <p>{t('common.noStudy')}</p>
         <Link to={address('studies')}>{t('common.toStudies')}</Link>
       </Page>
     );
@@ -49,7 +50,7 @@ function Find({ study }: { study: string }) {
   return (
     <CodeBreaking study={study}>
       {(breakCode) => (
-        <Page title={t('participant.find')} width="narrow" chips={<Chip>{study}</Chip>}>
+        <Page title={t('participant.find')} width="narrow" chips={<StudyChips study={study} />}>
           <CheckedForm
             className="card"
             onFilled={(filled) => void navigate(address('participant', study, filled('id')))}
@@ -137,7 +138,7 @@ function OnePerson({ study, id, act }: { study: string; id: string; act: string 
           chips={
             <>
               <States entries={entries ?? []} record={record ?? undefined} />
-              <Chip>{study}</Chip>
+              <StudyChips study={study} />
             </>
           }
           actions={

@@ -1,7 +1,7 @@
 /** Why a participant got this arm, drawn: the urns, the lot, and the number on the line of probabilities. */
 import { scaleLinear } from '@visx/scale';
 import { Bar } from '@visx/shape';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { Trans, useTranslation } from 'react-i18next';
 import { api, results, type Schemas } from '../api/client.ts';
@@ -20,11 +20,14 @@ export function Why({ study, id }: { study: string; id: string }) {
   const [explanation, setExplanation] = useState<Explanation>();
   const [error, setError] = useState<Error>();
   const [isPending, setPending] = useState(false);
+  const heading = useRef<HTMLHeadingElement>(null);
   const show = async () => {
     setPending(true);
     setError(undefined);
     try {
       setExplanation(await results(api.GET('/explanation', { params: { query: { study, id } } })));
+      // The button that was pressed is gone.
+      heading.current?.focus();
     } catch (problem) {
       setError(problem as Error);
     }
@@ -32,7 +35,9 @@ export function Why({ study, id }: { study: string; id: string }) {
   };
   return (
     <>
-      <h2>{t('participant.why.title')}</h2>
+      <h2 ref={heading} tabIndex={-1}>
+        {t('participant.why.title')}
+      </h2>
       <ProblemNotice error={error} />
       {explanation === undefined ? (
         <>

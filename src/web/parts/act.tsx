@@ -24,6 +24,8 @@ export interface Effect {
 
 interface ActProps<Body extends object> {
   readonly title: string;
+  /** Beside the title: which study it is. */
+  readonly chips: ReactNode;
   /** The fields. */
   readonly children: ReactNode;
   /** Where it came from, and what that is called. */
@@ -49,7 +51,8 @@ type Step<Body> =
   | { readonly is: 'done'; readonly body: Body; readonly answer: Answer<unknown> };
 
 export function Act<Body extends object>(props: ActProps<Body>) {
-  const { title, children, back, bodyOf, send, tell, confirm, isFinal, doneTitle, done, onDone } = props;
+  const { title, chips, children, back, bodyOf, send, tell, confirm, isFinal, doneTitle, done, onDone } =
+    props;
   const { t } = useTranslation();
   const keyFor = useIdempotencyKey();
   const [step, setStep] = useState<Step<Body>>({ is: 'form' });
@@ -80,7 +83,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
 
   if (step.is === 'done')
     return (
-      <Page key="done" title={doneTitle} width="narrow">
+      <Page key="done" title={doneTitle} chips={chips} width="narrow">
         <div className="card" role="status">
           {done?.(step.body, step.answer.results)}
           <p className="soft">{t('common.act.recorded', { revision: step.answer.revision ?? 0 })}</p>
@@ -91,7 +94,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
       </Page>
     );
   return (
-    <Page title={title} width="narrow">
+    <Page title={title} chips={chips} width="narrow">
       <div className="card">
         <ProblemNotice error={error} />
         {/* The fields stay, with what was filled in, for whoever goes back to them. */}

@@ -107,7 +107,7 @@ export function TextLine({ label, hint, isOptional = false, isLong = false, min,
         <Input spellCheck={false} min={min} max={max} onInput={mended} />
       )}
       {hint !== undefined && <Text slot="description">{hint}</Text>}
-      <FieldError />
+      <Wrong />
     </TextField>
   );
 }
@@ -118,6 +118,18 @@ export function TextLine({ label, hint, isOptional = false, isLong = false, min,
  */
 function mended({ currentTarget }: FormEvent<HTMLInputElement | HTMLTextAreaElement>): void {
   if (currentTarget.validity.valid) currentTarget.dispatchEvent(new Event('change'));
+}
+
+/** In the language of the page: the browser speaks its own. */
+function Wrong() {
+  const { t } = useTranslation();
+  return (
+    <FieldError>
+      {({ validationDetails, defaultChildren }) =>
+        validationDetails.valueMissing ? t('common.missing') : defaultChildren
+      }
+    </FieldError>
+  );
 }
 
 function FieldLabel({ label, isOptional }: { label: string; isOptional: boolean }) {
@@ -152,7 +164,7 @@ export function Choice({ label, hint, options, isOptional = false, ...field }: C
         ))}
       </div>
       {hint !== undefined && <Text slot="description">{hint}</Text>}
-      <FieldError />
+      <Wrong />
     </RadioGroup>
   );
 }
@@ -189,7 +201,7 @@ export function Selection({
         }}
         onInvalid={(event) => {
           event.preventDefault();
-          setProblem(event.currentTarget.validationMessage);
+          setProblem(t('common.missing'));
         }}
       >
         {defaultValue === undefined && <option value="" />}

@@ -47,6 +47,10 @@ export function ExactTime({ at }: { at: string }) {
   );
 }
 
+export function dayText(at: string, language: string): string {
+  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: 'medium' }).format(new Date(at));
+}
+
 export function exactText(at: string, language: string): string {
   return new Intl.DateTimeFormat(localeOf(language), {
     dateStyle: 'medium',
@@ -63,7 +67,6 @@ function utcText(date: Date, language: string, withSeconds = false): string {
     minute: '2-digit',
     ...(withSeconds && { second: '2-digit' }),
     hourCycle: 'h23',
-    ...(withSeconds && { second: '2-digit' }),
     ...(isSameDay ? {} : { day: 'numeric', month: 'short' }),
   });
   return `${format.format(date)} UTC`;

@@ -2,10 +2,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLocation, useNavigate } from 'react-router';
+import { Link, useLocation, useNavigate } from 'react-router';
 import { Page } from '../parts/page.tsx';
 import { address, usePlace } from '../parts/place.ts';
 import { useSession, useSessionContext } from '../session/session.tsx';
+import { StudyChips } from '../session/study-chips.tsx';
 import type { Draft } from './draft.ts';
 import { FirstStep } from './first-step.tsx';
 import { type Pending, readPending, removePending, writePending } from './pending.ts';
@@ -16,7 +17,15 @@ import { type Step, Steps } from './steps.tsx';
 import { Waiting } from './waiting.tsx';
 
 export function Randomize() {
-  const { study = '' } = usePlace();
+  const { t } = useTranslation();
+  const { study } = usePlace();
+  if (study === undefined)
+    return (
+      <Page title={t('randomize.title')} width="narrow">
+        <p>{t('common.noStudy')}</p>
+        <Link to={address('studies')}>{t('common.toStudies')}</Link>
+      </Page>
+    );
   return <RandomizeIn key={study} study={study} />;
 }
 
@@ -78,7 +87,7 @@ function RandomizeIn({ study }: { study: string }) {
 
   if (pending !== undefined && isOurs(pending))
     return (
-      <Frame title={t('randomize.waiting')} step="review">
+      <Frame study={pending.study} title={t('randomize.waiting')} step="review">
         <Waiting
           pending={pending}
           isLeftOver={isLeftOver}
@@ -92,18 +101,18 @@ function RandomizeIn({ study }: { study: string }) {
     );
   if (step === 'result' && outcome)
     return (
-      <Frame title={t('randomize.done')} step="result">
+      <Frame study={outcome.draft.study} title={t('randomize.done')} step="result">
         <Result outcome={outcome} onNext={() => go('participant')} />
       </Frame>
     );
   if (step === 'review' && checked)
     return (
-      <Frame title={t('randomize.check')} step="review">
+      <Frame study={study} title={t('randomize.check')} step="review">
         <Review draft={checked} onBack={back} onRandomize={() => send(checked)} />
       </Frame>
     );
   return (
-    <Frame title={t('randomize.title')} step="participant">
+    <Frame study={study} title={t('randomize.title')} step="participant">
       {pending !== undefined && <p className="notice warn">{t('randomize.othersPending')}</p>}
       <FirstStep
         study={study}
@@ -124,9 +133,16 @@ function RandomizeIn({ study }: { study: string }) {
   );
 }
 
-function Frame({ title, step, children }: { title: string; step: Step; children: ReactNode }) {
+interface FrameProps {
+  readonly study: string;
+  readonly title: string;
+  readonly step: Step;
+  readonly children: ReactNode;
+}
+
+function Frame({ study, title, step, children }: FrameProps) {
   return (
-    <Page key={title} title={title} width="narrow">
+    <Page key={title} title={title} chips={<StudyChips study={study} />} width="narrow">
       <Steps now={step} />
       {children}
     </Page>

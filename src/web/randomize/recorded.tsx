@@ -1,15 +1,24 @@
 /** What is recorded of a participant, as far as the reader may see it. */
 import { useQuery } from '@tanstack/react-query';
-import { useTranslation } from 'react-i18next';
+import { Trans, useTranslation } from 'react-i18next';
 import { factorName, levelsOf, type ParticipantRecord, randomizedAt } from '../parts/record.ts';
 import { ExactTime } from '../parts/when.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
+import styles from './page.module.css';
 
 /** The arm; for those who do not see it, the pack; for those who see neither, that there is a record. */
 export function Arm({ record }: { record: ParticipantRecord | undefined }) {
   const { t } = useTranslation();
   const { trt, 'urn.code': code } = record ?? {};
-  const pack = code === undefined ? undefined : t('randomize.pack', { code });
+  const pack =
+    code === undefined ? undefined : (
+      <Trans
+        i18nKey="randomize.pack"
+        values={{ code }}
+        // A number is read out in one piece.
+        components={{ code: <span className={styles.code} /> }}
+      />
+    );
   const [first = t('randomize.recorded'), second] = [trt, pack].filter((text) => text !== undefined);
   return (
     <>

@@ -13,6 +13,7 @@ import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
+import { dayText } from '../parts/when.tsx';
 import { useSession } from '../session/session.tsx';
 import { useLanguage } from '../words/index.ts';
 import style from './page.module.css';
@@ -98,7 +99,7 @@ function EnrolmentCard({
     target === undefined
       ? t('study.enrolmentFinding', { count: enrolled })
       : t('study.enrolmentFindingOf', { enrolled, target });
-  const day = (at: string) => new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(new Date(at));
+  const day = (at: string) => dayText(at, language);
   const [first, last] = [points[0], points.at(-1)];
   const full =
     first && last

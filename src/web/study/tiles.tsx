@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../api/client.ts';
 import { largestDifference } from '../charts/series.ts';
 import { When } from '../parts/when.tsx';
-import { useSession } from '../session/session.tsx';
+import { useScope, useSession } from '../session/session.tsx';
 import style from './page.module.css';
 import { codeBreaksQuery } from './queries.ts';
 import { useArms, useEnrolment } from './use-enrolment.ts';
@@ -14,6 +14,8 @@ export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
   const { t } = useTranslation();
   const { study, enrolled, target, last_allocation_at } = summary;
   const { limits } = useSession();
+  const isReader = useScope('read', 'blinded');
+  const maySeeCodeBreaks = useScope('read', 'blinded', 'audit');
   const levels = limits.flatMap((limit) => limit.levels).join(', ');
   return (
     <section className={`grid ${style.tiles}`} aria-label={t('study.tiles')}>
@@ -27,8 +29,8 @@ export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
       <Tile label={t('study.lastAllocation')}>
         {last_allocation_at === undefined ? t('study.nobodyYet') : <When at={last_allocation_at} />}
       </Tile>
-      <DifferenceTile study={study} />
-      <CodeBreaksTile study={study} />
+      {isReader && <DifferenceTile study={study} />}
+      {maySeeCodeBreaks && <CodeBreaksTile study={study} />}
     </section>
   );
 }

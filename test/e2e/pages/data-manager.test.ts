@@ -116,10 +116,10 @@ describeInBrowser('a data manager', () => {
     const { page, complaints } = await open(keys.manager, address('participant', { id: '001' }));
     await page.getByRole('link', { name: 'Correct a level' }).click();
     await page.getByRole('button', { name: 'See what will happen' }).click();
-    await page.getByText('Please check: Right level of Sex, Cause, Note').waitFor();
+    await page.getByText('Please check: Correct level of Sex, Cause, Note').waitFor();
     await picture(page, 'correct-problems');
-    await page.getByLabel('Right level of Sex').selectOption('Male');
-    await choose(page, 'Cause', 'error at entry');
+    await page.getByLabel('Correct level of Sex').selectOption('Male');
+    await choose(page, 'Cause', 'data entry error');
     await page.getByLabel('Note').fill('source record of 14 July');
     await page.getByRole('button', { name: 'See what will happen' }).click();
     await page.getByText('Later allocations count this participant as Male.').waitFor();
@@ -135,6 +135,7 @@ describeInBrowser('a data manager', () => {
     await page.unroute('**/level_corrections');
     await page.getByRole('button', { name: 'Record the correction' }).click();
     await page.getByRole('heading', { name: 'The correction is recorded' }).waitFor();
+    expect(await page.locator('.head').textContent()).toContain(STUDY);
     expect(await history('001')).toHaveLength(2);
     await page.getByRole('link', { name: 'Back to the participant' }).click();
     await page.getByText('Sex corrected: Female → Male').waitFor();
@@ -153,20 +154,20 @@ describeInBrowser('a data manager', () => {
     expect(await confirm(page, 'Void the participant')).toContain('still count this participant');
     await page.getByRole('link', { name: 'Back to the participant' }).click();
     await page.getByText('the same person as 001').waitFor();
-    await page.getByRole('link', { name: 'Take the voiding back' }).click();
+    await page.getByRole('link', { name: 'Undo the voiding' }).click();
     await page.getByLabel('Note').fill('was another person');
-    await confirm(page, 'Take the voiding back');
+    await confirm(page, 'Undo the voiding');
     await page.getByRole('link', { name: 'Back to the participant' }).click();
     await page.getByRole('link', { name: 'Correct the id' }).click();
-    await page.getByLabel('The right id').fill('1234');
-    await choose(page, 'Cause', 'error at entry');
+    await page.getByLabel('The correct id').fill('1234');
+    await choose(page, 'Cause', 'data entry error');
     await page.getByRole('button', { name: 'See what will happen' }).click();
     // The service says why it is refused.
     await page
       .getByRole('alert')
       .getByText(/pattern/)
       .waitFor();
-    await page.getByLabel('The right id').fill('702');
+    await page.getByLabel('The correct id').fill('702');
     await confirm(page, 'Correct the id');
     await page.getByRole('link', { name: 'Back to the participant' }).click();
     await page.getByRole('heading', { name: '702', level: 1 }).waitFor();

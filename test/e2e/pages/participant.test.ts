@@ -106,6 +106,7 @@ describeInBrowser('the page of a participant', () => {
     const readings = async () => (await auditor.received()).filter(({ url }) => url.includes('/explanation'));
     expect(await readings()).toEqual([]);
     await page.getByRole('button', { name: 'Show why this arm' }).click();
+    await page.getByRole('heading', { name: 'Why this arm' }).and(page.locator(':focus')).waitFor();
     await page.getByText('The number drawn was').waitFor();
     expect(await readings()).toHaveLength(1);
     const [reading] = await readings();

@@ -118,6 +118,7 @@ describeInBrowser('randomizing', () => {
 
   it('goes from the form over the review to the result, which can be kept and printed', async () => {
     const person = await atForm('open', STUDY, { acting: 'M. Okafor' });
+    await person.page.locator('.head').getByText(STUDY).waitFor();
     const { page } = person;
     await page.getByRole('button', { name: 'Review' }).click();
     const problems = page.getByRole('alert').getByRole('button');
@@ -238,6 +239,14 @@ describeInBrowser('randomizing', () => {
       expect(person.complaints).toEqual([]);
     }
   }, 90_000);
+
+  it('leads to the studies where none is named', async () => {
+    const { page } = await atForm('open');
+    await page.goto(`${connection.url}/pages/randomize`);
+    await page.getByText('Choose a study first.').waitFor();
+    await page.getByRole('link', { name: 'Go to the studies' }).click();
+    await page.getByRole('heading', { name: 'Studies' }).waitFor();
+  });
 
   it('sends once, however fast somebody clicks', async () => {
     const person = await atForm('open');

@@ -46,7 +46,7 @@ const clock = join(folder, 'clock');
 const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
 let service: Service;
 let browser: Browser;
-let keys: Record<'reader' | 'manager' | 'blinded' | 'site' | 'cook', string>;
+let keys: Record<'pharmacy' | 'reader' | 'manager' | 'blinded' | 'site' | 'cook', string>;
 
 const post = (path: string, body: object) =>
   postJson(service.url, path, keys.manager, { study: STUDY, ...body });
@@ -65,6 +65,7 @@ beforeAll(async () => {
     manager: ['data-manager', '--scope', 'read,correct,unblind,manage'],
     blinded: ['Monitor', '--scope', 'blinded'],
     site: ['Sites', '--scope', 'blinded,randomize'],
+    pharmacy: ['Pharmacy', '--scope', 'supply'],
     cook: ['Site 11', '--scope', 'blinded,randomize', '--where', 'site=11-Cook', '--study', STUDY],
   });
   writeFileSync(clock, '0');
@@ -189,7 +190,7 @@ describeInBrowser('the page of a study', () => {
     await expect.poll(() => idsOf(reader)).toEqual(wanted);
 
     await page.getByLabel('Search by id').fill('nobody');
-    await page.getByText('No participant is like that.').waitFor();
+    await page.getByText('No participant matches.').waitFor();
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
     await page.getByText('1–50 of 120').waitFor();
     expect(reader.complaints).toEqual([]);
@@ -309,6 +310,12 @@ describeInBrowser('the page of a study', () => {
     await picture(early.page, 'study-empty');
     await expectAccessible(early.page);
     expect(early.complaints).toEqual([]);
+    const pharmacy = await atStudy(keys.pharmacy);
+    await pharmacy.page.getByText('last allocation').waitFor();
+    await pharmacy.page.waitForLoadState('networkidle');
+    expect(await pharmacy.page.getByRole('alert').count()).toBe(0);
+    const asked = (await pharmacy.received()).map(({ url }) => new URL(url).pathname);
+    expect(asked.filter((path) => /^\/(enrolment|code_breaks|study_participants)$/.test(path))).toEqual([]);
     const lost = await atStudy(keys.site, {}, 'Elsewhere');
     await lost.page.getByText('There is no such study, or your key may not see it.').waitFor();
   });

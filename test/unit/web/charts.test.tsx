@@ -55,14 +55,23 @@ describe('a chart without a document', () => {
   test('shows enrolment from nobody to the last, and goes on to the end of the time shown', () => {
     const svg = enrolment();
     const line = pointsOf(paths(svg)[0] ?? '');
-    expect(line).toHaveLength(5);
-    const [[x0, y0] = [], [x1, y1] = []] = line;
+    expect(line).toHaveLength(6);
+    const [[x0, y0] = [], , [x1, y1] = []] = line;
     expect([x0, x1]).toEqual([0, 0]);
     expect(y0).toBeGreaterThan(y1 ?? Number.NaN);
     expect(line.at(-1)?.[1]).toBe(line.at(-2)?.[1]);
     expect(line.at(-1)?.[0]).toBeGreaterThan(line.at(-2)?.[0] ?? Number.NaN);
     const numbers = ['0', '50', '100', '150', '200'];
     expect(texts(svg)).toEqual(['187', ...numbers, 'Apr 1', 'May 1', 'Jun 1', 'Jul 1']);
+  });
+
+  test('shows an hour at least, of which none is still to come', () => {
+    const points = [{ at: '2026-04-01T10:50:00Z', enrolled: 3 }];
+    const svg = enrolment({ points, until: '2026-04-01T11:00:00Z' });
+    const line = pointsOf(paths(svg)[0] ?? '');
+    const width = line.at(-1)?.[0] ?? 0;
+    expect((line[1]?.[0] ?? 0) / width).toBeCloseTo(5 / 6, 2);
+    expect(texts(svg).filter((text) => text?.startsWith('11:'))).toEqual(['11:00']);
   });
 
   test('shows the target as a line of its own, above what is enrolled', () => {

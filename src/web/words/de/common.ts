@@ -1,8 +1,9 @@
 export const common = {
   loading: 'Wird geladen …',
-  optional: 'freiwillig',
+  optional: 'optional',
   cancel: 'Abbrechen',
   back: 'Zurück',
+  missing: 'Das fehlt noch.',
   toCheck: 'Bitte prüfen: {{fields}}',
   act: {
     look: 'Zeigen, was geschehen wird',
@@ -24,6 +25,7 @@ export const common = {
   times: 'Zeiten in {{zone}}, daneben UTC.',
   testStudy: 'TESTSTUDIE: Hier ist niemand ein echter Teilnehmer',
   noSuchPage: 'Diese Seite gibt es nicht',
+  noStudy: 'Wählen Sie zuerst eine Studie.',
   toStudies: 'Zu den Studien',
   endsSoon: 'Sie werden in weniger als zwei Minuten abgemeldet, weil hier eine Weile nichts geschehen ist.',
   endsForGood:
@@ -49,8 +51,8 @@ export const common = {
     open: 'offen',
     paused: 'pausiert',
     closed: 'geschlossen',
-    importing: 'Import läuft',
+    importing: 'Übernahme läuft',
     unreadable: 'nicht lesbar',
   },
-  mode: { test: 'TEST', live: 'echt' },
+  mode: { test: 'TEST', live: 'Echtbetrieb' },
 } as const;

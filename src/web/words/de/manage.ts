@@ -1,11 +1,10 @@
 export const manage = {
   title: '{{study}} verwalten',
-  noStudy: 'Wählen Sie zuerst eine Studie.',
   back: 'Zurück zur Verwaltung der Studie',
   open: 'Die Studie nimmt Teilnehmer auf.',
   halted: 'Die Studie ist {{state}}',
   since: 'seit',
-  state: 'Ob die Studie Teilnehmer aufnimmt',
+  state: 'Rekrutierung',
   reason: 'Grund',
   reasonHint:
     'Er betrifft die Studie und bleibt lesbar, auch für Verblindete: Nennen Sie keinen Teilnehmer und von niemandem die Behandlung.',
@@ -40,7 +39,7 @@ export const manage = {
     amendment:
       'Es ist die Änderung {{number}}. Niemand wird neu gezogen, und kein erfasster Teilnehmer ändert sich.',
     levelAdded:
-      '{{factor}} hat die neue Ausprägung {{level}}; sie beginnt mit gleichen Chancen für jede Behandlung. Sehen Sie auf den Namen: Sie kann nicht mehr entfernt, nur geschlossen werden.',
+      '{{factor}} hat die neue Ausprägung {{level}}; sie beginnt mit gleichen Chancen für jede Behandlung. Prüfen Sie den Namen: Sie kann nicht mehr entfernt, nur geschlossen werden.',
     levelClosed_one:
       'Kein neuer Teilnehmer bekommt {{level}}. Der {{count}} Teilnehmer, der sie hat, behält sie und zählt weiter.',
     levelClosed_other:
@@ -117,7 +116,7 @@ export const manage = {
   occurredAt: 'Wann sie gegeben wurde',
   pack: 'Packung, die gegeben wurde',
   replaces: 'Revision des falschen Eintrags, den dieser ersetzt',
-  replacesHint: 'Nur wenn jener Eintrag als Fehler bei der Eingabe annulliert wurde.',
+  replacesHint: 'Nur wenn jener Eintrag als Eingabefehler annulliert wurde.',
   note: 'Bemerkung',
   noteHint: 'Verblindete sehen sie nicht.',
   goForce: 'Zuteilung eintragen',

@@ -3,6 +3,7 @@ export const common = {
   optional: 'optional',
   cancel: 'Cancel',
   back: 'Back',
+  missing: 'This is missing.',
   toCheck: 'Please check: {{fields}}',
   act: {
     look: 'See what will happen',
@@ -23,6 +24,7 @@ export const common = {
   times: 'Times are in {{zone}}, with UTC beside.',
   testStudy: 'TEST STUDY: nobody here is a real participant',
   noSuchPage: 'There is no such page',
+  noStudy: 'Choose a study first.',
   toStudies: 'Go to the studies',
   endsSoon: 'You will be signed out in less than two minutes, because nothing was done here for a while.',
   endsForGood: 'Your session ends in less than two minutes. Finish what you are doing, and sign in again.',

@@ -1,11 +1,10 @@
 export const manage = {
   title: 'Manage {{study}}',
-  noStudy: 'Choose a study first.',
   back: 'Back to the study’s management',
   open: 'The study takes participants.',
   halted: 'The study is {{state}}',
   since: 'since',
-  state: 'Whether the study takes participants',
+  state: 'Recruitment',
   reason: 'Reason',
   reasonHint:
     'It is about the study and stays in the clear, for blinded readers too: name no participant and nobody’s treatment.',
@@ -39,7 +38,7 @@ export const manage = {
     reopen: 'Participants can be randomized again. The balance goes on as it was.',
     amendment: 'It is amendment {{number}}. Nobody is drawn again, and no recorded participant changes.',
     levelAdded:
-      '{{factor}} has the new level {{level}}, which begins with the same odds for every treatment. Look at the name: a level cannot be removed again, only closed.',
+      '{{factor}} has the new level {{level}}, which begins with the same odds for every treatment. Check the name: a level cannot be removed again, only closed.',
     levelClosed_one:
       'No new participant gets {{level}}. The {{count}} participant who has it keeps it and stays counted.',
     levelClosed_other:
@@ -115,7 +114,7 @@ export const manage = {
   occurredAt: 'When it was given',
   pack: 'Pack that was given',
   replaces: 'Revision of the wrong entry that this replaces',
-  replacesHint: 'Only after that entry was voided as an error at entry.',
+  replacesHint: 'Only after that entry was voided as a data entry error.',
   note: 'Note',
   noteHint: 'Not shown to blinded readers.',
   goForce: 'Enter the allocation',

@@ -13,11 +13,11 @@ export const randomize = {
   idPattern: 'The ids of this study match',
   choose: 'Choose …',
   levelMissing: '{{factor}}: choose one',
-  incomplete: 'Something is missing or not right',
+  incomplete: 'Something is missing or wrong',
   since: 'since',
   noLevel: '{{factor}}: nothing that your key may choose takes participants. Ask whoever runs the trial.',
   review: 'Review',
-  checked: 'Nothing is recorded yet. This can be recorded:',
+  checked: 'Nothing is recorded yet. This will be recorded:',
   modeLabel: 'Test or live',
   mode: { test: 'a TEST: nobody here is a real participant', live: 'live' },
   by: 'By',
@@ -35,14 +35,14 @@ export const randomize = {
   askAgain: 'Ask again',
   giveUp: 'Stop asking',
   giveUpMeans:
-    'If you stop, look for the participant in the study before you do anything else. An id can be recorded once only.',
+    'If you stop, look for the participant in the study before you do anything else. An id can be recorded only once.',
   othersPending:
     'Somebody with another key sent a randomization from here and has not seen the answer. Let them sign in again first.',
   repeated: 'This had been recorded already. Nothing was recorded a second time.',
   receives: 'Participant {{id}} of {{study}} receives',
   isIn: 'Participant {{id}} of {{study}}',
   recorded: 'Recorded',
-  pack: 'Pack {{code}}',
+  pack: 'Pack <code>{{code}}</code>',
   recordedAt: 'recorded',
   at: 'Recorded',
   revision: 'revision',
@@ -51,10 +51,10 @@ export const randomize = {
   next: 'Next participant',
   receipt: 'Receipt',
   receiptMeans:
-    'Keep it. It proves that what is recorded up to now was there, and cannot be changed unnoticed. It says nothing of the treatment.',
+    'Keep it. It proves that what is recorded up to now was there, and cannot be changed unnoticed. It says nothing about the treatment.',
   qr: 'QR code of the receipt',
   duplicate: '{{id}} had been recorded already',
-  duplicateNext: 'Compare this with the person in front of you. Somebody else needs another id.',
+  duplicateNext: 'Compare this with the person in front of you. If this is somebody else, use another id.',
   toParticipant: 'Show {{id}}',
   refused: {
     paused: {

@@ -20,7 +20,7 @@ export const study = {
   nobodyYet: 'nobody yet',
   largestDifference: 'largest difference between arms',
   largestDifferencePerShare: 'largest difference between arms, by their shares',
-  noCodesBroken: 'no code broken',
+  noCodesBroken: 'codes broken',
   codesBroken_one: 'code broken',
   codesBroken_other: 'codes broken',
   category: {
@@ -66,7 +66,7 @@ export const study = {
   sortedUp: 'ascending',
   sortedDown: 'descending',
   none: 'Nobody is randomized yet.',
-  noneFound: 'No participant is like that.',
+  noneFound: 'No participant matches.',
   range: '{{from}}–{{to}} of {{total}}',
   previous: 'Previous',
   next: 'Next',
