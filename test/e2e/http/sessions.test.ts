@@ -144,8 +144,8 @@ describe('on the same machine', () => {
     const one = browser();
     await one.signIn(keys.site);
     const { cookie } = one;
-    await one.signIn(keys.other);
-    expect((await one.ask('/session')).results.user).toBe('other');
+    await one.signIn(keys.limited);
+    expect((await one.ask('/session')).results.user).toBe('limited');
     one.cookie = cookie;
     expect((await one.ask('/session')).status).toBe(401);
   });
