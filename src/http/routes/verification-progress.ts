@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -43,6 +44,8 @@ export function getVerificationProgress(services: Services) {
     locals.studyName = name;
     requireScope(key, ['audit']);
     refuseProblems(unknownParameters(query, PARAMETERS, 'verification_progress'));
+    if (key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
     const verified = verifications.progressOf(name);
     const records = [stream, ...COMMON].reduce((sum, one) => sum + runner.revision(one) + 1, 0);
     const progress = { ...(verified !== undefined && { verified }), records };

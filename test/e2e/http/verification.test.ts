@@ -236,6 +236,29 @@ describe('while a long study is verified', () => {
     expect((await verify('auditor')).status).toBe(200);
   });
 
+  it('says how far it is, to those who may verify the study', async () => {
+    const progress = (name: Name, study: string) =>
+      ask(service.url, '/verification_progress', { key: keys[name], parameters: { study } });
+    const seen: number[] = [];
+    let isDone = false;
+    const { answer: long } = await begun(() => verify('auditor', { study: LONG }));
+    const over = long.finally(() => {
+      isDone = true;
+    });
+    expect((await progress('auditor', 'Sleep')).results).toEqual({ records: expect.any(Number) });
+    while (!isDone) {
+      const { verified, records } = (await progress('auditor', LONG)).results;
+      expect(records).toBeGreaterThan(PARTICIPANTS);
+      if (verified !== undefined) seen.push(verified);
+    }
+    await over;
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+    expect(new Set(seen).size).toBeGreaterThan(2);
+    expect((await progress('auditor', LONG)).results).not.toHaveProperty('verified');
+    expect((await progress('edc', LONG)).status).toBe(403);
+    expect((await progress('ward', LONG)).status).toBe(404);
+  });
+
   it('a client can disconnect, which ends the verification', async () => {
     const leaving = new AbortController();
     const parameters = new URLSearchParams({ study: LONG });
