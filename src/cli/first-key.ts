@@ -16,6 +16,7 @@ export async function issueFirstKey({ log, address }: Service): Promise<void> {
   const { apiKey } = issued;
   const lines = [
     `The service is ready at ${address}; its documentation is at ${address}/docs`,
+    `For its pages, open ${address} in a browser on this machine and paste the key below.`,
     '',
     'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
     '',
