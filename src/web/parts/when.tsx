@@ -13,7 +13,7 @@ export function When({ at, utc = true }: { at: string; utc?: boolean }) {
 }
 
 /** The reader's own variety of the language: an American writes dates otherwise than an Englishman. */
-function localeOf(language: string): string {
+export function localeOf(language: string): string {
   return navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 }
 

@@ -13,7 +13,7 @@ import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
-import { dayText } from '../parts/when.tsx';
+import { dayText, localeOf } from '../parts/when.tsx';
 import { useSession } from '../session/session.tsx';
 import { useLanguage } from '../words/index.ts';
 import style from './page.module.css';
@@ -114,7 +114,7 @@ function EnrolmentCard({
         targetLabel={target === undefined ? undefined : t('study.target', { target })}
         until={state === 'closed' && since !== undefined ? since : new Date().toISOString()}
         alternative={full}
-        language={language}
+        language={localeOf(language)}
       />
     </Figure>
   );
@@ -150,7 +150,7 @@ function BalanceCard({ enrolment, arms }: { enrolment: Enrolment; arms: readonly
         height={(isNarrow ? NARROW : WIDE).height - 30}
         points={series}
         alternative={t('study.balanceAlternative', { difference, highest })}
-        language={language}
+        language={localeOf(language)}
       />
       <p className="soft">{t('study.byEnrolled')}</p>
     </Figure>
