@@ -46,7 +46,10 @@ const CHECK_MS = 60_000;
 /** When a person last did something here: a request that was not automatic. */
 let lastAct = Date.now();
 
-export const idleEndsAt = () => lastAct + IDLE_MS;
+/** By what was done in this tab, and by what the service has heard from all of them. */
+export function idleEndsAt({ idle_ends_at }: Session): number {
+  return Math.max(lastAct + IDLE_MS, Date.parse(idle_ends_at));
+}
 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
@@ -123,12 +126,12 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   // key may have been revoked, and another tab may have prolonged it.
   useEffect(() => {
     if (phase.is !== 'in') return undefined;
-    const { ends_at } = phase.session;
+    const { session } = phase;
     let askedAt = Date.now();
     const timer = setInterval(() => {
       const now = Date.now();
       const isDue = !document.hidden && now - askedAt >= CHECK_MS;
-      if (!isDue && now <= Math.min(idleEndsAt(), Date.parse(ends_at))) return;
+      if (!isDue && now <= Math.min(idleEndsAt(session), Date.parse(session.ends_at))) return;
       askedAt = now;
       void check();
     }, 10_000);

@@ -122,6 +122,26 @@ describeInBrowser('a session', () => {
     await leave(person);
   });
 
+  it('says two minutes before that it ends, and is prolonged by a press', async () => {
+    const person = await sitDown(browser);
+    const { page } = person;
+    await page.clock.install();
+    await page.goto(`${service.url}/pages/studies`);
+    await signIn(person, keys.site);
+    await page.getByRole('link', { name: 'Sleep' }).waitFor();
+    const warning = page.getByRole('alert').filter({ hasText: 'signed out in less than two minutes' });
+    await page.clock.fastForward('27:00');
+    expect(await warning.count()).toBe(0);
+    await page.clock.fastForward('02:00');
+    await warning.waitFor();
+    const isAct = page.waitForRequest((request) => request.headers()['urn-automatic'] === undefined);
+    await page.getByRole('button', { name: 'Stay signed in' }).click();
+    await isAct;
+    await page.clock.runFor(10_000);
+    await warning.waitFor({ state: 'detached' });
+    await leave(person);
+  });
+
   it('ends when the key is revoked', async () => {
     const person = await signedIn(keys.leaver);
     const { page } = person;
