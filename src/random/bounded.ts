@@ -22,12 +22,16 @@ export function boundedInteger(generator: Pcg64, n: number): number {
   if (n === 1) return 0;
 
   // numpy treats 2^32 separately because its product would not fit. Here it is an ordinary case that rejects nothing.
-  const bound = BigInt(n);
-  let product = BigInt(generator.nextUint32()) * bound;
+  let output = generator.nextUint32();
+  let lower = Math.imul(output, n) >>> 0;
   // The remainder costs a division and is needed only when the lower half is below n (Lemire, algorithm 5).
-  if (BigInt.asUintN(32, product) < bound) {
-    const threshold = BigInt((TWO_TO_32 - n) % n); // = 2^32 mod n
-    while (BigInt.asUintN(32, product) < threshold) product = BigInt(generator.nextUint32()) * bound;
+  if (lower < n) {
+    const threshold = (TWO_TO_32 - n) % n; // = 2^32 mod n
+    while (lower < threshold) {
+      output = generator.nextUint32();
+      lower = Math.imul(output, n) >>> 0;
+    }
   }
-  return Number(product >> 32n);
+  // The upper half. The product as a double may be off by 2^11, far less than the half of 2^32 that would round wrongly.
+  return Math.round((output * n - lower) / TWO_TO_32);
 }

@@ -6,8 +6,9 @@
 import type { UnprovenCause } from '../../events/import.ts';
 import type { BgState } from '../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
-import { type Allocation, allocate, type UrnDesign } from '../urn/allocate.ts';
+import { type Allocation, allocate } from '../urn/allocate.ts';
 import type { Counts } from '../urn/counts.ts';
+import type { UrnDesign } from '../urn/kernel.ts';
 
 /** How many rows back a state is tried. */
 export const ROWS_BACK = 32;

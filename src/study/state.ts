@@ -14,8 +14,8 @@ import {
 } from '../../projections/enrolled.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { microsecondsOf } from '../base/instant.ts';
-import type { UrnDesign } from '../urn/allocate.ts';
 import { Counts, NO_LEVEL } from '../urn/counts.ts';
+import type { UrnDesign } from '../urn/kernel.ts';
 import { ForkableMap } from './forkable-map.ts';
 import { type Steps, stepsAfter } from './import-proof.ts';
 import { type Allocated, forkOfLife, type Life, lifeAfter, newLife, slotOf } from './life.ts';

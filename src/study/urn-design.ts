@@ -1,6 +1,6 @@
 /** What an allocation sees of a design: the factors that are not retired, and the slots of the arms that are open. */
 import { type Design, hasRatio } from '../../projections/design.ts';
-import type { UrnDesign } from '../urn/allocate.ts';
+import type { UrnDesign } from '../urn/kernel.ts';
 
 export function urnDesignOf(design: Design): UrnDesign {
   const { w, alpha, beta, D, slots, factors, closedTreatments } = design;

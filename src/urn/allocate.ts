@@ -1,30 +1,10 @@
 /**
- * One allocation: which treatment a participant gets, and the evidence with which anyone can repeat the draw.
- *
- * Sources: Wei 1978 for the urn; the reference implementation for method 1 (draw from the participant's most imbalanced
- * urn, break ties by lot) and for the order of the two draws (the lot first).
+ * One allocation: which treatment a participant gets, and the evidence with which anyone can repeat the draw. The method
+ * itself is in kernel.ts.
  */
-import type { ImbalanceMeasure } from '../../events/study.ts';
-import { boundedInteger } from '../random/bounded.ts';
 import { type BgState, Pcg64 } from '../random/pcg64.ts';
-import { balls, type UrnWeights } from './balls.ts';
 import { type Counts, NO_LEVEL } from './counts.ts';
-import { cumulative, indexAt, probabilities } from './draw.ts';
-import { imbalance } from './imbalance.ts';
-import { mostImbalanced } from './selection.ts';
-
-/** What of a study's design an allocation sees. */
-export interface UrnDesign extends UrnWeights {
-  /** The treatment of each slot that can be drawn. Unless the study has a ratio, each treatment has one. */
-  readonly slots: readonly string[];
-  /** Those whose urns can be drawn from. */
-  readonly factors: readonly { readonly name: string }[];
-  readonly D: ImbalanceMeasure;
-  /** The indexes, in the counts, of the slots and factors above. Absent: they are all that there are. */
-  readonly places?: { readonly slots: readonly number[]; readonly factors: readonly number[] } | undefined;
-  /** Then the slot is recorded, and the imbalance does not depend on the order of the slots: version 2 of the algorithm. */
-  readonly hasRatio: boolean;
-}
+import { Kernel, type UrnDesign } from './kernel.ts';
 
 export interface Allocation {
   /** Index of the slot in the counts. */
@@ -94,51 +74,49 @@ export function workOut(
   levelIndexes: readonly number[],
   bgStateBefore: BgState,
 ): Working {
-  const { factors, slots, D, hasRatio } = design;
-  const rows = rowsSeen(design, counts, levelIndexes);
-  if (rows.length !== factors.length) {
-    throw new RangeError(`${rows.length} levels given for ${factors.length} factors`);
-  }
-  // 1. and 2. The urns of the participant's levels, and how imbalanced they are.
-  const urns = rows.map((row) => {
-    if (row.length !== slots.length) throw new RangeError('counts of another design');
-    const held = balls(design, row);
-    return { counts: row, balls: held, imbalance: imbalance(D, hasRatio ? ascending(held) : held) };
+  const { factors, slots, places } = design;
+  const levels = places ? places.factors.map((factor) => levelIndexes[factor] ?? NO_LEVEL) : levelIndexes;
+  if (levels.length !== factors.length)
+    throw new RangeError(`${levels.length} levels given for ${factors.length} factors`);
+  const kernel = kernelOf(design);
+  levels.forEach((level, i) => {
+    const row = counts.of(places ? at(places.factors, i) : i, level);
+    if (!places && row.length !== slots.length) throw new RangeError('counts of another design');
+    kernel.see(i, row, 0);
   });
-
-  // 3. The most imbalanced urns.
-  const candidates = mostImbalanced(
-    factors.map(({ name }) => name),
-    urns.map((urn) => urn.imbalance),
-  );
-
-  // 4. One of them, by lot if there are several.
+  kernel.select();
   const generator = Pcg64.restore(bgStateBefore);
-  const lot = boundedInteger(generator, candidates.length);
-  const selected = at(candidates, lot);
-
-  // 5. A ball from it, and the state for the next participant.
-  const uniform53 = generator.nextUniform53();
-  const weights = probabilities(at(urns, selected).balls);
-  const cdf = cumulative(weights);
+  const slot = kernel.draw(generator);
+  const urnOf = (_: unknown, factor: number): Urn => {
+    const [start, end] = [factor * slots.length, (factor + 1) * slots.length];
+    return {
+      counts: [...kernel.counts.subarray(start, end)],
+      balls: [...kernel.balls.subarray(start, end)],
+      imbalance: at(kernel.imbalances, factor),
+    };
+  };
   return {
-    urns,
-    candidates,
-    lot,
-    selected,
-    uniform53,
-    probabilities: weights,
-    cumulative: cdf,
-    slot: indexAt(cdf, uniform53),
+    urns: factors.map(urnOf),
+    candidates: [...kernel.candidates.subarray(0, kernel.candidateCount)],
+    lot: kernel.lot,
+    selected: kernel.selected,
+    uniform53: kernel.uniform53,
+    probabilities: [...kernel.probabilities],
+    cumulative: [...kernel.cumulative],
+    slot,
     bgStateAfter: generator.snapshot(),
   };
 }
 
-/** n_k of the participant's levels, of the factors and slots that the design sees. */
-function rowsSeen(design: UrnDesign, counts: Counts, levelIndexes: readonly number[]): (readonly number[])[] {
-  const { places } = design;
-  if (!places) return levelIndexes.map((level, factor) => counts.of(factor, level));
-  return places.factors.map((factor) => rowSeen(design, counts, factor, levelIndexes[factor] ?? NO_LEVEL));
+/** Of each design, so that its arrays are used again. */
+const kernels = new WeakMap<UrnDesign, Kernel>();
+
+function kernelOf(design: UrnDesign): Kernel {
+  const known = kernels.get(design);
+  if (known) return known;
+  const made = new Kernel(design);
+  kernels.set(design, made);
+  return made;
 }
 
 /** n_k of one level of the counts, of the slots that the design sees. */
@@ -150,11 +128,6 @@ export function rowSeen(
 ): readonly number[] {
   const row = counts.of(factor, level);
   return places ? places.slots.map((slot) => at(row, slot)) : row;
-}
-
-/** Sums of doubles depend on their order, and an urn must not depend on the order of the slots. */
-function ascending(numbers: readonly number[]): number[] {
-  return numbers.toSorted((a, b) => a - b);
 }
 
 /**
@@ -191,7 +164,7 @@ export function allocationOf(
 }
 
 /** An element that must exist. An index out of range is a bug in this file. */
-function at<T>(list: readonly T[], index: number): T {
+function at<T>(list: ArrayLike<T>, index: number): T {
   const element = list[index];
   if (element === undefined) throw new RangeError(`no element ${index} among ${list.length}`);
   return element;

@@ -6,40 +6,57 @@
  */
 
 /**
- * @param balls b_k, not negative, with a sum above zero
- * @returns p_k = b_k / T, as doubles
+ * @param balls b_k, not negative, with a sum above zero; as many as there are slots, from `start` on
+ * @param weights is filled with p_k = b_k / T, as doubles
  */
-export function probabilities(balls: readonly number[]): number[] {
+export function fillProbabilities(
+  balls: ArrayLike<number>,
+  start: number,
+  weights: number[] | Float64Array,
+): void {
   let total = 0;
-  for (const held of balls) total += held;
-  return balls.map((held) => held / total);
+  for (let i = 0; i < weights.length; i++) total += balls[start + i] as number;
+  for (let i = 0; i < weights.length; i++) weights[i] = (balls[start + i] as number) / total;
 }
 
 /**
  * @param weights p_k, not negative, with a sum above zero
- * @returns cdf_k, never decreasing; the last is exactly 1, so every uniform below 1 falls on a treatment
+ * @param cdf is filled with cdf_k, never decreasing; the last is exactly 1, so every uniform below 1 falls on a treatment
  */
-export function cumulative(weights: readonly number[]): number[] {
+export function fillCumulative(weights: ArrayLike<number>, cdf: number[] | Float64Array): void {
   let last = 0;
-  const sums = weights.map((weight) => {
-    last += weight;
-    return last;
-  });
-  return sums.map((sum) => sum / last);
+  for (let i = 0; i < weights.length; i++) {
+    last += weights[i] as number;
+    cdf[i] = last;
+  }
+  for (let i = 0; i < weights.length; i++) cdf[i] = (cdf[i] as number) / last;
+}
+
+/** p_k of one urn, in the order of its balls. */
+export function probabilities(balls: readonly number[]): number[] {
+  const weights = balls.map(() => 0);
+  fillProbabilities(balls, 0, weights);
+  return weights;
+}
+
+/** cdf_k of the weights, in their order. */
+export function cumulative(weights: readonly number[]): number[] {
+  const cdf: number[] = [];
+  fillCumulative(weights, cdf);
+  return cdf;
 }
 
 /**
- * @param cdf as `cumulative` returns it
+ * @param cdf as `fillCumulative` fills it
  * @param uniform53 integer k below 2^53; the uniform is u = k * 2^-53
  * @returns the first index whose cdf is above u; an index of probability zero is never returned
  * @throws RangeError when the uniform is out of range, or the cdf does not end at 1
  */
-export function indexAt(cdf: readonly number[], uniform53: number): number {
+export function indexAt(cdf: ArrayLike<number>, uniform53: number): number {
   if (!Number.isSafeInteger(uniform53) || uniform53 < 0) {
     throw new RangeError(`uniform must be an integer from 0 to 2^53 - 1, not ${uniform53}`);
   }
   const u = uniform53 * 2 ** -53; // exact
-  const index = cdf.findIndex((bound) => bound > u);
-  if (index === -1) throw new RangeError('cumulative probabilities must end at 1');
-  return index;
+  for (let i = 0; i < cdf.length; i++) if ((cdf[i] as number) > u) return i;
+  throw new RangeError('cumulative probabilities must end at 1');
 }

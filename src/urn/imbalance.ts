@@ -15,23 +15,40 @@ import type { ImbalanceMeasure } from '../../events/study.ts';
 
 /**
  * @param measure the study's `D`
- * @param balls b_k of an urn, whole numbers, at least two, with a sum T above zero
+ * @param balls b_k of an urn, whole numbers, with a sum T above zero; `count` of them, at least two, from `start` on
  * @returns d, without unit, at least zero; zero for equal b_k (up to rounding for variance and chisquare):
  *   range (max b - min b) / T; variance sum (m - f_k)^2 / (K - 1); chisquare sum of (f_k - m)^2 / m;
  *   with f_k = b_k / T and m = (f_1 + f_2 + ...) / K
  */
-export function imbalance(measure: ImbalanceMeasure, balls: readonly number[]): number {
+export function imbalance(
+  measure: ImbalanceMeasure,
+  balls: ArrayLike<number>,
+  start = 0,
+  count = balls.length,
+): number {
+  const end = start + count;
   let total = 0;
-  for (const held of balls) total += held;
-  if (measure === 'range') return (Math.max(...balls) - Math.min(...balls)) / total;
+  for (let i = start; i < end; i++) total += balls[i] as number;
+  if (measure === 'range') return spread(balls, start, end) / total;
 
   let mean = 0;
-  for (const held of balls) mean += held / total;
-  mean /= balls.length;
+  for (let i = start; i < end; i++) mean += (balls[i] as number) / total;
+  mean /= count;
   let distance = 0;
-  for (const held of balls) {
-    const f = held / total;
+  for (let i = start; i < end; i++) {
+    const f = (balls[i] as number) / total;
     distance += measure === 'variance' ? (mean - f) * (mean - f) : ((f - mean) * (f - mean)) / mean;
   }
-  return measure === 'variance' ? distance / (balls.length - 1) : distance;
+  return measure === 'variance' ? distance / (count - 1) : distance;
+}
+
+function spread(balls: ArrayLike<number>, start: number, end: number): number {
+  let most = balls[start] as number;
+  let least = most;
+  for (let i = start + 1; i < end; i++) {
+    const held = balls[i] as number;
+    if (held > most) most = held;
+    if (held < least) least = held;
+  }
+  return most - least;
 }

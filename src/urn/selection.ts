@@ -5,25 +5,36 @@
  * order of strings, by code point. It matters because the lot picks an index.
  */
 
-/**
- * @param names factor names, well-formed Unicode, all different
- * @param imbalances d of each factor's urn, in the order of the names
- * @returns indexes of the factors whose d equals the largest, sorted by name by code point; at least one
- * @throws RangeError when there is no urn, the lists differ in length, or a d is not a number
- */
-export function mostImbalanced(names: readonly string[], imbalances: readonly number[]): number[] {
-  if (names.length === 0) throw new RangeError('no urn to select from');
-  if (names.length !== imbalances.length) {
-    throw new RangeError(`${names.length} factors but ${imbalances.length} imbalances`);
-  }
-  const largest = Math.max(...imbalances);
-  if (Number.isNaN(largest)) throw new RangeError('an imbalance is not a number');
+/** @returns the indexes of the names (well-formed Unicode, all different), in the order of the names by code point */
+export function byCodePoint(names: readonly string[]): number[] {
+  return [...names.keys()].sort((a, b) => compareCodePoints(names[a] ?? '', names[b] ?? ''));
+}
 
-  const candidates: number[] = [];
-  imbalances.forEach((one, index) => {
-    if (one === largest) candidates.push(index);
-  });
-  return candidates.sort((a, b) => compareCodePoints(names[a] ?? '', names[b] ?? ''));
+/**
+ * @param imbalances d of each factor's urn
+ * @param order the indexes of the factors, each once, in the order of their names
+ * @param candidates is filled, from the start, with the indexes of the factors whose d equals the largest, in this order
+ * @returns how many these are; at least one
+ * @throws RangeError when there is no urn, or a d is not a number
+ */
+export function largest(
+  imbalances: ArrayLike<number>,
+  order: ArrayLike<number>,
+  candidates: number[] | Int32Array,
+): number {
+  if (imbalances.length === 0) throw new RangeError('no urn to select from');
+  let most = -1;
+  for (let i = 0; i < imbalances.length; i++) {
+    const one = imbalances[i] as number;
+    if (Number.isNaN(one)) throw new RangeError('an imbalance is not a number');
+    if (one > most) most = one;
+  }
+  let count = 0;
+  for (let i = 0; i < order.length; i++) {
+    const index = order[i] as number;
+    if (imbalances[index] === most) candidates[count++] = index;
+  }
+  return count;
 }
 
 /**

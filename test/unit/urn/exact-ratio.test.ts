@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { registeredDesign } from '../../../projections/design.ts';
 import { urnDesignOf } from '../../../src/study/urn-design.ts';
-import { type UrnDesign, workOut } from '../../../src/urn/allocate.ts';
+import { workOut } from '../../../src/urn/allocate.ts';
 import { Counts } from '../../../src/urn/counts.ts';
+import type { UrnDesign } from '../../../src/urn/kernel.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
