@@ -39,11 +39,15 @@ function counts({ setting: { layout, design }, replicate }: ReturnType<typeof ag
 }
 
 describe('a replicate', () => {
-  const counting = fc.constantFrom('counted' as const, 'not-counted' as const);
+  const counting = fc.constantFrom({}, { forcedCounts: 'not-counted' as const });
   const lives = fc.array(lifeStep, { maxLength: 40 });
-  const trialOf = (life: readonly LifeStep[], hasSlots: boolean, forcedCounts: 'counted' | 'not-counted') => {
+  const trialOf = (
+    life: readonly LifeStep[],
+    hasSlots: boolean,
+    policies: { forcedCounts?: 'not-counted' },
+  ) => {
     const trial = new TrialRun({
-      policies: { levelCounts: 'as-corrected', voidCounts: 'removed', forcedCounts },
+      policies: { levelCounts: 'as-corrected', voidCounts: 'removed', ...policies },
       ...(hasSlots && { ratio: [1, 2, 1] }),
     });
     for (const next of life) trial.ask(next(trial.registered.design.amendment + 1));
@@ -52,8 +56,8 @@ describe('a replicate', () => {
 
   it('with the random numbers of the study is the study, whatever happened in its life', () => {
     check(
-      fc.property(lives, fc.boolean(), counting, (life, hasSlots, forcedCounts) => {
-        const trial = trialOf(life, hasSlots, forcedCounts);
+      fc.property(lives, fc.boolean(), counting, (life, hasSlots, policies) => {
+        const trial = trialOf(life, hasSlots, policies);
         const drawn = again(trial, Pcg64.fromSeed(SEED), (replicate, step) => replicate.take(step));
         const recorded = again(trial, Pcg64.fromSeed(1n), (replicate, step) => replicate.repeat(step));
         for (const run of [drawn, recorded]) {
@@ -78,8 +82,8 @@ describe('a replicate', () => {
         fc.boolean(),
         counting,
         fc.bigInt({ min: 0n, max: 1n << 64n }),
-        (life, hasSlots, forcedCounts, seed) => {
-          const trial = trialOf(life, hasSlots, forcedCounts);
+        (life, hasSlots, policies, seed) => {
+          const trial = trialOf(life, hasSlots, policies);
           const run = again(trial, Pcg64.fromSeed(seed), (replicate, step) => replicate.take(step));
           const total = (table: readonly number[]) => table.reduce((sum, n) => sum + n, 0);
           const expected = trial.counts().map((levels) => levels.map(total));
