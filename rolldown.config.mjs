@@ -4,7 +4,7 @@
  */
 import { defineConfig } from 'rolldown';
 
-const THREADS = ['store/sqlite/append-thread', 'verify/verification-thread'];
+const THREADS = ['store/sqlite/append-thread', 'verify/verification-thread', 'rerandomize/replicates-thread'];
 
 export default defineConfig({
   input: Object.fromEntries(
