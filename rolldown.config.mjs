@@ -4,7 +4,7 @@
  */
 import { defineConfig } from 'rolldown';
 
-const THREADS = ['store/sqlite/append-thread', 'verify/verification-thread'];
+const THREADS = ['simulation/simulation-thread', 'store/sqlite/append-thread', 'verify/verification-thread'];
 
 export default defineConfig({
   input: Object.fromEntries(
