@@ -56,8 +56,7 @@ function ruleFrom(
     if (numbers === undefined || !/^\d+(\+\d+)*$/.test(numbers)) return undefined;
     return { kind, sizes: numbers.split('+').map(Number) };
   }
-  if (kind === 'bigstick')
-    return /^\d+$/.test(numbers ?? '') ? { kind, limit: Number(numbers) } : undefined;
+  if (kind === 'bigstick') return /^\d+$/.test(numbers ?? '') ? { kind, limit: Number(numbers) } : undefined;
   return /^(\d+(\.\d*)?|\.\d+)$/.test(numbers ?? '') ? { kind, p: Number(numbers) } : undefined;
 }
 
@@ -88,11 +87,11 @@ function readPlaces(
   const next = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
   for (let more = true; more; ) {
     const found = next.exec(text);
-    if (!found) throw refuse('its factors cannot be read (hint: put a name that has a comma in double quotes)');
+    if (!found)
+      throw refuse('its factors cannot be read (hint: put a name that has a comma in double quotes)');
     const name = found[1]?.replaceAll('""', '"') ?? found[2]?.trim() ?? '';
     const factor = names.indexOf(name);
-    if (factor < 0)
-      throw refuse(`the study has no factor ${quote(name)}, only ${among(names.map(quote))}`);
+    if (factor < 0) throw refuse(`the study has no factor ${quote(name)}, only ${among(names.map(quote))}`);
     within.push(factor);
     more = found[3] === ',';
   }

@@ -1,4 +1,5 @@
 /** Names of figures: with the number of participants, as they are computed, and without. */
+import { rangeNames, valueNames } from '../simulation/figures/quantities.ts';
 import type { SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
 
@@ -33,4 +34,20 @@ export function figuresByName(
     if (n === participants) all.set(name, figure);
   }
   return all;
+}
+
+const OF_A_RANGE = ['mean', 'p05', 'p25', 'p50', 'p75', 'p95', 'ge5', 'ge10'] as const;
+
+/** Of the study's own design: what there will be, those after all participants also without `@n`. */
+export function figureNames(plan: SimulationPlan): string[] {
+  const { design, at, participants } = plan;
+  const factors = design.factors.map(({ name }) => name);
+  const all = [
+    ...rangeNames(plan).flatMap((range) => OF_A_RANGE.map((what) => `${range}.${what}`)),
+    ...(design.treatments.length === 2 ? at.map((n) => `difference.sd@${n}`) : []),
+    ...valueNames(plan, factors),
+    ...['guess.blind', 'share'],
+  ];
+  const atTheEnd = all.map(parted).filter(({ n }) => n === participants);
+  return [...all, ...atTheEnd.map(({ name }) => name)];
 }

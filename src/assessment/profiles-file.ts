@@ -42,8 +42,7 @@ export function readProfiles(bytes: Buffer, factors: Factors): Extract<Arrivals,
 function columnsOf(header: CsvRow | undefined, factors: Factors): { weight: number; factors: number[] } {
   const found = header?.cells ?? [];
   const wanted = [...factors.map(({ name }) => name), WEIGHT];
-  const isUnfit =
-    found.length !== wanted.length || wanted.some((name) => !found.includes(name));
+  const isUnfit = found.length !== wanted.length || wanted.some((name) => !found.includes(name));
   if (isUnfit)
     throw new ImportError([
       `line 1: the columns are ${quote(found.join(','))} (expected, in any order: ${among(wanted.map(quote))})`,

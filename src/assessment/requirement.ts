@@ -1,6 +1,6 @@
 /** What is required of a design: `overall.range.p95 <= 20`. */
 import { quote } from '../base/text.ts';
-import { suggest } from '../configuration/values.ts';
+import { nearestTo } from '../configuration/nearest.ts';
 import type { SimulatedDesign } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 
@@ -41,11 +41,21 @@ export function readRequirement(text: string): Requirement {
 }
 
 /** @throws RequirementError when there is no such figure */
+export function refuseUnknown(
+  { figure }: Requirement,
+  names: readonly string[],
+  design: SimulatedDesign,
+): void {
+  if (!names.includes(figure)) throw new RequirementError(unknownFigure(figure, names, design));
+}
+
+/** @throws RequirementError when there is no such figure */
 export function judge(
-  { text, figure: name, operator, number }: Requirement,
+  requirement: Requirement,
   figures: ReadonlyMap<string, Figure>,
   design: SimulatedDesign,
 ): Judged {
+  const { text, figure: name, operator, number } = requirement;
   const figure = figures.get(name);
   if (!figure) throw new RequirementError(unknownFigure(name, [...figures.keys()], design));
   const { value, low, high } = figure;
@@ -53,15 +63,27 @@ export function judge(
   return { requirement: text, met: OPERATORS[operator]?.(value, number) ?? false, figure, withinError };
 }
 
-/** Each level has the same figures, so they are named once. */
-function unknownFigure(name: string, names: readonly string[], { factors }: SimulatedDesign): string {
+function unknownFigure(name: string, names: readonly string[], design: SimulatedDesign): string {
+  const nearest = nearestTo(name, names);
+  const hint = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
+  return `there is no figure ${quote(name)} of this design${hint}; there are:\n  ${named(names, design).join('\n  ')}`;
+}
+
+/** Each level, and each kind of range, has the same figures, so they are named once. */
+function named(names: readonly string[], { factors }: SimulatedDesign): string[] {
   const first = factors[0];
   const ofFirst = `level.${first?.name}.${first?.levels[0]}.`;
-  const listed = names.flatMap((one) => {
+  const all = names.flatMap((one) => {
     if (!one.startsWith('level.')) return [one];
     return one.startsWith(ofFirst) ? [`level.<factor>.<level>.${one.slice(ofFirst.length)}`] : [];
   });
-  return `there is no figure ${quote(name)} of this design (hint: ${suggest(name, names).replace(/^choose one of.*$/s, 'see the names below')})\n  ${listed.toSorted().join('\n  ')}`;
+  const together = new Map<string, string[]>();
+  for (const one of all) {
+    const [, range, what] = /^(.*)\.(mean|p\d\d|ge5|ge10)$/s.exec(one) ?? [];
+    const [key, end] = range === undefined ? [one, []] : [range, [`.${what}`]];
+    together.set(key, [...(together.get(key) ?? []), ...end]);
+  }
+  return [...together].map(([key, ends]) => `${key}${ends.join(' ')}`).toSorted();
 }
 
 export function judgedText({ requirement, met, figure, withinError }: Judged): string {

@@ -44,9 +44,7 @@ export function settingsOf(assessment: Assessment): { readonly name: string; rea
     { name: 'factors', value: factorsText(design) },
     { name: 'urn', value: urnText(design) },
     { name: 'participants', value: `${numberText(plan.participants)}, levels from ${plan.arrivalsSource}` },
-    ...(siteFactor === undefined
-      ? []
-      : [{ name: 'site', value: design.factors[siteFactor]?.name ?? '' }]),
+    ...(siteFactor === undefined ? [] : [{ name: 'site', value: design.factors[siteFactor]?.name ?? '' }]),
     { name: 'trials', value: replicatesText(assessment) },
     { name: 'software', value: `urn ${version}, algorithm ${algorithmText(design)}` },
   ];

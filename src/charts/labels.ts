@@ -46,7 +46,10 @@ export function placeLabels(points: readonly Place[], texts: readonly string[], 
 
 /** From near to far, those within the plot. */
 function candidates({ x, y }: Place, width: number, size: Size): Label[] {
-  const rises = Array.from({ length: MOST_LINES }, (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE);
+  const rises = Array.from(
+    { length: MOST_LINES },
+    (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE,
+  );
   const all = rises.flatMap((rise): Label[] => {
     const isFar = Math.abs(rise) > LINE;
     return [
@@ -71,7 +74,5 @@ function boxOf({ x, y, anchor }: Label, width: number): Box {
 }
 
 function overlap(one: Box, other: Box): boolean {
-  return (
-    one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom
-  );
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 }

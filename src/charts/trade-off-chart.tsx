@@ -65,14 +65,16 @@ export function TradeOffChart(props: TradeOffChartProps) {
         return (
           <g key={name}>
             {label.isFar && (
-              <line x1={place.x} y1={place.y} x2={label.x} y2={label.y} stroke={COLOURS.line} strokeWidth={1} />
+              <line
+                x1={place.x}
+                y1={place.y}
+                x2={label.x}
+                y2={label.y}
+                stroke={COLOURS.line}
+                strokeWidth={1}
+              />
             )}
-            <circle
-              cx={place.x}
-              cy={place.y}
-              r={isOwn ? 6 : 5}
-              fill={isOwn ? COLOURS.data : COLOURS.soft}
-            />
+            <circle cx={place.x} cy={place.y} r={isOwn ? 6 : 5} fill={isOwn ? COLOURS.data : COLOURS.soft} />
             <ChartText x={label.x} y={label.y} anchor={label.anchor} isData={isOwn}>
               {name}
             </ChartText>

@@ -45,9 +45,10 @@ export async function arrivalsFrom(
         ? await fromStudy(like, options, factors)
         : undefined;
   if (independent && !drawn)
-    throw new UsageError('--independent is for --profiles and --like: otherwise levels are independent already');
-  if (drawn)
-    return independent ? independently(drawn, factors) : drawn;
+    throw new UsageError(
+      '--independent is for --profiles and --like: otherwise levels are independent already',
+    );
+  if (drawn) return independent ? independently(drawn, factors) : drawn;
   if (levels !== undefined) return fromShares(levels, factors);
   const shares = factors.map((factor) => factor.levels.map(() => 1));
   return {
@@ -124,7 +125,8 @@ async function fromStudy(
     row.map((level, f) => {
       const index = levelsOf[f]?.get(level);
       if (index !== undefined) return index;
-      const what = level === NONE ? 'participants without a level' : `participants with the level ${quote(level)}`;
+      const what =
+        level === NONE ? 'participants without a level' : `participants with the level ${quote(level)}`;
       throw new UsageError(
         `--like: study ${quote(name)} has ${what} of ${quote(factors[f]?.name ?? '')}, which the studies file does not have`,
       );

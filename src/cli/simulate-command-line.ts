@@ -5,7 +5,16 @@ import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
 
 /** What changes nothing in the figures is left out: threads, and where the result goes. */
 export function commandLine(options: SimulateOptions, plan: SimulationPlan): string {
-  const { studies = DEFAULT_STUDIES_FILE, levels, profiles, like, independent, siteFactor, at, exact } = options;
+  const {
+    studies = DEFAULT_STUDIES_FILE,
+    levels,
+    profiles,
+    like,
+    independent,
+    siteFactor,
+    at,
+    exact,
+  } = options;
   const given = (name: string, value: string | undefined) => (value === undefined ? [] : [name, value]);
   const words = [
     ...['urn', 'simulate', '--studies', studies, '--study', plan.study],

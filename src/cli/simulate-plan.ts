@@ -1,10 +1,17 @@
 /** What is to be simulated, from the options of the command. */
 import { ComparatorError, readComparator } from '../assessment/comparator.ts';
-import { among, figuresByName } from '../assessment/names.ts';
-import { type Judged, judge, type Requirement, RequirementError, readRequirement } from '../assessment/requirement.ts';
+import { among, figureNames, figuresByName } from '../assessment/names.ts';
+import {
+  type Judged,
+  judge,
+  type Requirement,
+  RequirementError,
+  readRequirement,
+  refuseUnknown,
+} from '../assessment/requirement.ts';
 import { quote } from '../base/text.ts';
-import { suggest } from '../configuration/values.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import { suggest } from '../configuration/values.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult } from '../simulation/result.ts';
 import { UsageError } from './options.ts';
@@ -94,7 +101,8 @@ function seedFrom(text: string): bigint {
 
 /** The end is always among them. */
 function pointsFrom(text: string | undefined, participants: number): number[] {
-  const points = text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), participants));
+  const points =
+    text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), participants));
   return [...new Set([...points, participants])].toSorted((a, b) => a - b);
 }
 
@@ -121,9 +129,12 @@ function comparatorsFrom({ against, html }: SimulateOptions, design: SimulatedDe
 
 /** @throws UsageError for an unknown figure, before anything is simulated */
 export function requirementsOf({ require = [] }: SimulateOptions, plan: SimulationPlan): Requirement[] {
-  const requirements = asUsageErrors('--require', () => require.map(readRequirement));
-  void plan;
-  return requirements;
+  const names = figureNames(plan);
+  return asUsageErrors('--require', () => {
+    const requirements = require.map(readRequirement);
+    for (const requirement of requirements) refuseUnknown(requirement, names, plan.design);
+    return requirements;
+  });
 }
 
 export function judgedBy(

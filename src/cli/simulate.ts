@@ -43,19 +43,37 @@ export function simulateCommand(): Command {
   return logCommand('simulate')
     .description("simulate a study's design before it begins: balance, guessing, drift, beside other designs")
     .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
-    .addOption(option('--study <name>', 'name of the study in the file (may be left out if it is the only one)'))
-    .addOption(option('--participants <number>', "participants of a trial (default: the study's target_enrollment)"))
+    .addOption(
+      option('--study <name>', 'name of the study in the file (may be left out if it is the only one)'),
+    )
+    .addOption(
+      option('--participants <number>', "participants of a trial (default: the study's target_enrollment)"),
+    )
     .addOption(option('--reps <number>', 'trials to simulate').default(DEFAULTS.reps))
     .addOption(option('--seed <number>', 'of the simulation, from 1 to 2^63 - 1').default(DEFAULTS.seed))
-    .addOption(option('--threads <number>', 'threads to use; they change nothing else (default: one per core)'))
+    .addOption(
+      option('--threads <number>', 'threads to use; they change nothing else (default: one per core)'),
+    )
     .addOption(option('--levels <file>', 'shares of the levels (YAML)'))
     .addOption(option('--profiles <file>', 'profiles of participants with their weights (CSV)'))
     .addOption(option('--like <study>', 'draw from the participants of this study in the log'))
     .addOption(option('--independent', 'take only the shares of levels from --profiles or --like'))
     .addOption(repeatedOption('--against <design>', 'compare with this design (repeatable)'))
-    .addOption(option('--site-factor <name>', 'the factor whose levels are sites: what is guessed from their counts'))
-    .addOption(option('--at <numbers>', 'report imbalance after so many participants, such as 20,50,100 (default: at the end)'))
-    .addOption(repeatedOption('--require <requirement>', "'NAME OP NUMBER': judge the design by a figure (repeatable)"))
+    .addOption(
+      option('--site-factor <name>', 'the factor whose levels are sites: what is guessed from their counts'),
+    )
+    .addOption(
+      option(
+        '--at <numbers>',
+        'report imbalance after so many participants, such as 20,50,100 (default: at the end)',
+      ),
+    )
+    .addOption(
+      repeatedOption(
+        '--require <requirement>',
+        "'NAME OP NUMBER': judge the design by a figure (repeatable)",
+      ),
+    )
     .addOption(option('--exact', 'compute instead of simulating: one factor with one level'))
     .addOption(option('--csv <file>', 'write all figures as CSV'))
     .addOption(option('--html <file>', 'write a page with pictures, and a paragraph for the protocol'))
@@ -98,7 +116,8 @@ async function designsOf(
 
 async function write(assessment: Assessment, { csv, html, json }: SimulateOptions): Promise<void> {
   for (const warning of assessment.warnings) note(`warning: ${warning}`);
-  if (csv !== undefined) create(csv, [CSV_HEAD, ...csvRowsOf(assessment)].map((row) => csvLine(row)).join(''));
+  if (csv !== undefined)
+    create(csv, [CSV_HEAD, ...csvRowsOf(assessment)].map((row) => csvLine(row)).join(''));
   if (html !== undefined) {
     // The charts are large, and only this page needs them.
     const { pageOf } = await import('../assessment/page.tsx');
