@@ -73,8 +73,8 @@ function warnAboutRounding(
   warn(
     lineOf('D'),
     `with ${treatments.length} arms and ${factors.length} factors, D: ${D} does not give the arms exactly equal chances: ` +
-      'urns that are equally imbalanced differ by rounding, which then decides between them instead of the lot, and favours ' +
-      'the same arms each time',
+      'urns that are equally imbalanced may differ by rounding, which then decides between them instead of the lot, and ' +
+      'favours the same arms each time',
     `write D: range for a new study; keep ${D} only to repeat or continue a study that already used it`,
   );
 }
