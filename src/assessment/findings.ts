@@ -1,4 +1,5 @@
 /** What was found of a design, in words. Each sentence is about its own figures; nothing is said that was not simulated. */
+import type { Comparator } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
 import { hasRatio } from './describe.ts';
@@ -21,9 +22,9 @@ export function findingsOf(assessment: Assessment): Finding[] {
     { about: 'Drift', sentences: [driftFound(own)] },
     { about: 'Efficiency', sentences: [lossFound(assessment)] },
   ];
-  const beside = designs.slice(1).map((design) => ({
+  const beside = designs.slice(1).map((design, i) => ({
     about: `Beside ${design.name}`,
-    sentences: besideText(own, figuresByName(design, plan)),
+    sentences: [...besideText(own, figuresByName(design, plan)), sizesNote(plan.comparators[i])],
   }));
   return [...alone, ...beside]
     .map(({ about, sentences }) => ({ about, sentences: sentences.filter((one) => one !== '') }))
@@ -153,4 +154,10 @@ function besideText(own: Figures, other: Figures): string[] {
     more.length > 0 ? `Worse: ${among(more)}.` : '',
     same.length > 0 ? `No difference beyond the Monte Carlo error: ${among(same)}.` : '',
   ];
+}
+
+function sizesNote(comparator: Comparator | undefined): string {
+  const { rule } = comparator ?? {};
+  if (rule?.kind !== 'block' || rule.sizes.length < 2) return '';
+  return 'Who knows everything knows the size of each block of it, too: in a trial, right guesses are fewer.';
 }

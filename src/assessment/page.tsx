@@ -127,7 +127,7 @@ function distributions(designs: readonly DesignResult[], n: number): string[] {
           {...SMALL}
           columns={columns[i] ?? []}
           most={{ value: widest, share: Math.max(...(columns[i] ?? []).map(({ share }) => share), 1) }}
-          mark={{ value: value + width, label: `95 %: ${shown}` }}
+          mark={{ value: (Math.floor(value / width + 1e-9) + 1) * width, label: `95 %: ${shown}` }}
           alternative={printable(
             `${designName(name)}: in 95 % of the trials the range of the arms is at most ${shown}`,
           )}
