@@ -1,4 +1,5 @@
 /** What was found of a design, in words. Each sentence is about its own figures; nothing is said that was not simulated. */
+import type { Comparator } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
 import { hasRatio } from './describe.ts';
@@ -7,7 +8,7 @@ import { shown, shownValue } from './shown.ts';
 
 export interface Finding {
   readonly about: string;
-  readonly text: string;
+  readonly sentences: readonly string[];
 }
 
 type Figures = ReadonlyMap<string, Figure>;
@@ -15,17 +16,19 @@ type Figures = ReadonlyMap<string, Figure>;
 export function findingsOf(assessment: Assessment): Finding[] {
   const { own, designs, plan } = assessment;
   const alone = [
-    { about: 'Balance of the arms', text: armsFound(assessment) },
-    { about: 'Balance within levels', text: levelsFound(assessment) },
-    { about: 'Guessing', text: guessesFound(own, plan.siteFactor !== undefined) },
-    { about: 'Drift', text: driftFound(own) },
-    { about: 'Efficiency', text: lossFound(assessment) },
+    { about: 'Balance of the arms', sentences: armsFound(assessment) },
+    { about: 'Balance within levels', sentences: levelsFound(assessment) },
+    { about: 'Guessing', sentences: guessesFound(own, plan.siteFactor !== undefined) },
+    { about: 'Drift', sentences: [driftFound(own)] },
+    { about: 'Efficiency', sentences: [lossFound(assessment)] },
   ];
-  const beside = designs.slice(1).map((design) => ({
+  const beside = designs.slice(1).map((design, i) => ({
     about: `Beside ${design.name}`,
-    text: besideText(own, figuresByName(design, plan)),
+    sentences: [...besideText(own, figuresByName(design, plan)), sizesNote(plan.comparators[i])],
   }));
-  return [...alone, ...beside].filter(({ text }) => text !== '');
+  return [...alone, ...beside]
+    .map(({ about, sentences }) => ({ about, sentences: sentences.filter((one) => one !== '') }))
+    .filter(({ sentences }) => sentences.length > 0);
 }
 
 /** Of figures that this design has: others would leave a gap. */
@@ -35,16 +38,12 @@ function sentence(figures: Figures, names: readonly string[], text: (...values: 
   return text(...found.map(([name, figure]) => shown(name, figure as Figure)));
 }
 
-function paragraph(...sentences: readonly string[]): string {
-  return sentences.filter((one) => one !== '').join(' ');
-}
-
-function armsFound({ own, plan }: Assessment): string {
+function armsFound({ own, plan }: Assessment): string[] {
   const { participants: n, design } = plan;
   const unit = hasRatio(design)
     ? ' (numbers by their shares of the ratio, on the scale of equal shares)'
     : '';
-  return paragraph(
+  return [
     sentence(
       own,
       ['overall.range.mean', 'overall.range.p95'],
@@ -61,13 +60,13 @@ function armsFound({ own, plan }: Assessment): string {
       ['course.range.mean', 'course.range.p95'],
       (mean, p95) => `The largest difference on the way there is ${mean} on average, at most ${p95} in 95 %.`,
     ),
-  );
+  ];
 }
 
-function levelsFound({ own, plan }: Assessment): string {
+function levelsFound({ own, plan }: Assessment): string[] {
   const { factors } = plan.design;
-  if (factors.every(({ levels }) => levels.length < 2)) return '';
-  return paragraph(
+  if (factors.every(({ levels }) => levels.length < 2)) return [];
+  return [
     sentence(
       own,
       ['levels.range.mean', 'levels.range.p95'],
@@ -82,11 +81,11 @@ function levelsFound({ own, plan }: Assessment): string {
             `The urns see one factor at a time: within the combination of levels where the arms differ most, they differ by ${mean} on average.`,
         )
       : '',
-  );
+  ];
 }
 
-function guessesFound(own: Figures, hasSite: boolean): string {
-  return paragraph(
+function guessesFound(own: Figures, hasSite: boolean): string[] {
+  return [
     sentence(
       own,
       ['guess.naive', 'guess.blind'],
@@ -105,15 +104,15 @@ function guessesFound(own: Figures, hasSite: boolean): string {
       (likely, certain) =>
         `In ${likely} of the allocations one arm has a chance of 80 % or more; in ${certain} the arm is certain.`,
     ),
-  );
+  ];
 }
 
 function driftFound(own: Figures): string {
   const drift = own.get('drift');
   if (!drift) return '';
-  const much = `With outcomes that rise or fall steadily over the trial, the arms come to differ by the trend ${shown('drift', drift)} times as much as under complete randomization (in variance)`;
-  if (drift.high < 1) return `${much}: the urns protect against a part of it, not against all.`;
-  if (drift.low > 1) return `${much}: more than without any restriction.`;
+  const much = `If outcomes rise or fall steadily over the trial, the variance that this adds to the difference of the arms is ${shown('drift', drift)} times that under complete randomization`;
+  if (drift.high < 1) return `${much}: the urns take away a part of it, not all.`;
+  if (drift.low > 1) return `${much}: it is more.`;
   return `${much}: no protection was found.`;
 }
 
@@ -138,7 +137,7 @@ const COMPARED = [
   { name: 'loss', words: 'loss of efficiency' },
 ] as const;
 
-function besideText(own: Figures, other: Figures): string {
+function besideText(own: Figures, other: Figures): string[] {
   const less: string[] = [];
   const more: string[] = [];
   const same: string[] = [];
@@ -150,9 +149,15 @@ function besideText(own: Figures, other: Figures): string {
     else if (mine.low > theirs.high) more.push(numbers);
     else same.push(words);
   }
-  return paragraph(
+  return [
     less.length > 0 ? `Better with this study's urns: ${among(less)}.` : '',
     more.length > 0 ? `Worse: ${among(more)}.` : '',
     same.length > 0 ? `No difference beyond the Monte Carlo error: ${among(same)}.` : '',
-  );
+  ];
+}
+
+function sizesNote(comparator: Comparator | undefined): string {
+  const { rule } = comparator ?? {};
+  if (rule?.kind !== 'block' || rule.sizes.length < 2) return '';
+  return 'Who knows everything knows the size of each block of it, too: in a trial, right guesses are fewer.';
 }

@@ -12,7 +12,7 @@ import {
 import { findingsOf } from './findings.ts';
 import { figuresByName } from './names.ts';
 import { judgedText } from './requirement.ts';
-import { MAIN_FIGURES, shown } from './shown.ts';
+import { MAIN_FIGURES, shown, shownValue } from './shown.ts';
 
 /** @param table makes columns of rows */
 export function textOf(
@@ -22,13 +22,14 @@ export function textOf(
   const parts = [
     table(settingsOf(assessment).map(({ name, value }) => [name, value])),
     table(mainTable(assessment)),
+    ...(assessment.plan.at.length > 1 ? [table(courseTable(assessment))] : []),
     ...(assessment.isExact
       ? []
       : [
           'In brackets: the 95 % interval of the Monte Carlo error. Every figure is defined in docs/statistics.md.',
         ]),
     findingsOf(assessment)
-      .map(({ about, text }) => `${about}. ${text}`)
+      .map(({ about, sentences }) => [about, ...sentences.map((one) => `  ${one}`)].join('\n'))
       .join('\n'),
     ...(assessment.judged.length > 0 ? [assessment.judged.map(judgedText).join('\n')] : []),
   ];
@@ -60,5 +61,17 @@ export function mainTable({ designs, plan }: Assessment): string[][] {
     const cells = figures.map((figure) => (figure ? shown(name, figure) : ''));
     return [[words.replace('{n}', String(plan.participants)), ...cells]];
   });
+  return [['', ...designs.map(({ name }) => designName(name))], ...rows];
+}
+
+/** The range of the arms after each number of participants that was asked for. */
+function courseTable({ designs, plan }: Assessment): string[][] {
+  const rows = plan.at.map((n) => [
+    `after ${n}: mean range of the arms, 95 % at most`,
+    ...designs.map(({ figures }) => {
+      const [mean, p95] = [figures[`overall.range@${n}.mean`], figures[`overall.range@${n}.p95`]];
+      return mean && p95 ? `${shown('.mean', mean)}, ${shownValue('.p95', p95.value)}` : '';
+    }),
+  ]);
   return [['', ...designs.map(({ name }) => designName(name))], ...rows];
 }

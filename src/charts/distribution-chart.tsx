@@ -2,7 +2,7 @@
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
 import { COLOURS } from './colours.ts';
-import { ChartText, Frame, plot, type Size } from './frame.tsx';
+import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
 
 export interface Column {
   readonly from: number;
@@ -13,7 +13,7 @@ export interface Column {
 
 interface DistributionChartProps extends Size {
   readonly columns: readonly Column[];
-  /** What the axes go up to: the same for all charts that are compared. */
+  /** What the axes go up to. For charts that are compared, the value is the same. */
   readonly most: { readonly value: number; readonly share: number };
   /** A value that is marked, and what it is. */
   readonly mark: { readonly value: number; readonly label: string };
@@ -25,7 +25,7 @@ const GAP = 1;
 export function DistributionChart({ columns, most, mark, alternative, ...size }: DistributionChartProps) {
   const { width, height } = plot(size);
   const x = scaleLinear<number>({ domain: [0, most.value], range: [0, width] });
-  const y = scaleLinear<number>({ domain: [0, most.share], range: [height, 0] });
+  const y = scaleLinear<number>({ domain: [0, most.share], range: [height, 0], nice: rowsIn(size) });
   const isRight = x(mark.value) > width / 2;
   return (
     <Frame {...size} alternative={alternative} x={x} y={y} xLabel={String} yLabel={(share) => `${share} %`}>

@@ -12,7 +12,7 @@ export interface Label extends Place {
   readonly isFar: boolean;
 }
 
-interface Box {
+export interface Box {
   readonly left: number;
   readonly right: number;
   readonly top: number;
@@ -26,16 +26,25 @@ const GAP = 9;
 const LETTER = 6.8;
 const MOST_LINES = 14;
 
-/** @param texts of the labels, in the order of the points */
-export function placeLabels(points: readonly Place[], texts: readonly string[], size: Size): Label[] {
-  const dots = points.map(({ x, y }) => boxAround(x, y));
+/**
+ * @param texts of the labels, in the order of the points
+ * @param size of the plot, within which they must lie
+ * @param obstacles what else they must not lie on
+ */
+export function placeLabels(
+  points: readonly Place[],
+  texts: readonly string[],
+  size: Size,
+  obstacles: readonly Box[] = [],
+): Label[] {
+  const fixed = [...obstacles, ...points.map(({ x, y }) => boxAround(x, y))];
   const taken: Box[] = [];
   return points.map((point, i) => {
     const width = (texts[i] ?? '').length * LETTER;
     const places = candidates(point, width, size);
     const isFree = (label: Label) => {
       const box = boxOf(label, width);
-      return [...dots, ...taken].every((other) => !overlap(box, other));
+      return [...fixed, ...taken].every((other) => !overlap(box, other));
     };
     // The candidates are never empty: one side or the other has room, or neither.
     const chosen = places.find(isFree) ?? (places[0] as Label);

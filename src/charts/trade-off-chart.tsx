@@ -35,6 +35,16 @@ export function TradeOffChart(props: TradeOffChartProps) {
     places,
     points.map(({ name }) => name),
     inner,
+    [
+      { left: 0, right: inner.width, top: y(blind) - 2, bottom: y(blind) + 2 },
+      { left: 0, right: blindLabel.length * 7, top: y(blind) + 2, bottom: y(blind) + 18 },
+      {
+        left: inner.width - xTitle.length * 7,
+        right: inner.width,
+        top: inner.height - 17,
+        bottom: inner.height,
+      },
+    ],
   );
   return (
     <Frame
