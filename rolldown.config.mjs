@@ -4,11 +4,11 @@
  */
 import { defineConfig } from 'rolldown';
 
-const THREADS = ['store/sqlite/append-thread', 'verify/verification-thread'];
+const OTHERS = ['store/sqlite/append-thread', 'verify/verification-thread', 'expected/band-process'];
 
 export default defineConfig({
   input: Object.fromEntries(
-    ['main', ...THREADS].map((path) => [path.slice(path.lastIndexOf('/') + 1), `dist/src/${path}.js`]),
+    ['main', ...OTHERS].map((path) => [path.slice(path.lastIndexOf('/') + 1), `dist/src/${path}.js`]),
   ),
   platform: 'node',
   logLevel: 'warn',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { type Count, type EnrolmentTally, MOST_POINTS, tallied } from '../request/enrolment-tally.ts';
-import { toJson } from '../request/json.ts';
+import { toJson } from '../../base/json.ts';
 import { LastOfStudy } from '../request/last-of-study.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

@@ -7,7 +7,7 @@ import { type Explanation, explain } from '../../explain/explain.ts';
 import { whyUndrawn } from '../../explain/undrawn.ts';
 import { studyState } from '../../study/state.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { toJson } from '../request/json.ts';
+import { toJson } from '../../base/json.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';

@@ -4,7 +4,7 @@ import type { Scope } from '../../../events/access.ts';
 import { activeFactors, type Design, design, openLevels } from '../../../projections/design.ts';
 import { studyConfig } from '../../../projections/study-config.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
-import { toJson } from '../request/json.ts';
+import { toJson } from '../../base/json.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
