@@ -56,7 +56,10 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
 /** The process of the expected bands ended by itself. */
 export function logEndOfBands(logger: Logger): (how: string) => void {
   return (how) =>
-    logger.warn({ how }, 'the process that works out expected bands has ended: the next request begins another');
+    logger.warn(
+      { how },
+      'the process that works out expected bands has ended: the next request begins another',
+    );
 }
 
 /** Logs an event that could not be recorded in the stream `operations`. */

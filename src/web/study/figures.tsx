@@ -128,12 +128,14 @@ export function Balance({ study }: { study: string }) {
   const { course } = useExpected(study);
   const last = course?.points.at(-1)?.difference;
   return (
-    <Figure
-      title={t('study.balance')}
-      finding={last !== undefined && t('study.differenceNow', { difference: last })}
-    >
-      <BalanceOverTime study={study} points={[]} share={1} enrolled={0} />
-    </Figure>
+    <div className={style.alone}>
+      <Figure
+        title={t('study.balance')}
+        finding={last !== undefined && t('study.differenceNow', { difference: last })}
+      >
+        <BalanceOverTime study={study} points={[]} share={1} enrolled={0} />
+      </Figure>
+    </div>
   );
 }
 
