@@ -10,7 +10,10 @@ const DEVELOPED_WITH = /if \(process\.env\.NODE_ENV === 'production'\) \{([^}]*)
 
 export default defineConfig({
   input: Object.fromEntries(
-    ['main', ...THREADS].map((path) => [path.slice(path.lastIndexOf('/') + 1), `dist/src/${path}.js`]),
+    ['main', 'expected/band-process', ...THREADS].map((path) => [
+      path.slice(path.lastIndexOf('/') + 1),
+      `dist/src/${path}.js`,
+    ]),
   ),
   platform: 'node',
   logLevel: 'warn',
