@@ -8,7 +8,7 @@ const { resolve } = createRequire(import.meta.url);
  * Node 20 cannot load.
  */
 export function threadFile(
-  name: 'append-thread' | 'band-process' | 'simulation-thread' | 'verification-thread',
+  name: 'append-thread' | 'band-process' | 'replicates-thread' | 'simulation-thread' | 'verification-thread',
 ): URL {
   return pathToFileURL(resolve(`#program/${name}.js`));
 }

@@ -4,6 +4,7 @@ export const audit = {
   tab: {
     operations: 'Vorgänge',
     records: 'Aufzeichnungen',
+    rerandomization: 'ein Re-Randomisierungstest',
     checkpoint: 'Kontrollpunkt',
     verification: 'Verifikation',
     bundle: 'Paket',

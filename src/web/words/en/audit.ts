@@ -4,6 +4,7 @@ export const audit = {
   tab: {
     operations: 'Operations',
     records: 'Records',
+    rerandomization: 'a re-randomization test',
     checkpoint: 'Checkpoint',
     verification: 'Verification',
     bundle: 'Bundle',
