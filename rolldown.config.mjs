@@ -4,13 +4,21 @@
  */
 import { defineConfig } from 'rolldown';
 
-const THREADS = ['simulation/simulation-thread', 'store/sqlite/append-thread', 'verify/verification-thread'];
+const THREADS = [
+  'rerandomize/replicates-thread',
+  'simulation/simulation-thread',
+  'store/sqlite/append-thread',
+  'verify/verification-thread',
+];
 /** Both branches of the choice. */
 const DEVELOPED_WITH = /if \(process\.env\.NODE_ENV === 'production'\) \{([^}]*)\} else \{[^}]*\}/g;
 
 export default defineConfig({
   input: Object.fromEntries(
-    ['main', ...THREADS].map((path) => [path.slice(path.lastIndexOf('/') + 1), `dist/src/${path}.js`]),
+    ['main', 'expected/band-process', ...THREADS].map((path) => [
+      path.slice(path.lastIndexOf('/') + 1),
+      `dist/src/${path}.js`,
+    ]),
   ),
   platform: 'node',
   logLevel: 'warn',

@@ -75,6 +75,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { unblindingsCommand } = await import('./cli/unblindings.ts');
     return group('unblindings', 'unblindings outside the service, or in error: add', unblindingsCommand());
   },
+  rerandomize: async () => (await import('./cli/rerandomize.ts')).rerandomizeCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   report: async () => (await import('./cli/report.ts')).reportCommand(),
   export: async () => (await import('./cli/export.ts')).exportCommand(),

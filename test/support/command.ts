@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Made>>> = {
   reveal: async () => (await import('../../src/cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => (await import('../../src/cli/code-breaks.ts')).codeBreaksCommand(),
   unblindings: async () => (await import('../../src/cli/unblindings.ts')).unblindingsCommand(),
+  rerandomize: async () => (await import('../../src/cli/rerandomize.ts')).rerandomizeCommand(),
   bundle: async () => (await import('../../src/cli/bundle.ts')).bundleCommand(),
   report: async () => (await import('../../src/cli/report.ts')).reportCommand(),
   relay: async () => (await import('../../src/cli/relay.ts')).relayCommand(),

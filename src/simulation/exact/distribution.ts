@@ -1,4 +1,5 @@
 /** The distribution of a range, exactly. */
+import type { RangeScale } from '../figures/quantities.ts';
 
 /** Sums of probabilities are off by their rounding: a share of exactly one half must count as reached. */
 const ROUNDING = 1e-12;
@@ -6,14 +7,13 @@ const ROUNDING = 1e-12;
 export class Distribution {
   /** Ascending. */
   readonly #values: { readonly steps: number; readonly chance: number }[];
-  readonly #unit: number;
+  readonly #scale: RangeScale;
 
   /**
-   * @param chances probability of each range, counted in units
-   * @param unit what one is worth
+   * @param chances probability of each range, in units of the scale
    */
-  constructor(chances: ReadonlyMap<number, number>, unit: number) {
-    this.#unit = unit;
+  constructor(chances: ReadonlyMap<number, number>, scale: RangeScale) {
+    this.#scale = scale;
     this.#values = [...chances]
       .map(([steps, chance]) => ({ steps, chance }))
       .filter(({ chance }) => chance > 0)
@@ -21,7 +21,7 @@ export class Distribution {
   }
 
   get shares(): { range: number; share: number }[] {
-    return this.#values.map(({ steps, chance }) => ({ range: steps * this.#unit, share: chance }));
+    return this.#values.map(({ steps, chance }) => ({ range: steps * this.#scale.unit, share: chance }));
   }
 
   /** The probability of one range, counted in units. */
@@ -30,7 +30,7 @@ export class Distribution {
   }
 
   mean(): number {
-    return this.#values.reduce((total, { steps, chance }) => total + steps * chance, 0) * this.#unit;
+    return this.#values.reduce((total, { steps, chance }) => total + steps * chance, 0) * this.#scale.unit;
   }
 
   /** The smallest value with a share of at least q at or below it. */
@@ -38,15 +38,15 @@ export class Distribution {
     let below = 0;
     for (const { steps, chance } of this.#values) {
       below += chance;
-      if (below >= q - ROUNDING) return steps * this.#unit;
+      if (below >= q - ROUNDING) return steps * this.#scale.unit;
     }
-    return (this.#values.at(-1)?.steps ?? 0) * this.#unit;
+    return (this.#values.at(-1)?.steps ?? 0) * this.#scale.unit;
   }
 
-  /** The share of ranges of at least one `part`th of n. */
-  atLeast(part: number, n: number): number {
+  /** The probability of a range of at least one part in so many of n participants. */
+  atLeast(parts: number, n: number): number {
     return this.#values
-      .filter(({ steps }) => part * steps * this.#unit >= n - ROUNDING * n)
+      .filter(({ steps }) => this.#scale.isAtLeast(steps, parts, n))
       .reduce((total, { chance }) => total + chance, 0);
   }
 }

@@ -6,17 +6,17 @@
  * Two are not: the drift, for which the mean and the mean square of a sum along the way are carried with each state, and the
  * largest range over the course (course.ts).
  */
+import { coursePoints, RangeScale } from '../figures/quantities.ts';
 import type { ComparatorRule, SimulationPlan } from '../plan.ts';
 import type { CoursePoint, DesignResult, Figure } from '../result.ts';
 import { Allocations } from './allocations.ts';
 import { largestRange, type Trail } from './course.ts';
 import { Distribution } from './distribution.ts';
 import { layersOf, type Ways } from './layers.ts';
-import { rangeOf, scaleOf } from './range.ts';
+import { rangeOf } from './range.ts';
 import { ruleOf, type State, sum } from './rules.ts';
 
 const MOST_STATES = 5_000_000;
-const COURSE_POINTS = 50;
 
 interface Named {
   readonly name: string;
@@ -111,7 +111,7 @@ type SetFigure = (figure: string, value: number) => void;
 function resultOf(plan: SimulationPlan, { name, rule }: Named): DesignResult {
   const { participants, at, siteFactor } = plan;
   const { ratio } = plan.design;
-  const [scale, exactRule] = [scaleOf(ratio), ruleOf(ratio, rule)];
+  const [scale, exactRule] = [new RangeScale(ratio), ruleOf(ratio, rule)];
   const figures: Record<string, Figure> = {};
   const set: SetFigure = (figure, value) => {
     figures[figure] = { value, low: value, high: value };
@@ -124,14 +124,14 @@ function resultOf(plan: SimulationPlan, { name, rule }: Named): DesignResult {
   const [share] = ratio.map((one) => one / sum(ratio)) as [number];
   const middle = (participants + 1) / 2;
   let moments: Moments = { ...momentsOf(1), zeroth: Float64Array.of(1) };
-  let distribution = new Distribution(new Map([[0, 1]]), scale.unit);
+  let distribution = new Distribution(new Map([[0, 1]]), scale);
   let [n, balanced] = [0, 0];
   const branches = rule.kind === 'block' ? rule.sizes.length : 1;
   for (const { states, ways } of layersOf(exactRule, ratio.length, participants, branches)) {
     const ranges = Int32Array.from(states, (state) => rangeOf(state, scale));
     trails.push({ ranges, ways });
     if (n > 0) {
-      distribution = new Distribution(chancesOf(ranges, moments.zeroth), scale.unit);
+      distribution = new Distribution(chancesOf(ranges, moments.zeroth), scale);
       balanced += distribution.at(0);
       if (points.has(n)) course.push(coursePoint(n, distribution));
       if (at.includes(n)) {
@@ -146,7 +146,7 @@ function resultOf(plan: SimulationPlan, { name, rule }: Named): DesignResult {
     moments = carry(moments, ways, (arm) => ((arm === 0 ? 1 : 0) - share) * time);
   }
 
-  setRange(set, 'course.range', new Distribution(largestRange(trails), scale.unit), participants);
+  setRange(set, 'course.range', new Distribution(largestRange(trails), scale), participants);
   set('balanced', balanced / participants);
   allocations.set(set, siteFactor !== undefined);
   // Of a single participant there is no drift.
@@ -158,11 +158,6 @@ function resultOf(plan: SimulationPlan, { name, rule }: Named): DesignResult {
 function levelNames({ design }: SimulationPlan): string[] {
   const [factor] = design.factors;
   return ['overall', `level.${factor?.name}.${factor?.levels[0]}`, 'levels', 'strata'];
-}
-
-function coursePoints(participants: number): number[] {
-  const points = Math.min(participants, COURSE_POINTS);
-  return Array.from({ length: points }, (_, i) => Math.ceil(((i + 1) * participants) / points));
 }
 
 function coursePoint(n: number, distribution: Distribution): CoursePoint {

@@ -1,10 +1,12 @@
 /** What the exact figures must be by formulas of their own. */
 import { describe, expect, it } from 'vitest';
 import { exactly, exactProblem } from '../../../../src/simulation/exact/exactly.ts';
+import type { DesignResult } from '../../../../src/simulation/result.ts';
 import {
   bigStick,
   block,
   COMPLETE,
+  comparator,
   exactOf,
   figureOf,
   layersFor,
@@ -96,7 +98,7 @@ describe('one urn with two arms', () => {
     ['UD(5,0,1)', urn(5, 0, 1), 0.329, 0.0418],
     ['UD(10,0,1)', urn(10, 0, 1), 0.3775, 0.0577],
     ['complete', COMPLETE, 0.5034, 0.2026],
-  ])('%s: |D| is at least 20 %% of n with %#', (_design, rule, twenty, fifty) => {
+  ])('%s: how often |D| is at least 20 %% of n', (_design, rule, twenty, fifty) => {
     for (const [n, expected] of [
       [20, twenty],
       [50, fifty],
@@ -130,16 +132,15 @@ describe('three arms', () => {
     expect(found).toBeCloseTo(11.276949, 6);
   });
 
-  it.each([
-    ['complete', COMPLETE, 0.4766],
-    ['urn(1,0,1)', urn(1, 0, 1), 0.2316],
-    ['urn(1,0,2)', urn(1, 0, 2), 0.2291],
-  ])('%s: a range of 10 %% of 100 has the probability %d', (_design, rule, share) => {
-    expect(figureOf(exactOf(rule, [1, 1, 1], 100), 'overall.range@100.ge10')).toBeCloseTo(share, 4);
-  });
-
-  it('one urn has the mean range 6.9475 after 100', () => {
-    expect(figureOf(exactOf(urn(1, 0, 1), [1, 1, 1], 100), 'overall.range@100.mean')).toBeCloseTo(6.9475, 4);
+  it('a range of 10 % of 100 is half as likely as with complete randomization, not rare', () => {
+    const comparators = [COMPLETE, urn(1, 0, 2)].map(comparator);
+    const [study, complete, twice] = exactly(
+      planOf([1, 1, 1], 100, { comparators }),
+    ) as readonly DesignResult[] as readonly [DesignResult, DesignResult, DesignResult];
+    expect(figureOf(complete, 'overall.range@100.ge10')).toBeCloseTo(0.4766, 4);
+    expect(figureOf(study, 'overall.range@100.ge10')).toBeCloseTo(0.2316, 4);
+    expect(figureOf(twice, 'overall.range@100.ge10')).toBeCloseTo(0.2291, 4);
+    expect(figureOf(study, 'overall.range@100.mean')).toBeCloseTo(6.9475, 4);
   });
 });
 

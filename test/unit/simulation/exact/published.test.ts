@@ -8,7 +8,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { largestRange } from '../../../../src/simulation/exact/course.ts';
-import { rangeOf, scaleOf } from '../../../../src/simulation/exact/range.ts';
+import { rangeOf } from '../../../../src/simulation/exact/range.ts';
+import { RangeScale } from '../../../../src/simulation/figures/quantities.ts';
 import type { ComparatorRule } from '../../../../src/simulation/plan.ts';
 import {
   bigStick,
@@ -62,7 +63,7 @@ const FIGURES: Readonly<Record<string, Figure>> = {
   MI: {
     name: 'course.range.mean',
     deviation(rule, n) {
-      const scale = scaleOf(TWO);
+      const scale = new RangeScale(TWO);
       const found = largestRange(
         layersFor(rule, TWO, n).map(({ states, ways }) => ({
           ranges: Int32Array.from(states, (state) => rangeOf(state, scale)),

@@ -49,8 +49,10 @@ export function exactOf(
   participants: number,
   more: Partial<SimulationPlan> = {},
 ): DesignResult {
-  const [, result] = exactly(planOf(ratio, participants, { ...more, comparators: [comparator(rule)] }));
-  return result as DesignResult;
+  const plan = planOf(ratio, participants, more);
+  if (rule.kind === 'urn')
+    return exactly({ ...plan, design: { ...plan.design, ...rule } })[0] as DesignResult;
+  return exactly({ ...plan, comparators: [comparator(rule)] })[1] as DesignResult;
 }
 
 export function figureOf({ figures }: DesignResult, name: string): number {
