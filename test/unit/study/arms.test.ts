@@ -4,43 +4,31 @@ import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import { hasRatio, ratioOf, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels } from '../../../projections/enrolled.ts';
-import type {
-  Amend,
-  CorrectLevels,
-  Force,
-  StudyCommand,
-  VoidAllocation,
-} from '../../../src/study/commands.ts';
+import type { Amend, CorrectLevels, VoidAllocation } from '../../../src/study/commands.ts';
 import { holderOf } from '../../../src/study/life.ts';
 import { urnDesignOf } from '../../../src/study/urn-design.ts';
 import { allocate, workOut } from '../../../src/urn/allocate.ts';
 import { Counts } from '../../../src/urn/counts.ts';
 import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
-import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import {
+  added,
+  amend,
+  COOK,
+  closed,
+  DUPAGE,
+  force,
+  lifeStep,
+  MART,
+  RMCA,
+  RMCQ,
+  ratio,
+  reopened,
+  retired,
+  SITES,
+} from '../../support/arbitrary-life.ts';
+import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-
-const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
-const SITES = [COOK, DUPAGE];
-const APPROVED = { approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }] };
-const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
-
-const closed = (treatment: string): DesignChange => ({ kind: 'arm-closed', treatment });
-const reopened = (treatment: string): DesignChange => ({ kind: 'arm-reopened', treatment });
-const added = (treatment: string, more = {}): DesignChange => ({ kind: 'arm-added', treatment, ...more });
-const ratio = (...value: number[]): DesignChange => ({ kind: 'ratio', value });
-const retired = (factor: string): DesignChange => ({ kind: 'factor-retired', factor });
-
-function amend(changes: readonly DesignChange[], amendment = 1, more: Partial<Amend> = {}): Amend {
-  return { type: 'amend', user: 'nurse', amendment, changes, reason: 'protocol 3', ...APPROVED, ...more };
-}
-
-function force(participantId: string, more: Partial<Force> = {}): Force {
-  return {
-    ...{ type: 'force', user: 'nurse', participantId, levels: LEVELS, treatment: RMCQ, cause: 'outage' },
-    ...{ occurredAt: '2999-01-01T00:00:00.000Z', note: 'envelope 12', ...more },
-  };
-}
 
 /** With twelve participants. */
 function begun(more = {}): TrialRun {
@@ -397,58 +385,9 @@ describe('a retired factor', () => {
 });
 
 describe('any life of a study whose arms change', () => {
-  const ids = fc.stringMatching(/^[a-h]$/);
-  const levels = fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(COOK, DUPAGE, ''));
-  const arms = fc.constantFrom(MART, RMCQ, RMCA, 'D', 'E');
-  const change: fc.Arbitrary<DesignChange> = fc.oneof(
-    arms.map(closed),
-    arms.map(reopened),
-    fc
-      .tuple(arms, fc.option(fc.integer({ min: 2, max: 3 })))
-      .map(([arm, slots]) => added(arm, slots === null ? {} : { ratio: slots })),
-    fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 3, maxLength: 5 }).map((value) => ratio(...value)),
-    fc.constantFrom('9', '10').map(retired),
-    fc
-      .record({ w: fc.integer({ min: 1, max: 3 }), beta: fc.nat(2) })
-      .map((one): DesignChange => ({ kind: 'urn', ...one })),
-  );
-  const note = { user: 'nurse', note: 'slip' };
-  type Step = (amendment: number) => StudyCommand;
-  const step: fc.Arbitrary<Step> = fc.oneof(
-    fc.record({ id: ids, levels }).map((one) => (): StudyCommand => randomize(one.id, one)),
-    fc.record({ id: ids, levels, treatment: arms }).map(
-      ({ id, ...one }) =>
-        () =>
-          force(id, one),
-    ),
-    fc
-      .tuple(
-        fc.array(change, { minLength: 1, maxLength: 2 }),
-        fc.constantFrom('keep' as const, 'restart' as const, undefined),
-      )
-      .map(
-        ([changes, history]) =>
-          (number: number): StudyCommand =>
-            amend(changes, number, { history }),
-      ),
-    ids.map(
-      (participantId) => (): StudyCommand => ({
-        ...{ ...note, type: 'void', cause: 'duplicate', analysis: 'exclude', participantId },
-      }),
-    ),
-    ids.map((participantId) => (): StudyCommand => ({ ...note, type: 'reinstate', participantId })),
-    fc.tuple(ids, levels).map(
-      ([participantId, [sex]]) =>
-        (): StudyCommand => ({
-          ...{ ...note, type: 'correct-levels', cause: 'entry', participantId },
-          changes: [{ factor: '10', from: sex === 'Male' ? 'Female' : 'Male', to: sex }],
-        }),
-    ),
-  );
-
   it('gives urns that hold exactly those of the epoch, and a replay in few bytes decides the same', () => {
     check(
-      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
+      fc.property(fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
         const more = {
           policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } as const,
           ...(hasSlots && { ratio: [1, 2, 1] }),
