@@ -21,7 +21,7 @@ export function warningsOf({ plan, own }: Pick<Assessment, 'plan' | 'own'>): str
     const drawn = own.get(`drawn.${name}`);
     if (factors.length > 1 && drawn && drawn.low > ruling(factors.length))
       warnings.push(
-        `${shownValue('drawn.', drawn.value)} of the allocations are drawn from urns of the factor ${quote(name)}: they follow the balance within its levels, and hardly that of the arms overall or of the other factors (hint: are there many levels, or very unequal ones?)`,
+        `${shownValue('drawn.', drawn.value)} of the allocations are drawn from urns of the factor ${quote(name)}: they restore balance within its levels, rather than of the arms overall or within the other factors (hint: are there many levels, or very unequal ones?)`,
       );
   }
   const share = own.get('share');

@@ -222,7 +222,7 @@ def range_figures(name, ranges, sizes):
     for percent in (5, 25, 50, 75, 95):
         figures[f"{name}.p{percent:02}"] = quantile(ranges, percent)
     for percent in (5, 10):
-        many = sum(1 for one, n in zip(ranges, sizes) if n > 0 and one >= n * percent / 100 - 1e-9)
+        many = sum(1 for one, n in zip(ranges, sizes) if one >= n * percent / 100 - 1e-9)
         figures[f"{name}.ge{percent}"] = wilson(many, len(ranges))
     return figures
 

@@ -25,9 +25,14 @@ export class Covariates {
   /** Index of the factor with the most levels. Its indicators do not overlap, so taking it out is a sum over its levels. */
   readonly #base: number;
   readonly #baseLevels: number;
-  /** For each factor, the first of its levels among all levels, and among those of all factors but the base. */
-  readonly #firsts: readonly { readonly ofAll: number; readonly ofOthers: number }[];
-  /** Of each level that is not of the base factor: its place among all levels. */
+  /** The first of its levels among all levels. */
+  readonly #baseFirst: number;
+  /** Indexes of the other factors, and for each the first of its columns: the levels of these factors, in order. */
+  readonly #otherFactors: Int32Array;
+  readonly #firstColumns: Int32Array;
+  /** The columns of one participant. */
+  readonly #own: Int32Array;
+  /** Of each column: its level's place among all levels. */
   readonly #others: Int32Array;
   readonly #moments: readonly Moment[];
   readonly #products: Float64Array;
@@ -49,16 +54,16 @@ export class Covariates {
     this.#shares = ratio.map((share) => share / sum);
     this.#baseLevels = Math.max(...sizes);
     this.#base = sizes.indexOf(this.#baseLevels);
-    const firsts: { ofAll: number; ofOthers: number }[] = [];
-    const others: number[] = [];
-    let ofAll = 0;
-    sizes.forEach((size, factor) => {
-      firsts.push({ ofAll, ofOthers: others.length });
-      if (factor !== this.#base) for (let level = 0; level < size; level++) others.push(ofAll + level);
-      ofAll += size;
-    });
-    this.#firsts = firsts;
+    const starts = sizes.map((_, factor) => sizes.slice(0, factor).reduce((sum, size) => sum + size, 0));
+    this.#baseFirst = starts[this.#base] ?? 0;
+    const otherFactors = [...sizes.keys()].filter((factor) => factor !== this.#base);
+    const levelsOf = (factor: number) =>
+      Array.from({ length: sizes[factor] ?? 0 }, (_, level) => (starts[factor] ?? 0) + level);
+    const others = otherFactors.flatMap(levelsOf);
     this.#others = Int32Array.from(others);
+    this.#otherFactors = Int32Array.from(otherFactors);
+    this.#firstColumns = Int32Array.from(otherFactors, (factor) => others.indexOf(starts[factor] ?? 0));
+    this.#own = new Int32Array(otherFactors.length);
     const columns = others.length;
     this.#moments = at.map((n) => ({
       n,
@@ -85,7 +90,7 @@ export class Covariates {
         moment.base.fill(0);
         moment.cross.fill(0);
       }
-      for (; from < moment.n; from++) this.#count(moment, levels, from * this.#firsts.length);
+      for (; from < moment.n; from++) this.#count(moment, levels, from * (this.#own.length + 1));
       moment.root.set(this.#products);
       takeOutBase(moment, columns);
       choleskyInPlace(moment.root, columns, this.#products);
@@ -95,25 +100,20 @@ export class Covariates {
   /** Counts the levels that one participant has, and their pairs. Of two columns, the first has the larger index. */
   #count({ base, cross }: Moment, levels: Int32Array, first: number): void {
     const columns = this.#others.length;
-    const factors = this.#firsts.length;
+    const own = this.#own;
     const ofBase = levels[first + this.#base] as number;
     base[ofBase] = (base[ofBase] as number) + 1;
-    for (let factor = 0; factor < factors; factor++) {
-      if (factor === this.#base) continue;
-      const column = this.#column(factor, levels, first);
+    for (let i = 0; i < own.length; i++) {
+      const column =
+        (this.#firstColumns[i] as number) + (levels[first + (this.#otherFactors[i] as number)] as number);
+      own[i] = column;
       const at = ofBase * columns + column;
       cross[at] = (cross[at] as number) + 1;
-      const row = column * columns;
-      for (let other = 0; other <= factor; other++) {
-        if (other === this.#base) continue;
-        const pair = row + this.#column(other, levels, first);
+      for (let j = 0; j <= i; j++) {
+        const pair = column * columns + (own[j] as number);
         this.#products[pair] = (this.#products[pair] as number) + 1;
       }
     }
-  }
-
-  #column(factor: number, levels: Int32Array, first: number): number {
-    return (this.#firsts[factor] as { ofOthers: number }).ofOthers + (levels[first + factor] as number);
   }
 
   /**
@@ -126,8 +126,7 @@ export class Covariates {
     const arms = this.#arms;
     const columns = this.#others.length;
     const size = arms - 1;
-    const baseFirst = (this.#firsts[this.#base] as { ofAll: number }).ofAll;
-    const inBase = (level: number, arm: number) => counts[(baseFirst + level) * arms + arm] as number;
+    const inBase = (level: number, arm: number) => counts[(this.#baseFirst + level) * arms + arm] as number;
 
     this.#arm.fill(0);
     for (let arm = 0; arm < size; arm++) {

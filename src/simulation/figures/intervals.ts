@@ -10,8 +10,8 @@ export function share(count: number, replicates: number): Figure {
   const half =
     (Z * Math.sqrt((value * (1 - value)) / replicates + (Z * Z) / (4 * replicates * replicates))) /
     (1 + (Z * Z) / replicates);
-  // At both ends, the limit is the value itself, but for rounding.
-  return { value, low: Math.min(value, centre - half), high: Math.max(value, centre + half) };
+  // At both ends the limit is the value, which rounding may miss.
+  return { value, low: count === 0 ? 0 : centre - half, high: count === replicates ? 1 : centre + half };
 }
 
 /** Mean and variance of values that come one by one (Welford). Equal values have exactly the variance 0. */

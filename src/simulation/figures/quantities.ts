@@ -31,9 +31,9 @@ export class RangeScale {
     this.unit = this.#sum / this.#whole;
   }
 
-  /** Whether a range is at least one part in so many of n participants. Nobody is never imbalanced. */
+  /** Whether a range is at least one part in so many of n participants: of nobody it is, since 0 is all of 0. */
   isAtLeast(range: number, parts: number, n: number): boolean {
-    return n > 0 && parts * range * this.#sum >= n * this.#whole;
+    return parts * range * this.#sum >= n * this.#whole;
   }
 }
 

@@ -5,6 +5,9 @@ import { around, deviationFigure, Histogram, Moments, percentileFigure, share } 
 import { coursePoints, RangeScale, rangeNames, valueNames } from './quantities.ts';
 import type { BlockTally } from './tally.ts';
 
+/** What equal sums of doubles may differ by, per replicate. */
+const ROUNDING = 1e-12;
+
 const PERCENTS = [5, 25, 50, 75, 95] as const;
 
 export class Summary {
@@ -88,16 +91,11 @@ export class Summary {
     };
   }
 
-  /** Its error is that of the step where it was found, among many. */
+  /** Its error is that of the first step where it was found: among many, one is far off by chance. */
   #share(): Figure {
     const R = this.#replicates;
-    let largest = 0;
-    let at = 0;
-    this.#deviations.forEach((sum, i) => {
-      if (Math.abs(sum) <= largest) return;
-      largest = Math.abs(sum);
-      at = i;
-    });
+    const largest = this.#deviations.reduce((most, sum) => Math.max(most, Math.abs(sum)), 0);
+    const at = this.#deviations.findIndex((sum) => Math.abs(sum) >= largest - ROUNDING * R);
     const mean = largest / R;
     const variance = R > 1 ? Math.max(0, ((this.#squares[at] as number) - largest * mean) / (R - 1)) : 0;
     return around(mean, Math.sqrt(variance / R));
