@@ -83,6 +83,7 @@ export const Disclosure = z.enum([
   ...DISCLOSURES,
   'codes', // which treatment packs hold
   'envelopes', // a printed code-break, one for each participant
+  'expected-balance', // how far the arms are apart, and how far they are in replicates
   'export', // a list of the participants as a file
   'rerandomization', // the result of a re-randomization test, which compares arms
 ]);

@@ -50,6 +50,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { studiesCommand } = await import('./cli/studies.ts');
     return group('studies', 'studies: check, list, show, pause, resume, close, reopen', studiesCommand());
   },
+  simulate: async () => (await import('./cli/simulate.ts')).simulateCommand(),
   import: async () => (await import('./cli/import.ts')).importCommand(),
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),

@@ -86,6 +86,8 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
       return `which treatment packs hold${at}`;
     case 'envelopes':
       return `the printed code-break${of}`;
+    case 'expected-balance':
+      return `the balance and what is expected of it${at}`;
     case 'export':
       return `an export${at} (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
     case 'explanation':

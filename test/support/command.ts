@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Made>>> = {
   init: async () => (await import('../../src/cli/init.ts')).initCommand(),
   keys: async () => (await import('../../src/cli/keys.ts')).keysCommand(),
   studies: async () => (await import('../../src/cli/studies.ts')).studiesCommand(),
+  simulate: async () => (await import('../../src/cli/simulate.ts')).simulateCommand(),
   import: async () => (await import('../../src/cli/import.ts')).importCommand(),
   verify: async () => (await import('../../src/cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('../../src/cli/explain.ts')).explainCommand(),

@@ -63,6 +63,7 @@ export const audit = {
     bundle: 'ein Paket',
     codes: 'welche Behandlung Packungen enthalten',
     envelopes: 'ein gedruckter Entblindungsumschlag',
+    'expected-balance': 'die Balance und was von ihr zu erwarten ist',
     export: 'ein Export',
     explanation: 'warum ein Teilnehmer seine Behandlung bekam',
     'generator-states': 'Zustände des Zufallsgenerators',

@@ -1,0 +1,40 @@
+/** A design as a simulation runs it. */
+import type { Pcg64 } from '../../random/pcg64.ts';
+import { fillCumulative, indexAt } from '../../urn/draw.ts';
+
+export interface Rule {
+  /** p_k of each arm for the last participant, before any lot between urns. */
+  readonly chances: Float64Array;
+  /** Index of the factor whose urn the last arm was drawn from; -1 if the design has no urns. */
+  readonly drawnFactor: number;
+  /** Forgets all participants. */
+  restart(): void;
+  /**
+   * Fills `chances`, draws an arm and counts it.
+   * @param participant index, from 0 on, each after the one before
+   */
+  allocate(participant: number, generator: Pcg64): number;
+}
+
+/** Who comes in a replicate. The arrays are filled anew for each. */
+export interface Participants {
+  /** Of each participant: the index of the level of each factor, in the order of the factors. */
+  readonly levels: Int32Array;
+  readonly factors: readonly { readonly name: string; readonly levels: readonly string[] }[];
+  /** @returns of each participant, the number of the stratum by these factors, from 0 on without gaps */
+  strata(within: readonly number[]): Int32Array;
+}
+
+/** An arm by one double through the cumulative sums of the probabilities. */
+export class ArmDraw {
+  readonly #cumulative: Float64Array;
+
+  constructor(arms: number) {
+    this.#cumulative = new Float64Array(arms);
+  }
+
+  draw(chances: Float64Array, generator: Pcg64): number {
+    fillCumulative(chances, this.#cumulative);
+    return indexAt(this.#cumulative, generator.nextUniform53());
+  }
+}
