@@ -10,7 +10,7 @@ import type { ArchiveFile, WrittenFile } from './archive.ts';
 import type { BundleRequest } from './bundle.ts';
 import { readme } from './readme.ts';
 import { otherLine, studyLine, withheldLine } from './record-lines.ts';
-import { reportHtml } from './report-html.ts';
+import type { ReportParts } from './report-html.ts';
 import { type StreamSummary, StudySummary } from './study-summary.ts';
 import { readVerifier } from './verifier.ts';
 
@@ -59,7 +59,7 @@ export class Composition {
       { path: 'checkpoints.txt', parts: () => [[...this.#sign(), ...checkpoints].join('\n')] },
       { path: 'public-key.txt', parts: () => [`${identity.signingKey.publicKey}\n`] },
       { path: 'configuration.json', parts: () => [json(summary.configuration)] },
-      { path: REPORT, parts: () => reportHtml(report) },
+      { path: REPORT, parts: () => reportPieces(report) },
       { path: 'README.txt', parts: () => [readme(content, verifier.sha256)] },
       { path: 'verify_bundle.py', parts: () => [verifier.source] },
       { path: 'manifest.json', parts: () => [json(this.#manifest())] },
@@ -145,4 +145,10 @@ function concernsKey(event: LogEvent, keyIds: ReadonlySet<string>): boolean {
 
 function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** The charts are loaded when the first report is written: a service starts without them. */
+async function* reportPieces(parts: ReportParts): AsyncGenerator<string> {
+  const { reportHtml } = await import('./report-html.ts');
+  yield* reportHtml(parts);
 }

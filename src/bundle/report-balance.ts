@@ -1,8 +1,9 @@
 /** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
-import { escapeHtml as e, htmlTable } from './html.ts';
+import { armColour } from '../charts/colours.ts';
+import { escapeHtml as e, htmlTable } from '../html/html.ts';
 import type { Flow, ReportParticipants } from './report-participants.ts';
-import { barsPicture, colourOf } from './report-pictures.ts';
+import { levelsPicture } from './report-pictures.tsx';
 
 /** The numbers of a CONSORT flow diagram: by arm, or in a blinded report of all arms together. */
 export function flow(people: ReportParticipants, isOpen: boolean): string {
@@ -33,14 +34,11 @@ export function balance(people: ReportParticipants): string {
   const { treatments, ratio } = byArm;
   const head = ['', ...treatments.map(e), 'all'];
   const key = treatments
-    .map((name, k) => `<span><i style="background:${colourOf(k)}"></i>${e(name)}</span>`)
+    .map((name, k) => `<span><i style="background:${armColour(k)}"></i>${e(name)}</span>`)
     .join(' ');
   const sections = byArm.factors.map(
     ({ factor, levels }) => `${factorHead(people, byArm, factor)}
-<figure>${barsPicture(
-      levels.map(({ level, counts }) => ({ label: level, parts: counts })),
-      `participants by level of ${factor} and treatment`,
-    )}</figure>
+<figure>${levelsPicture(levels, `participants by level of ${factor} and treatment`)}</figure>
 ${htmlTable(
   head,
   levels.map(({ level, counts }) => withSum(e(level), counts)),
@@ -74,10 +72,7 @@ export function levelCounts(people: ReportParticipants): string {
   const { everybody } = people;
   const sections = everybody.factors.map(
     ({ factor, levels }) => `${factorHead(people, everybody, factor)}
-<figure>${barsPicture(
-      levels.map(({ level, counts }) => ({ label: level, parts: counts })),
-      `participants by level of ${factor}`,
-    )}</figure>`,
+<figure>${levelsPicture(levels, `participants by level of ${factor}`)}</figure>`,
   );
   return `<h2>Participants by level</h2>
 <p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>

@@ -9,13 +9,13 @@ import { describeNumbers } from '../../projections/code-breaks.ts';
 import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
+import { escapeHtml as e, htmlTable } from '../html/html.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { sentence, shownInstant } from './event-texts.ts';
-import { escapeHtml as e, htmlTable } from './html.ts';
 import { balance, flow, levelCounts } from './report-balance.ts';
 import type { Reported, ReportParticipants } from './report-participants.ts';
-import { enrolmentPicture } from './report-pictures.ts';
-import { STYLE } from './report-style.ts';
+import { enrolmentPicture } from './report-pictures.tsx';
+import { REPORT_STYLE } from './report-style.ts';
 import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';
 
 export interface ReportParts {
@@ -46,7 +46,7 @@ export function* reportHtml(parts: ReportParts): Generator<string> {
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${e(configuration.name)}: randomization report</title>
-<style>${STYLE}</style></head><body>
+<style>${REPORT_STYLE}</style></head><body>
 <h1>${e(configuration.name)}</h1>
 <p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${summary.participants} participants</p>
 ${CONTENT[content]}

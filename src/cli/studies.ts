@@ -1,9 +1,10 @@
-/** urn studies: check the file; list and show what is registered; pause, resume, close, reopen and amend it. */
+/** urn studies: check the file; list and show what is registered, and what balance is expected; pause, resume, close, reopen and amend it. */
 import type { Command } from 'commander';
 import { jsonOption, type LogOptions, logCommand } from './options.ts';
 import { note, result, table } from './output.ts';
 import { amendCommand } from './studies-amend.ts';
 import { checkCommand } from './studies-check.ts';
+import { expectedCommand } from './studies-expected.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 import { showCommand } from './studies-show.ts';
 import { stateCommands } from './studies-state.ts';
@@ -19,6 +20,7 @@ export function studiesCommand(): Command[] {
       .addOption(jsonOption())
       .action(list),
     showCommand(),
+    expectedCommand(),
     ...stateCommands(),
     amendCommand(),
   ];

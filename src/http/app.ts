@@ -20,6 +20,7 @@ import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/cod
 import { getConsistencyProof } from './routes/consistency-proof.ts';
 import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
 import { getEnrolment } from './routes/enrolment.ts';
+import { getExpectedBalance } from './routes/expected-balance.ts';
 import { getExplanation } from './routes/explanation.ts';
 import { postForcedAllocation } from './routes/forced-allocations.ts';
 import { getHealth } from './routes/health.ts';
@@ -63,6 +64,7 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
   route(app, '/explanation', '[]', { GET: getExplanation(parts) });
   route(app, '/balance', '[]', { GET: getBalance(parts) });
+  route(app, '/expected_balance', '{}', { GET: getExpectedBalance(parts) });
 
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_form', '{}', { GET: getStudyForm(parts) });

@@ -26,6 +26,7 @@ import {
   voidOperation,
 } from './routes/corrections.ts';
 import { EnrolmentResult, enrolmentOperation } from './routes/enrolment.ts';
+import { ExpectedBalanceResult, expectedBalanceOperation } from './routes/expected-balance.ts';
 import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
 import { forceOperation } from './routes/forced-allocations.ts';
 import { healthOperation } from './routes/health.ts';
@@ -117,6 +118,7 @@ const PATHS = {
   '/consistency_proof': { get: consistencyProofOperation },
   '/explanation': { get: explanationOperation },
   '/balance': { get: balanceOperation },
+  '/expected_balance': { get: expectedBalanceOperation },
   '/healthz': { get: healthOperation },
   '/readyz': { get: readinessOperation },
 };
@@ -138,6 +140,7 @@ function componentSchemas(): Json {
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
+    ExpectedBalance: jsonSchema(ExpectedBalanceResult),
     StudyDesign: jsonSchema(StudyDesignResult),
     StudyForm: jsonSchema(StudyFormResult),
     Enrolment: jsonSchema(EnrolmentResult),

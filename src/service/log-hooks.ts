@@ -53,6 +53,15 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
   };
 }
 
+/** The process of the expected bands ended by itself. */
+export function logEndOfBands(logger: Logger): (how: string) => void {
+  return (how) =>
+    logger.warn(
+      { how },
+      'the process that works out expected bands has ended: the next request begins another',
+    );
+}
+
 /** Logs an event that could not be recorded in the stream `operations`. */
 export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Actor, error: Error) => void {
   return ({ type, data }, actor, error) => {

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import { Bundles } from '../bundle/bundles.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import { ExpectedBands } from '../expected/expected-bands.ts';
 import { History } from '../history/history.ts';
 import { refusedConnections } from '../http/admission.ts';
 import { httpApp } from '../http/app.ts';
@@ -25,7 +26,7 @@ import { Sessions } from '../session/sessions.ts';
 import { Verifications } from '../verify/verifications.ts';
 import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
-import { logHooks, logLeftPending, logPendingFailed, logUnrecorded } from './log-hooks.ts';
+import { logEndOfBands, logHooks, logLeftPending, logPendingFailed, logUnrecorded } from './log-hooks.ts';
 import type { Logger } from './logger.ts';
 import { type Metrics, makeMetrics } from './metrics.ts';
 import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
@@ -108,6 +109,8 @@ class StartingService {
   readonly #recorder: Recorder;
   readonly #verifications: Verifications;
   readonly #bundles: Bundles;
+  readonly #history: History;
+  readonly #expectedBands: ExpectedBands;
   readonly #changes = new ChangeStreams();
   readonly #server: HttpServer;
   #metricsServer: MetricsServer | undefined;
@@ -128,6 +131,8 @@ class StartingService {
     });
     this.#verifications = new Verifications(log.verify);
     const { store, identity, gate, lastCheckpoints } = log;
+    this.#history = new History({ store, logId: identity.logId });
+    this.#expectedBands = new ExpectedBands(this.#history, logEndOfBands(logger));
     this.#bundles = new Bundles({ store, identity, gate, lastCheckpoints, version: settings.version });
     this.#server = new HttpServer(this.#app(), {
       ...settings,
@@ -149,9 +154,10 @@ class StartingService {
       ...{ studies, codeBreaks, runner, ledger, logger, metrics, sessions },
       authentication: new Authentication(keys),
       sessionCookies: new SessionCookies({ sessions, keys, logId, publicUrl }),
-      history: new History({ store: log.store, logId }),
+      history: this.#history,
       verifications: this.#verifications,
       bundles: this.#bundles,
+      expectedBands: this.#expectedBands,
       logName: log.identity.logName,
       views: new StudyViews(settings.datetimeFormat),
       recorder: this.#recorder,
@@ -208,6 +214,7 @@ class StartingService {
   reopen(): void {
     const { log, logger, feed } = this.#parts;
     logger.info('the log takes records again');
+    this.#expectedBands.forget();
     this.#preparing = this.#preparing
       .then(() => this.#prepareStudies())
       .catch((error: Error) =>
@@ -228,6 +235,7 @@ class StartingService {
     this.#changes.close();
     await this.#verifications.stop();
     await this.#bundles.stop();
+    this.#expectedBands.stop();
     await this.#preparing;
     await this.#server.drain();
     this.#metricsServer?.close();

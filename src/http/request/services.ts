@@ -1,6 +1,7 @@
 import type { Runner } from '../../../projections/runner.ts';
 import type { Bundles } from '../../bundle/bundles.ts';
 import type { CodeBreaks } from '../../code-break/code-breaks.ts';
+import type { ExpectedBands } from '../../expected/expected-bands.ts';
 import type { History } from '../../history/history.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Recorder } from '../../operations/recorder.ts';
@@ -22,6 +23,7 @@ export interface Services {
   readonly history: History;
   readonly verifications: Verifications;
   readonly bundles: Bundles;
+  readonly expectedBands: Pick<ExpectedBands, 'of'>;
   /** The name with which the origins of its checkpoints begin. */
   readonly logName: string;
   readonly views: StudyViews;

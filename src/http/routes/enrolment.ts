@@ -1,9 +1,9 @@
 /** GET /enrolment: how a study has grown, by level and, for whoever may see arms in the list, by treatment. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
+import { toJson } from '../../base/json.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { type Count, type EnrolmentTally, MOST_POINTS, tallied } from '../request/enrolment-tally.ts';
-import { toJson } from '../request/json.ts';
 import { LastOfStudy } from '../request/last-of-study.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

@@ -3,12 +3,12 @@ import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
+import { Bar } from '../../charts/bar.tsx';
+import { armColour, COLOURS } from '../../charts/colours.ts';
+import { DifferenceChart } from '../../charts/difference-chart.tsx';
+import { EnrolmentChart } from '../../charts/enrolment-chart.tsx';
+import { type Counts, type DifferencePoint, differences, largestDifference } from '../../charts/series.ts';
 import type { Schemas } from '../api/client.ts';
-import { Bar } from '../charts/bar.tsx';
-import { armColour, COLOURS } from '../charts/colours.ts';
-import { DifferenceChart } from '../charts/difference-chart.tsx';
-import { EnrolmentChart } from '../charts/enrolment-chart.tsx';
-import { type Counts, differences, largestDifference } from '../charts/series.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
 import { Scroll } from '../parts/scroll.tsx';
@@ -19,6 +19,7 @@ import { useLanguage } from '../words/index.ts';
 import style from './page.module.css';
 import type { Enrolment, StudyArm } from './queries.ts';
 import { type FactorCounts, useArms, useEnrolment, useFactors } from './use-enrolment.ts';
+import { useExpected } from './use-expected.ts';
 
 /** On a narrow screen the chart itself is smaller, so that its labels are not. */
 const WIDE = { width: 580, height: 230 } as const;
@@ -33,7 +34,8 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
     <div className={`grid ${style.figures}`}>
       <ProblemNotice error={enrolment ? null : error} />
       {enrolment ? <EnrolmentCard enrolment={enrolment} summary={summary} /> : !error && <Waiting />}
-      {enrolment?.treatments && (arms ? <BalanceCard enrolment={enrolment} arms={arms} /> : <Waiting />)}
+      {enrolment?.treatments &&
+        (arms ? <BalanceCard study={study} enrolment={enrolment} arms={arms} /> : <Waiting />)}
       {enrolment && !enrolment.treatments && firstFactor && <LevelCard {...firstFactor} arms={undefined} />}
       {!enrolment && !error && <Waiting />}
     </div>
@@ -120,17 +122,95 @@ function EnrolmentCard({
   );
 }
 
-function BalanceCard({ enrolment, arms }: { enrolment: Enrolment; arms: readonly StudyArm[] }) {
+/** For those who see the balance and not the arms' names: auditors who read no list. */
+export function Balance({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { course } = useExpected(study);
+  const last = course?.points.at(-1)?.difference;
+  return (
+    <div className={style.alone}>
+      <Figure
+        title={t('study.balance')}
+        finding={last !== undefined && t('study.differenceNow', { difference: last })}
+      >
+        <BalanceOverTime study={study} points={[]} share={1} enrolled={0} />
+      </Figure>
+    </div>
+  );
+}
+
+interface BalanceOverTimeProps {
+  readonly study: string;
+  /** Shown until the service knows what was to be expected. */
+  readonly points: readonly DifferencePoint[];
+  /** How many participants an arm with the share 1 has of as many as there are arms. */
+  readonly share: number;
+  readonly enrolled: number;
+}
+
+/** The line and its band are of the same numbers: as the urns count them. */
+function BalanceOverTime({ study, points, share, enrolled }: BalanceOverTimeProps) {
   const { t } = useTranslation();
   const { language } = useLanguage();
   const isNarrow = useNarrow();
-  const { treatments = {}, points } = enrolment;
+  const { course, isWorkedOut } = useExpected(study);
+  const line =
+    course?.points.map((one) => ({ ...one, difference: perShare(one.difference, share) })) ?? points;
+  const band = course?.band.map((one) => ({
+    ...one,
+    low: perShare(one.low, share),
+    high: perShare(one.high, share),
+  }));
+  const last = line.at(-1);
+  const now = band?.at(-1);
+  const alternative = t('study.balanceAlternative', {
+    difference: last?.difference ?? 0,
+    highest: Math.max(...line.map(({ difference }) => difference)),
+  });
+  return (
+    <>
+      {last && (
+        <DifferenceChart
+          {...(isNarrow ? NARROW : WIDE)}
+          height={(isNarrow ? NARROW : WIDE).height - 30}
+          points={line}
+          band={band}
+          alternative={now ? `${alternative} ${t('study.expectedAlternative', { ...now })}` : alternative}
+          language={localeOf(language)}
+        />
+      )}
+      <p className="soft">
+        {t('study.byEnrolled')}{' '}
+        {course && last && enrolled > last.enrolled && t('study.expectedUntil', { enrolled: last.enrolled })}
+      </p>
+      {course && <p className="soft">{t('study.expected', { ...course })}</p>}
+      {isWorkedOut && (
+        <p className="soft" role="status">
+          {t('study.expectedSoon')}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A tenth of a participant is precise enough, as in the differences that the page works out itself. */
+function perShare(range: number, share: number): number {
+  return Math.round((range / share) * 10) / 10;
+}
+
+interface BalanceCardProps {
+  readonly study: string;
+  readonly enrolment: Enrolment;
+  readonly arms: readonly StudyArm[];
+}
+
+function BalanceCard({ study, enrolment, arms }: BalanceCardProps) {
+  const { t } = useTranslation();
+  const { treatments = {}, points, enrolled } = enrolment;
   const open = arms.filter(({ isClosed }) => !isClosed);
-  const series = differences(points, open);
   const difference = largestDifference(treatments, open);
-  const highest = Math.max(...series.map((point) => point.difference));
-  const perShare = ({ name, share }: StudyArm) => (treatments[name] ?? 0) / share;
-  const ranked = open.toSorted((one, other) => perShare(other) - perShare(one));
+  const byShare = ({ name, share }: StudyArm) => (treatments[name] ?? 0) / share;
+  const ranked = open.toSorted((one, other) => byShare(other) - byShare(one));
   const [most, fewest] = [ranked[0], ranked.at(-1)];
   return (
     <Figure
@@ -145,14 +225,12 @@ function BalanceCard({ enrolment, arms }: { enrolment: Enrolment; arms: readonly
       }
     >
       <Legend arms={arms} counts={treatments} />
-      <DifferenceChart
-        {...(isNarrow ? NARROW : WIDE)}
-        height={(isNarrow ? NARROW : WIDE).height - 30}
-        points={series}
-        alternative={t('study.balanceAlternative', { difference, highest })}
-        language={localeOf(language)}
+      <BalanceOverTime
+        study={study}
+        points={differences(points, open)}
+        share={open.reduce((sum, { share }) => sum + share, 0) / open.length}
+        enrolled={enrolled}
       />
-      <p className="soft">{t('study.byEnrolled')}</p>
     </Figure>
   );
 }

@@ -1,4 +1,4 @@
-/** What the page of a study asks the service. None of it is a disclosure: no generator states, no balance of urns. */
+/** What the page of a study asks the service. None of it is a disclosure but the band of the balance (use-expected.ts). */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { answer, api, results, type Schemas } from '../api/client.ts';
 import { headersFor } from '../api/unasked.ts';

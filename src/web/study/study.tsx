@@ -15,9 +15,11 @@ import { useScope } from '../session/session.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
 import { Participants } from './participants.tsx';
 import { Tiles } from './tiles.tsx';
+import { useMayExpect } from './use-expected.ts';
 
 // The library for charts is large, and the list does not need it.
 const Figures = lazy(async () => ({ default: (await import('./figures.tsx')).Figures }));
+const Balance = lazy(async () => ({ default: (await import('./figures.tsx')).Balance }));
 const LevelTables = lazy(async () => ({ default: (await import('./figures.tsx')).LevelTables }));
 
 type StudySummary = Schemas['Studies'][number];
@@ -59,9 +61,20 @@ function OneStudy({ study }: { study: string }) {
 function Contents({ summary }: { summary: StudySummary }) {
   const { study, enrolled = 0 } = summary;
   const mayList = useScope('read', 'blinded');
+  const mayExpect = useMayExpect();
   const hasAny = enrolled > 0;
   // Who may not read the list has their work on other pages.
-  if (!mayList) return <Tiles summary={summary} />;
+  if (!mayList)
+    return (
+      <div className="grid">
+        <Tiles summary={summary} />
+        {hasAny && mayExpect && (
+          <Suspense fallback={<Loading />}>
+            <Balance study={study} />
+          </Suspense>
+        )}
+      </div>
+    );
   return (
     <div className="grid">
       <Tiles summary={summary} />

@@ -2,8 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { largestDifference } from '../../charts/series.ts';
 import type { Schemas } from '../api/client.ts';
-import { largestDifference } from '../charts/series.ts';
 import { When } from '../parts/when.tsx';
 import { useScope, useSession } from '../session/session.tsx';
 import style from './page.module.css';

@@ -42,6 +42,10 @@ describe('urn report', () => {
       await commandOk(['bundle', '--study', 'Sleep', '--content', content, '--out', zip, '--data', data]);
       const html = readFileSync(out, 'utf8');
       expect(html).toBe(BundleFiles.unpack(python, zip).text('report.html'));
+      const charts = html.match(/<svg [\s\S]*?<\/svg>/g) ?? [];
+      // Of enrolment, and of each of the two factors.
+      expect(charts).toHaveLength(3);
+      expect(charts.join()).not.toMatch(/ style=|http/);
       const isBlinded = content === 'blinded';
       expect(/ZZTREAT[AB]/.test(html)).toBe(!isBlinded);
       expect(/UNBLINDING MATERIAL/.test(written.stderr)).toBe(!isBlinded);

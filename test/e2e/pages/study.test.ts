@@ -13,7 +13,7 @@ import {
   signIn,
   sitDown,
 } from '../../support/browser.ts';
-import { clientOf } from '../../support/client.ts';
+import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -46,7 +46,7 @@ const clock = join(folder, 'clock');
 const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
 let service: Service;
 let browser: Browser;
-let keys: Record<'pharmacy' | 'reader' | 'manager' | 'blinded' | 'site' | 'cook', string>;
+let keys: Record<'pharmacy' | 'reader' | 'auditor' | 'manager' | 'blinded' | 'site' | 'cook', string>;
 
 const post = (path: string, body: object) =>
   postJson(service.url, path, keys.manager, { study: STUDY, ...body });
@@ -62,6 +62,7 @@ async function randomize(id: string, place: number, days = 0): Promise<void> {
 beforeAll(async () => {
   keys = await issueKeys(data, {
     reader: ['Trial statistics', '--scope', 'read'],
+    auditor: ['Auditor', '--scope', 'audit'],
     manager: ['data-manager', '--scope', 'read,correct,unblind,manage'],
     blinded: ['Monitor', '--scope', 'blinded'],
     site: ['Sites', '--scope', 'blinded,randomize'],
@@ -137,6 +138,7 @@ describeInBrowser('the page of a study', () => {
     expect(await remarksOf('0120')).toBe('');
     expect(await page.getByRole('row', { name: '0120' }).textContent()).toMatch(/ZZTREAT[ABC]/);
 
+    await page.getByRole('img', { name: /Expected now: between/ }).waitFor();
     await picture(page, 'study');
     await expectAccessible(page);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -147,6 +149,52 @@ describeInBrowser('the page of a study', () => {
     await page.emulateMedia({ colorScheme: 'light' });
     await picture(page, 'study-narrow');
     expect(reader.complaints).toEqual([]);
+  });
+
+  it('shows the balance within what was to be expected, once the service has worked that out', async () => {
+    const reader = await atStudy(keys.reader);
+    const { page } = reader;
+    let refused = 0;
+    const band = '**/expected_balance?*';
+    await page.route(band, async (route) => {
+      refused++;
+      const body = JSON.stringify({ message: 'so far for 3 of 120', results: {}, status: 503 });
+      const headers = { 'Retry-After': '1' };
+      await route.fulfill({ status: 503, contentType: 'application/json', headers, body });
+    });
+    await page.reload();
+    // The page is there without it.
+    await page.getByText('is being worked out').waitFor();
+    await page
+      .getByRole('img', {
+        name: /^The largest difference between the arms is \d+\. It never was more than \d+\.$/,
+      })
+      .waitFor();
+    await expect.poll(() => refused, { timeout: 5000 }).toBeGreaterThan(1);
+    await page.unroute(band);
+    const chart = page.getByRole('img', { name: /Expected now: between \d+ and \d+\./ });
+    await chart.waitFor();
+    expect(await page.getByText('is being worked out').count()).toBe(0);
+    expect(await page.getByText('1 in 20 points outside is no alarm').count()).toBe(1);
+    const name = (await chart.getAttribute('aria-label')) ?? '';
+    const [difference = -1, , low = -1, high = -1] = [...name.matchAll(/\d+/g)].map(Number);
+    const { results } = await ask(service.url, '/expected_balance', {
+      key: keys.reader,
+      parameters: { study: STUDY },
+    });
+    const { actual, expected } = results.overall;
+    expect([difference, low, high]).toEqual([actual.at(-1), expected.at(-1)[0], expected.at(-1)[4]]);
+    await expectAccessible(page);
+  });
+
+  it('shows it to an auditor who reads no list, without names of arms', async () => {
+    const auditor = await atStudy(keys.auditor);
+    const { page } = auditor;
+    await page.getByRole('img', { name: /Expected now: between/ }).waitFor();
+    await picture(page, 'study-auditor');
+    await expectAccessible(page);
+    for (const arm of ARMS) expect((await page.content()).includes(arm), arm).toBe(false);
+    expect(auditor.complaints).toEqual([]);
   });
 
   it('searches, filters, sorts and pages the list, and exports it as it is shown', async () => {
@@ -213,6 +261,7 @@ describeInBrowser('the page of a study', () => {
       csv,
       ...received.map(({ body }) => body),
     ].join('\n');
+    expect(received.some(({ url }) => url.includes('/expected_balance'))).toBe(false);
     for (const tell of [...ARMS, 'difference between', '"trt"', '"treatments"']) {
       // The words of all pages are in one file.
       const shown = tell.includes(' ') ? await page.content() : everything;

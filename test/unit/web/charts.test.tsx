@@ -1,12 +1,13 @@
 /** The charts as text, as a report has them that is written without a browser. */
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
-import { Bar } from '../../../src/web/charts/bar.tsx';
-import { armColour, COLOURS } from '../../../src/web/charts/colours.ts';
-import { dateFormat } from '../../../src/web/charts/dates.ts';
-import { DifferenceChart } from '../../../src/web/charts/difference-chart.tsx';
-import { EnrolmentChart } from '../../../src/web/charts/enrolment-chart.tsx';
-import { differences, largestDifference } from '../../../src/web/charts/series.ts';
+import { Bar } from '../../../src/charts/bar.tsx';
+import { Bars } from '../../../src/charts/bars.tsx';
+import { armColour, COLOURS } from '../../../src/charts/colours.ts';
+import { dateFormat } from '../../../src/charts/dates.ts';
+import { DifferenceChart } from '../../../src/charts/difference-chart.tsx';
+import { EnrolmentChart } from '../../../src/charts/enrolment-chart.tsx';
+import { differences, largestDifference } from '../../../src/charts/series.ts';
 import tokens from '../../../src/web/style/tokens.css?raw';
 
 const SIZE = { width: 560, height: 220 } as const;
@@ -103,6 +104,23 @@ describe('a chart without a document', () => {
     const widths = [...svg.matchAll(/<rect[^>]* width="(\d+)"/g)].map(([, width]) => Number(width));
     expect(widths).toEqual([245, 495]);
     expect(svg.indexOf('--arm-1')).toBeLessThan(svg.indexOf('--arm-2'));
+  });
+
+  test('names bars and sums their parts, each of which begins where the one before ends', () => {
+    const long = 'a level whose name is longer than its room';
+    const bars = [
+      { name: 'Cook', parts: [30, 10].map((count, i) => ({ count, colour: armColour(i) })) },
+      { name: long, parts: [{ count: 0, colour: armColour(0) }] },
+    ];
+    const svg = renderToStaticMarkup(<Bars width={680} bars={bars} alternative="by site" />);
+    expect(texts(svg)).toEqual(['Cook', '40', `${long.slice(0, 33)}…`, '0']);
+    const rectangles = [...svg.matchAll(/<rect[^>]* x="([\d.]+)"[^>]* width="([\d.]+)"/g)];
+    expect(rectangles.map(([, x, width]) => [Number(x), Number(width)])).toEqual([
+      [0, 319.5],
+      [319.5, 106.5],
+      [0, 0],
+    ]);
+    expect(svg).not.toMatch(/ style=/);
   });
 });
 

@@ -4,6 +4,7 @@ export const audit = {
   tab: {
     operations: 'Vorgänge',
     records: 'Aufzeichnungen',
+    rerandomization: 'ein Re-Randomisierungstest',
     checkpoint: 'Kontrollpunkt',
     verification: 'Verifikation',
     bundle: 'Paket',
@@ -63,6 +64,7 @@ export const audit = {
     bundle: 'ein Paket',
     codes: 'welche Behandlung Packungen enthalten',
     envelopes: 'ein gedruckter Entblindungsumschlag',
+    'expected-balance': 'die Balance und was von ihr zu erwarten ist',
     export: 'ein Export',
     explanation: 'warum ein Teilnehmer seine Behandlung bekam',
     'generator-states': 'Zustände des Zufallsgenerators',

@@ -43,6 +43,12 @@ export const study = {
   balanceFinding: '{{difference}} zwischen {{most}} und {{fewest}}',
   balanceAlternative:
     'Der größte Unterschied zwischen den Armen ist {{difference}}. Mehr als {{highest}} war er nie.',
+  differenceNow: 'Der größte Unterschied zwischen den Armen ist {{difference}}.',
+  expectedAlternative: 'Zu erwarten ist jetzt: zwischen {{low}} und {{high}}.',
+  expected:
+    'Schattiert: wo 95 von 100 Wiederholungen der Studie liegen, mit denselben Menschen und anderen Zufallszahlen ({{reps}} Wiederholungen). Das gilt für jeden Zeitpunkt für sich; 1 von 20 Punkten außerhalb ist kein Alarm. Der größte Unterschied bisher liegt beim Perzentil {{percentile}} der Wiederholungen.',
+  expectedSoon: 'Welcher Unterschied zu erwarten war, wird gerade berechnet und hier gezeigt.',
+  expectedUntil: 'Bis zum Teilnehmer {{enrolled}}: spätere zeigt die Seite, wenn sie neu geöffnet wird.',
   perShare: 'Jeder Arm zählt nach seinem Anteil.',
   balanced: 'Alle Arme haben gleich viele.',
   byEnrolled: 'Nach der Zahl der Eingeschlossenen.',

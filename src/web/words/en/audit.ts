@@ -4,6 +4,7 @@ export const audit = {
   tab: {
     operations: 'Operations',
     records: 'Records',
+    rerandomization: 'a re-randomization test',
     checkpoint: 'Checkpoint',
     verification: 'Verification',
     bundle: 'Bundle',
@@ -63,6 +64,7 @@ export const audit = {
     bundle: 'a bundle',
     codes: 'which treatment packs hold',
     envelopes: 'a printed code-break',
+    'expected-balance': 'the balance and what is expected of it',
     export: 'an export',
     explanation: 'why a participant got their treatment',
     'generator-states': 'states of the random generator',

@@ -1,0 +1,70 @@
+/** Horizontal bars with their names, one below the other, to the same scale. */
+import { Group } from '@visx/group';
+import { scaleLinear } from '@visx/scale';
+import { Bar as Rectangle } from '@visx/shape';
+import { ChartText } from './frame.tsx';
+
+interface BarsProps {
+  readonly width: number;
+  readonly bars: readonly NamedBar[];
+  /** What the chart shows, for those who do not see it. */
+  readonly alternative: string;
+}
+
+export interface NamedBar {
+  readonly name: string;
+  /** From left to right. */
+  readonly parts: readonly { readonly count: number; readonly colour: string }[];
+}
+
+const ROW = 22;
+const BAR = 14;
+/** For the names, and for the sum behind each bar. */
+const MARGIN = { left: 210, right: 44 } as const;
+/** What fits left of the bars. */
+const MOST_CHARACTERS = 34;
+
+export function Bars({ width, bars, alternative }: BarsProps) {
+  const sums = bars.map(({ parts }) => parts.reduce((sum, { count }) => sum + count, 0));
+  const x = scaleLinear<number>({
+    domain: [0, Math.max(1, ...sums)],
+    range: [0, width - MARGIN.left - MARGIN.right],
+  });
+  const height = bars.length * ROW;
+  return (
+    <svg
+      className="chart"
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+      role="img"
+      aria-label={alternative}
+    >
+      {bars.map(({ name, parts }, i) => (
+        <Group key={name} left={MARGIN.left} top={i * ROW}>
+          <ChartText x={-8} y={ROW / 2} anchor="end">
+            {shortened(name)}
+          </ChartText>
+          {parts.map(({ count, colour }, k) => (
+            <Rectangle
+              key={colour + String(k)}
+              x={x(parts.slice(0, k).reduce((sum, part) => sum + part.count, 0))}
+              y={(ROW - BAR) / 2}
+              width={x(count)}
+              height={BAR}
+              fill={colour}
+            />
+          ))}
+          <ChartText x={x(sums[i] ?? 0) + 6} y={ROW / 2} anchor="start">
+            {sums[i]}
+          </ChartText>
+        </Group>
+      ))}
+    </svg>
+  );
+}
+
+function shortened(text: string): string {
+  const characters = [...text];
+  return characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS - 1).join('')}…` : text;
+}

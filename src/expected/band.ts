@@ -1,0 +1,200 @@
+/**
+ * The expected band of a study's imbalance: between which values the range of its counts lies in replicates of the study,
+ * after each participant. Steps are taken in order as they happen, and a band that took them one by one is, to the bit, one
+ * that took them all at once.
+ */
+import { Pcg64 } from '../random/pcg64.ts';
+import { ALL } from '../replicate/layout.ts';
+import { Replicate, Setting } from '../replicate/replicate.ts';
+import { baseSeed } from '../replicate/seeds.ts';
+import type { DesignStep, Step } from '../replicate/steps.ts';
+import { midPercentile, quantiles } from './place.ts';
+import { Range } from './range.ts';
+
+/** Of one row of counts, one element for each of the points. */
+export interface ExpectedRange {
+  /** 2.5, 25, 50, 75 and 97.5 % of the replicates' range. */
+  readonly expected: readonly (readonly number[])[];
+  /** The range of the study itself. */
+  readonly actual: readonly number[];
+  /** The share of the replicates with a smaller range, and half of those with the same. */
+  readonly percentile: readonly number[];
+}
+
+export interface ExpectedBalance {
+  /** How many replicates there are. */
+  readonly reps: number;
+  readonly seed: number;
+  /** Numbers of participants. The last is of the study as it is now. */
+  readonly points: readonly number[];
+  readonly overall: ExpectedRange;
+  /** By factor and level. */
+  readonly levels: ReadonlyMap<string, ReadonlyMap<string, ExpectedRange>>;
+  /** The largest range overall after any participant, and its percentile among those of the replicates. */
+  readonly course: { readonly actual: number; readonly percentile: number };
+}
+
+export const MOST_POINTS = 200;
+
+/** What was found of one row after a participant, and before the next. */
+interface Found {
+  readonly after: number;
+  readonly expected: readonly number[];
+  readonly actual: number;
+  readonly percentile: number;
+}
+
+const NOTHING: Found = { after: 0, expected: [0, 0, 0, 0, 0], actual: 0, percentile: 0.5 };
+
+export class Band {
+  readonly #reps: number;
+  readonly #seed: number;
+  #replicates: readonly Replicate[] = [];
+  /** The study itself. */
+  #study: Replicate | undefined;
+  #setting: Setting | undefined;
+  #range: Range | undefined;
+  #participants = 0;
+  /** By row, in order. Only where the row changed. */
+  readonly #found: Found[][] = [];
+  readonly #sorted: Float64Array;
+  /** The range overall of each replicate now, and the largest before the last participant. */
+  readonly #overall: Float64Array;
+  readonly #largest: Float64Array;
+  #studyLargest = 0;
+
+  constructor(reps: number, seed: number) {
+    this.#reps = reps;
+    this.#seed = seed;
+    this.#sorted = new Float64Array(reps);
+    this.#overall = new Float64Array(reps);
+    this.#largest = new Float64Array(reps);
+  }
+
+  /** How many participants have come. */
+  get participants(): number {
+    return this.#participants;
+  }
+
+  take(step: Step): void {
+    if (step.kind === 'design') {
+      this.#amend(step);
+      return;
+    }
+    if (!this.#study) throw new Error('a step came before the first design');
+    if (step.kind !== 'move') this.#endCourse();
+    for (const replicate of this.#replicates) replicate.take(step);
+    this.#study.repeat(step);
+    for (const row of this.#rowsOf(step)) this.#look(row);
+  }
+
+  #amend(step: DesignStep): void {
+    const setting = new Setting(step, this.#setting);
+    this.#setting = setting;
+    this.#range = new Range(step);
+    if (this.#study) for (const one of [this.#study, ...this.#replicates]) one.amend(setting);
+    else this.#begin(setting);
+    // Which arms are open, and how many a row counts, may be otherwise now.
+    for (let row = 0; row < setting.layout.rowCount; row++) this.#look(row);
+  }
+
+  #begin(setting: Setting): void {
+    const base = baseSeed(this.#seed);
+    const make = (r: number) => new Replicate(Pcg64.fromSeed(base + BigInt(r)), setting);
+    this.#replicates = Array.from({ length: this.#reps }, (_, r) => make(r));
+    // It repeats what was recorded, and draws nothing.
+    this.#study = make(0);
+  }
+
+  /** Another participant comes, so the range that there was counts for the course. */
+  #endCourse(): void {
+    this.#participants++;
+    this.#studyLargest = Math.max(this.#studyLargest, this.#latest(ALL).actual);
+    const [largest, overall] = [this.#largest, this.#overall];
+    for (let r = 0; r < this.#reps; r++)
+      if ((overall[r] as number) > (largest[r] as number)) largest[r] = overall[r] as number;
+  }
+
+  /** Those that the step may have changed. */
+  #rowsOf(step: Exclude<Step, DesignStep>): Set<number> {
+    const places = step.kind === 'move' ? [step.from, step.to] : [step.levels];
+    const rows = this.#setting?.layout.rows ?? [];
+    return new Set([
+      ALL,
+      ...places.flatMap((levels = []) => levels.flatMap((level, factor) => rows[factor]?.[level] ?? [])),
+    ]);
+  }
+
+  #look(row: number): void {
+    const [setting, range, study] = [this.#setting, this.#range, this.#study];
+    if (!setting || !range || !study) return;
+    const from = row * setting.layout.stride;
+    const ranges = this.#sorted;
+    for (let r = 0; r < this.#reps; r++)
+      ranges[r] = range.of((this.#replicates[r] as Replicate).counts, from);
+    if (row === ALL) for (let r = 0; r < this.#reps; r++) this.#overall[r] = range.value(ranges[r] as number);
+    const actual = range.of(study.counts, from);
+    const percentile = midPercentile(ranges, actual);
+    ranges.sort();
+    const expected = quantiles(ranges).map((whole) => range.value(whole));
+    const found = { after: this.#participants, expected, actual: range.value(actual), percentile };
+    const course = this.#courseOf(row);
+    if (course.at(-1)?.after === this.#participants) course.pop();
+    course.push(found);
+  }
+
+  #courseOf(row: number): Found[] {
+    const known = this.#found[row];
+    if (known) return known;
+    const begun: Found[] = [];
+    this.#found[row] = begun;
+    return begun;
+  }
+
+  #latest(row: number): Found {
+    return this.#found[row]?.at(-1) ?? NOTHING;
+  }
+
+  result(): ExpectedBalance {
+    const setting = this.#setting;
+    const points = pointsOf(this.#participants);
+    const largest = this.#largest.map((one, r) => Math.max(one, this.#overall[r] as number));
+    const actual = Math.max(this.#studyLargest, this.#latest(ALL).actual);
+    const levels = (setting?.design.factors ?? []).map(({ name, levels: ofFactor }, factor) => {
+      const ranges = ofFactor.map((level, i) => {
+        const row = setting?.layout.rows[factor]?.[i] ?? -1;
+        return [level, this.#at(row, points)] as const;
+      });
+      return [name, new Map(ranges)] as const;
+    });
+    return {
+      reps: this.#reps,
+      seed: this.#seed,
+      points,
+      overall: this.#at(ALL, points),
+      levels: new Map(levels),
+      course: { actual, percentile: midPercentile(largest, actual) },
+    };
+  }
+
+  /** @param points ascending */
+  #at(row: number, points: readonly number[]): ExpectedRange {
+    const course = this.#found[row] ?? [];
+    let next = 0;
+    const found = points.map((point) => {
+      while ((course[next]?.after ?? Number.POSITIVE_INFINITY) <= point) next++;
+      return course[next - 1] ?? NOTHING;
+    });
+    return {
+      expected: found.map(({ expected }) => expected),
+      actual: found.map((one) => one.actual),
+      percentile: found.map(({ percentile }) => percentile),
+    };
+  }
+}
+
+/** ⌈i·N/m⌉ for i from 1 to m, the smaller of N and `MOST_POINTS`. */
+function pointsOf(participants: number): number[] {
+  const count = Math.min(participants, MOST_POINTS);
+  return Array.from({ length: count }, (_, i) => Math.ceil(((i + 1) * participants) / count));
+}

@@ -1,0 +1,62 @@
+/** The steps of one study, made from its events as they come. */
+import type { LogEvent } from '../../events/record.ts';
+import { isMoveEvent } from '../../projections/movement.ts';
+import type { Projection } from '../../projections/projection.ts';
+import { holdsSeed } from '../replicate/seeds.ts';
+import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
+
+export class FollowedStudy {
+  readonly #steps = new StudySteps();
+  /** The study's own seeds, of its registration and of recoveries. */
+  readonly #seeds: bigint[] = [];
+  #new: Step[] = [];
+  #beginsAnew = true;
+  #revision = -1;
+
+  /** Of the last event. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get participants(): number {
+    return this.#steps.persons;
+  }
+
+  take(event: LogEvent): void {
+    this.#revision = event.revision;
+    if (event.type === 'StudyRegistered' || event.type === 'StudyRecovered')
+      this.#seeds.push(BigInt(event.sections.generator.seed));
+    if (isMoveEvent(event)) return;
+    const steps = this.#steps.after(event);
+    if (steps !== 'emptied') {
+      this.#new.push(...steps);
+      return;
+    }
+    const { life } = this.#steps;
+    this.#new = life ? [designStep(life.design, false)] : [];
+    this.#beginsAnew = true;
+  }
+
+  /** The steps since the last call, and whether those before are void. */
+  takeSteps(): { readonly steps: readonly Step[]; readonly beginsAnew: boolean } {
+    const taken = { steps: this.#new, beginsAnew: this.#beginsAnew };
+    this.#new = [];
+    this.#beginsAnew = false;
+    return taken;
+  }
+
+  /** Whether a replicate would have the seed of the study itself, and so its arms. */
+  sharesSeed(seed: number, reps: number): boolean {
+    return this.#seeds.some((own) => holdsSeed(seed, reps, own));
+  }
+}
+
+export const followedStudy: Projection<FollowedStudy> = {
+  name: 'followed-study',
+  stream: 'study',
+  initial: () => new FollowedStudy(),
+  apply(followed, event) {
+    followed.take(event);
+    return followed;
+  },
+};

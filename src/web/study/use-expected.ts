@@ -1,0 +1,65 @@
+/** The balance of a study as it was and as it was to be expected, for those who may see it. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import type { Expected } from '../../charts/difference-chart.tsx';
+import type { DifferencePoint } from '../../charts/series.ts';
+import { ApiProblem, AUTOMATIC, api, results, type Schemas } from '../api/client.ts';
+import { useScope, useSession } from '../session/session.tsx';
+
+const RENEW_MS = 60_000;
+const AGAIN_AFTER_SECONDS = 5;
+
+/**
+ * Each answer is recorded. So it is asked for when somebody opens the page or comes back to it, and not with every new
+ * participant: its key does not begin like those that are asked again then.
+ */
+const expectedQuery = (study: string) =>
+  queryOptions({
+    queryKey: ['expected', study],
+    queryFn: ({ signal }) =>
+      results(api.GET('/expected_balance', { params: { query: { study } }, signal, headers: AUTOMATIC })),
+    staleTime: RENEW_MS,
+    // The service works it out meanwhile.
+    retry: (_, error) => error instanceof ApiProblem && error.status === 503,
+    retryDelay: (_, error) =>
+      1000 * ((error instanceof ApiProblem ? error.retryAfter : undefined) ?? AGAIN_AFTER_SECONDS),
+  });
+
+export function useMayExpect(): boolean {
+  const { limits } = useSession();
+  const isReader = useScope('read', 'audit');
+  const isBlinded = useScope('blinded');
+  return isReader && !isBlinded && limits.length === 0;
+}
+
+export interface ExpectedCourse {
+  readonly points: readonly DifferencePoint[];
+  readonly band: readonly Expected[];
+  /** Of the largest difference so far, in per cent. */
+  readonly percentile: number;
+  /** How many replicates there are. */
+  readonly reps: number;
+}
+
+/** @returns `course` is undefined until it is there, or if it cannot be had */
+export function useExpected(study: string) {
+  const isEnabled = useMayExpect();
+  const { data, isPending } = useQuery({ ...expectedQuery(study), enabled: isEnabled });
+  return { course: data && courseOf(data), isWorkedOut: isEnabled && isPending };
+}
+
+/** Begins with nobody enrolled. */
+function courseOf({ points, overall, course, reps }: Schemas['ExpectedBalance']): ExpectedCourse {
+  const at = (i: number, quantile: number) => overall.expected[i]?.[quantile] ?? 0;
+  return {
+    points: [
+      { enrolled: 0, difference: 0 },
+      ...points.map((enrolled, i) => ({ enrolled, difference: overall.actual[i] ?? 0 })),
+    ],
+    band: [
+      { enrolled: 0, low: 0, high: 0 },
+      ...points.map((enrolled, i) => ({ enrolled, low: at(i, 0), high: at(i, 4) })),
+    ],
+    percentile: Math.round(course.percentile * 100),
+    reps,
+  };
+}

@@ -1,0 +1,234 @@
+/** The expected band of a study's imbalance, over HTTP and at the command line. The real service. */
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ExpectedBalanceResult } from '../../../src/http/routes/expected-balance.ts';
+import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
+import { makeLongLog } from '../../support/long-log.ts';
+import { postJson } from '../../support/post-json.ts';
+import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
+
+const data = temporaryFolders()();
+const LONG = CONFIGURATION.name;
+const PARTICIPANTS = 9000;
+let service: Service;
+let keys: Record<
+  'edc' | 'manager' | 'auditor' | 'blinded' | 'both' | 'cook' | 'writer' | 'ward' | 'reader',
+  string
+>;
+
+interface Row {
+  readonly expected: number[][];
+  readonly actual: number[];
+  readonly percentile: number[];
+}
+
+const expected = (key: string, study = 'Sleep', url = service.url, more = {}) =>
+  ask(url, '/expected_balance', { key, parameters: { study, ...more } });
+
+/** As a client asks that heeds `Retry-After`. */
+async function ready(key: string, study = 'Sleep', url = service.url): Promise<Answer> {
+  let answer = await expected(key, study, url);
+  await within(60_000, async () => {
+    if (answer.status === 503) answer = await expected(key, study, url);
+    return answer.status !== 503;
+  });
+  return answer;
+}
+
+/** The process ids of the service's own processes. */
+function processesOf({ child }: Service): number[] {
+  const listed = execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], { encoding: 'utf8' });
+  return listed.trim().split(/\s+/).map(Number);
+}
+
+beforeAll(async () => {
+  const long = await makeLongLog(
+    data,
+    { reader: { scopes: ['read'] } },
+    { participants: PARTICIPANTS, by: 'reader' },
+  );
+  const issued = await issueKeys(data, {
+    edc: ['edc', '--scope', 'randomize,read'],
+    manager: ['manager', '--scope', 'correct,read,manage'],
+    auditor: ['auditor', '--scope', 'audit'],
+    blinded: ['monitor', '--scope', 'blinded'],
+    both: ['both', '--scope', 'read,blinded'],
+    cook: ['cook', '--scope', 'read', '--where', `local_site=${COOK.local_site}`, '--force'],
+    writer: ['writer', '--scope', 'randomize'],
+    ward: ['ward', '--scope', 'read', '--study', 'Ward'],
+  });
+  keys = { ...issued, reader: long.keys.reader };
+  service = await serve({ data, studies: TRIALS });
+});
+afterAll(() => service.stop());
+
+describe('the expected balance of a study', () => {
+  it('has no points at first, and all levels in their order', async () => {
+    const { status, results, text } = await ready(keys.edc, 'Ordered');
+    expect(status).toBe(200);
+    expect(results).toMatchObject({ reps: 1000, points: [], course: { actual: 0, percentile: 0.5 } });
+    const factors = ['"10":{"2"', '"1":{', '"10":{"expected"', '"9":{"z"', '"__proto__":{"constructor"'];
+    const places = factors.map((name) => text.indexOf(name));
+    expect(places.every((place) => place > 0)).toBe(true);
+    expect(text.indexOf('"9":{"z"')).toBeGreaterThan(text.indexOf('"10":{"2"'));
+  });
+
+  it('follows participants, corrections and voids', async () => {
+    const { randomize } = clientOf(service.url, keys.edc);
+    const levels = [COOK, COOK, DUPAGE, KANE, COOK, COOK, DUPAGE, COOK];
+    for (const [i, one] of levels.entries()) {
+      expect((await randomize('Sleep', `00${i}`, one)).status).toBe(200);
+      // The band catches up step by step.
+      if (i === 3) expect((await ready(keys.edc)).results.points).toEqual([1, 2, 3, 4]);
+    }
+    const post = async (path: string, body: object) =>
+      expect((await postJson(service.url, path, keys.manager, { study: 'Sleep', ...body })).status).toBe(200);
+    const changes = [{ factor: 'sex', from: 'Male', to: 'Female' }];
+    await post('/level_corrections', { id: '001', changes, cause: 'entry', note: 'typo' });
+    await post('/voids', { id: '002', cause: 'never-enrolled', analysis: 'exclude', note: 'left' });
+
+    const { status, results, headers } = await ready(keys.edc);
+    expect(status).toBe(200);
+    const balance = await clientOf(service.url, keys.auditor).balance('Sleep');
+    expect(headers.get('urn-revision')).toBe(balance.headers.get('urn-revision'));
+    expect(results.points).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const rangeOf = (counts: readonly number[]) => Math.max(...counts) - Math.min(...counts);
+    const { totals, factors } = balance.results.counted;
+    expect(results.overall.actual.at(-1)).toBe(rangeOf(totals));
+    for (const { factor, levels: ofFactor } of factors)
+      for (const { level, counts } of ofFactor)
+        expect(results.levels[factor][level].actual.at(-1)).toBe(rangeOf(counts));
+    const rows: Row[] = [
+      results.overall,
+      ...Object.values<Record<string, Row>>(results.levels).flatMap(Object.values),
+    ];
+    for (const { expected: bands, actual, percentile } of rows) {
+      expect([bands.length, actual.length, percentile.length]).toEqual([8, 8, 8]);
+      for (const band of bands) expect(band).toEqual(band.toSorted((a, b) => a - b));
+    }
+    expect(results.course.actual).toBe(Math.max(...results.overall.actual));
+  });
+
+  it('has exactly the members that are documented', async () => {
+    const { results } = await ready(keys.edc);
+    const levels = Object.entries<Record<string, Row>>(results.levels);
+    const maps = new Map(levels.map(([factor, of]) => [factor, new Map(Object.entries(of))]));
+    expect(ExpectedBalanceResult.parse({ ...results, levels: maps })).toBeTruthy();
+  });
+
+  it('is the same at the command line, from scratch', async () => {
+    const { text, headers } = await ready(keys.edc);
+    const printed = await urnOk(['studies', 'expected', 'Sleep', '--data', data, '--json']);
+    const results = text.slice(
+      text.indexOf('"results":') + '"results":'.length,
+      text.lastIndexOf(',"status"'),
+    );
+    expect(printed.trim()).toBe(
+      `{"study":"Sleep","revision":${headers.get('urn-revision')},${results.slice(1)}`,
+    );
+  });
+
+  it('is told in words at the command line', async () => {
+    const text = await urnOk([
+      'studies',
+      'expected',
+      'Sleep',
+      '--data',
+      data,
+      '--reps',
+      '200',
+      '--seed',
+      '7',
+    ]);
+    expect(text).toMatch(/^replicates +200, seed 7$/m);
+    expect(text).toMatch(/^range of the arms +now +expected middle +95 % band +percentile$/m);
+    expect(text).toMatch(/^sex = Female +\d +\d +\d to \d +\d+\.\d %$/m);
+    expect(text).toContain('1 in 20 levels outside its band is no alarm');
+    const refused = await urn(['studies', 'expected', 'Sleep', '--data', data, '--reps', '0']);
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      'urn: --reps "0" is not a whole number from 1 to 100000\n',
+    ]);
+    expect((await urn(['studies', 'expected', 'Nap', '--data', data])).code).toBe(2);
+  });
+
+  it('is the same on another instance, and after its process was killed', async () => {
+    const { text } = await ready(keys.edc);
+    const another = await serve({ data, studies: TRIALS });
+    expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
+    const processes = processesOf(another);
+    expect(processes).toHaveLength(1);
+    for (const pid of processes) process.kill(pid, 'SIGKILL');
+    await within(5000, async () => another.output.stderr.includes('expected bands has ended'));
+    expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
+    const [restarted = 0] = processesOf(another);
+    expect(processes).not.toContain(restarted);
+    await another.stop();
+    expect(() => process.kill(restarted, 0)).toThrow('ESRCH');
+  });
+
+  it('is recorded as a disclosure, an answer that it is not ready is none', async () => {
+    await ready(keys.auditor, 'Patterned');
+    const shown = storedLog(data).flatMap(({ record }) => {
+      const { type, data: said } = record as unknown as {
+        type: string;
+        data: { what?: string; study?: string };
+      };
+      return type === 'EvidenceDisclosed' && said.what === 'expected-balance' ? [said.study] : [];
+    });
+    expect(shown).toContain('Sleep');
+    expect(shown).toContain('Patterned');
+    expect(shown).not.toContain(LONG);
+    expect(await urnOk(['operations', '--data', data])).toMatch(
+      /the balance and what is expected of it up to revision 0/,
+    );
+  });
+
+  it.each([
+    ['a key that only randomizes', 'writer', 'Sleep', 403, 'lacks the scope read or audit'],
+    ['a blinded key', 'blinded', 'Sleep', 403, 'lacks the scope read or audit'],
+    ['a key that reads and is blinded', 'both', 'Sleep', 403, 'is blinded'],
+    ['a key that is limited to levels', 'cook', 'Sleep', 403, 'is limited to some levels'],
+    ['a key of another study', 'ward', 'Sleep', 404, 'no study named "Sleep"'],
+    ['a study that there is not', 'edc', 'Nap', 404, 'no study named "Nap"'],
+    // Judged although the band of this study takes long.
+    ['a blinded key, of a long study', 'both', LONG, 403, 'is blinded'],
+  ] as const)('is refused to %s', async (_, key, study, status, why) => {
+    const answer = await expected(keys[key], study);
+    expect([answer.status, answer.results]).toEqual([status, {}]);
+    expect(answer.message).toContain(why);
+  });
+
+  it('takes no other parameters', async () => {
+    const { status, message } = await expected(keys.edc, 'Sleep', service.url, { reps: '10' });
+    expect([status, message]).toEqual([400, 'reps is not a parameter of expected-balance']);
+  });
+
+  it('of a long study is 503 until it is worked out, and participants are randomized meanwhile', async () => {
+    const first = await expected(keys.reader, LONG);
+    expect([first.status, first.results]).toEqual([503, {}]);
+    expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(first.message).toMatch(/so far for \d+ of \d+ participants/);
+    const { randomize } = clientOf(service.url, keys.edc);
+    expect((await randomize('Sleep', '100', KANE)).status).toBe(200);
+    const { results } = await ready(keys.reader, LONG);
+    expect(results.points).toHaveLength(200);
+    expect(results.points.at(-1)).toBe(PARTICIPANTS);
+    // Another study had to wait for it, and has its turn now.
+    expect((await ready(keys.edc)).results.points.at(-1)).toBe(9);
+  });
+
+  it('does not hold up a shutdown', async () => {
+    const another = await serve({ data, studies: TRIALS });
+    expect((await expected(keys.reader, LONG, another.url)).status).toBe(503);
+    const [pid = 0] = processesOf(another);
+    const before = performance.now();
+    await another.stop();
+    expect(performance.now() - before).toBeLessThan(5000);
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+});

@@ -1,0 +1,269 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Band, MOST_POINTS } from '../../../src/expected/band.ts';
+import { FollowedStudy } from '../../../src/expected/followed.ts';
+import { midPercentile, quantiles } from '../../../src/expected/place.ts';
+import { Range } from '../../../src/expected/range.ts';
+import { replicatesFor } from '../../../src/expected/replicates.ts';
+import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { baseSeed } from '../../../src/replicate/seeds.ts';
+import type { DesignStep, DrawStep, Step } from '../../../src/replicate/steps.ts';
+import { allocate } from '../../../src/urn/allocate.ts';
+import { Counts } from '../../../src/urn/counts.ts';
+import type { UrnDesign } from '../../../src/urn/kernel.ts';
+import { lifeStep } from '../../support/arbitrary-life.ts';
+import { choicesOf } from '../../support/choices.ts';
+import { event } from '../../support/facts.ts';
+import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+const FACTORS = [
+  { name: 'sex', levels: ['f', 'm'] },
+  { name: 'site', levels: ['1', '2', '3'] },
+];
+
+function designStep(
+  arms: readonly number[],
+  factors: readonly { readonly name: string; readonly levels: readonly string[] }[] = FACTORS,
+  more: Partial<DesignStep> = {},
+): DesignStep {
+  const treatments = [...new Set(arms)].map((arm) => 'ABCD'[arm] ?? '');
+  const hasRatio = arms.length > treatments.length;
+  const urnDesign: UrnDesign = {
+    ...{ slots: arms.map((arm) => treatments[arm] ?? ''), factors, D: 'range', w: 1, alpha: 0, beta: 1 },
+    hasRatio,
+  };
+  return {
+    ...{ kind: 'design', urnDesign, urnDesignOfImports: urnDesign, treatments, factors, arms },
+    ...{ openArms: treatments.map((_, arm) => arm), restarts: false, ...more },
+  };
+}
+
+const draw = (person: number, levels: readonly number[], slot = 0): DrawStep => ({
+  ...{ kind: 'draw', person, levels, slot, isImported: false },
+});
+
+function bandOf(steps: readonly Step[], reps = 50, seed = 3) {
+  const band = new Band(reps, seed);
+  for (const step of steps) band.take(step);
+  return band.result();
+}
+
+describe('the expected band', () => {
+  /** Another program for it: the write path's allocations, and every definition word by word. */
+  function written(design: DesignStep, people: readonly DrawStep[], reps: number, seed: number) {
+    const { urnDesign, arms, treatments } = design;
+    const ratio = treatments.map((_, k) => arms.filter((arm) => arm === k).length);
+    const rangeOf = (slots: readonly number[]) => {
+      const perShare = ratio.map((r, k) => slots.filter((slot) => arms[slot] === k).length / r);
+      return (arms.length / treatments.length) * (Math.max(...perShare) - Math.min(...perShare));
+    };
+    const runs = Array.from({ length: reps }, (_, r) => {
+      const counts = new Counts({ slots: urnDesign.slots, factors: FACTORS });
+      let state = Pcg64.fromSeed(baseSeed(seed) + BigInt(r)).snapshot();
+      return people.map(({ levels }) => {
+        const { slot, draw: evidence } = allocate(urnDesign, counts, levels, state);
+        counts.add(levels, slot);
+        state = evidence.bgStateAfter;
+        return slot;
+      });
+    });
+    const study = people.map(({ slot }) => slot);
+    const at = (n: number, isOf: (person: DrawStep) => boolean) => {
+      const slotsOf = (run: readonly number[]) => run.filter((_, i) => i < n && isOf(people[i] as DrawStep));
+      const ranges = runs.map((run) => rangeOf(slotsOf(run))).sort((a, b) => a - b);
+      const actual = rangeOf(slotsOf(study));
+      const same = (one: number) => Math.abs(one - actual) < 1e-9;
+      return {
+        expected: [0.025, 0.25, 0.5, 0.75, 0.975].map((q) =>
+          ranges.find((one) => ranges.filter((other) => other <= one).length / reps >= q - 1e-9),
+        ),
+        actual,
+        percentile:
+          (ranges.filter((one) => one < actual && !same(one)).length + ranges.filter(same).length / 2) / reps,
+      };
+    };
+    return { at, runs, rangeOf, study };
+  }
+
+  it.each([
+    ['three arms', [0, 1, 2]],
+    ['a ratio of 2:1', [0, 0, 1]],
+    ['a ratio of 1:2:3', [0, 1, 1, 2, 2, 2]],
+  ])('is what another program finds, with %s', (_, arms) => {
+    const { pick } = choicesOf(7);
+    const design = designStep(arms);
+    const people = Array.from({ length: 30 }, (_, i) =>
+      draw(i, [pick([0, 1]), pick([0, 1, 2])], pick(arms.map((_, slot) => slot))),
+    );
+    const found = bandOf([design, ...people]);
+    const { at, runs, rangeOf, study } = written(design, people, 50, 3);
+    const rows = [
+      { row: found.overall, isOf: () => true },
+      ...FACTORS.flatMap(({ name, levels }, factor) =>
+        levels.map((level, i) => ({
+          row: found.levels.get(name)?.get(level),
+          isOf: (person: DrawStep) => person.levels[factor] === i,
+        })),
+      ),
+    ];
+    expect(found.points).toEqual(people.map((_, i) => i + 1));
+    for (const { row, isOf } of rows)
+      for (const [i, n] of found.points.entries()) {
+        const other = at(n, isOf);
+        for (const [q, value] of other.expected.entries())
+          expect(row?.expected[i]?.[q]).toBeCloseTo(value ?? -1, 9);
+        expect(row?.actual[i]).toBeCloseTo(other.actual, 9);
+        expect(row?.percentile[i]).toBeCloseTo(other.percentile, 9);
+      }
+    const largest = (run: readonly number[]) => Math.max(...run.map((_, i) => rangeOf(run.slice(0, i + 1))));
+    const actual = largest(study);
+    const all = runs.map(largest);
+    const same = (one: number) => Math.abs(one - actual) < 1e-9;
+    const below = all.filter((one) => one < actual && !same(one)).length;
+    expect(found.course.actual).toBeCloseTo(actual, 9);
+    expect(found.course.percentile).toBeCloseTo((below + all.filter(same).length / 2) / 50, 9);
+  });
+
+  it('of one urn with two arms agrees with the exact distribution', () => {
+    const design = designStep([0, 1], [{ name: 'all', levels: ['x'] }]);
+    const reps = 4000;
+    const { overall } = bandOf([design, ...[0, 1, 1, 0].map((slot, i) => draw(i, [0], slot))], reps);
+    // After 4, the difference is 0 with 11/20, 2 with 13/30 and 4 with 1/60.
+    expect(overall.expected[3]).toEqual([0, 0, 0, 2, 2]);
+    expect(overall.actual).toEqual([1, 0, 1, 0]);
+    const fourErrors = (4 * Math.sqrt((11 / 20) * (9 / 20))) / (2 * Math.sqrt(reps));
+    expect(Math.abs((overall.percentile[3] ?? 0) - 11 / 40)).toBeLessThan(fourErrors);
+    expect(overall.percentile[0]).toBe(0.5);
+  });
+
+  it('shows a point as it is before the next participant, and the last as it is now', () => {
+    const [first, second, third] = [draw(0, [0, 0], 0), draw(1, [1, 1], 0), draw(2, [1, 1], 1)];
+    const leaves: Step = { kind: 'move', person: 0, from: [0, 0], to: undefined };
+    const corrected: Step = { kind: 'move', person: 1, from: [1, 1], to: [0, 1] };
+    const before = bandOf([designStep([0, 1]), first, leaves, second, third]);
+    expect(before.points).toEqual([1, 2, 3]);
+    expect(before.overall.actual).toEqual([0, 1, 0]);
+    expect(before.overall.expected[0]).toEqual([0, 0, 0, 0, 0]);
+    expect(before.course.actual).toBe(1);
+    const sex = (level: string, result = before) => result.levels.get('sex')?.get(level)?.actual;
+    expect([sex('f'), sex('m')]).toEqual([
+      [0, 0, 0],
+      [0, 1, 0],
+    ]);
+    const after = bandOf([designStep([0, 1]), first, leaves, second, third, corrected]);
+    expect([sex('f', after), sex('m', after)]).toEqual([
+      [0, 0, 1],
+      [0, 1, 1],
+    ]);
+  });
+
+  it('keeps the arm of those who were not drawn, in every replicate', () => {
+    const fixed = (person: number): Step => ({
+      ...{ kind: 'fixed', person, levels: [0, 0], arm: 1, slot: 1, isCounted: person < 3 },
+    });
+    const { overall, points } = bandOf([designStep([0, 1]), ...[0, 1, 2, 3].map(fixed)]);
+    expect(points).toEqual([1, 2, 3, 4]);
+    expect(overall.actual).toEqual([1, 2, 3, 3]);
+    expect(overall.expected[3]).toEqual([3, 3, 3, 3, 3]);
+    expect(overall.percentile).toEqual([0.5, 0.5, 0.5, 0.5]);
+  });
+
+  it('is of the open arms, and begins anew with the urns', () => {
+    const people = [0, 1, 2].map((i) => draw(i, [0, 0], 2));
+    const design = designStep([0, 1, 2]);
+    const closed = bandOf([design, ...people, designStep([0, 1, 2], FACTORS, { openArms: [0, 1] })]);
+    expect(closed.overall.actual).toEqual([1, 2, 0]);
+    const restarted = bandOf([design, ...people, designStep([0, 1, 2], FACTORS, { restarts: true })]);
+    expect(restarted.overall.actual).toEqual([1, 2, 0]);
+    expect(restarted.overall.expected[2]).toEqual([0, 0, 0, 0, 0]);
+    expect(restarted.course.actual).toBe(2);
+  });
+
+  it('of nobody has no points', () => {
+    const { points, overall, levels, course } = bandOf([designStep([0, 1])]);
+    expect(points).toEqual([]);
+    expect(overall).toEqual({ expected: [], actual: [], percentile: [] });
+    expect([...levels.keys()]).toEqual(['sex', 'site']);
+    expect(course).toEqual({ actual: 0, percentile: 0.5 });
+  });
+
+  it('has at most 200 points, evenly spaced, and the last one', () => {
+    const people = Array.from({ length: 250 }, (_, i) => draw(i, [0, 0], i % 2));
+    const { points, overall } = bandOf([designStep([0, 1]), ...people], 2);
+    expect(points).toHaveLength(MOST_POINTS);
+    expect(points.slice(0, 5)).toEqual([2, 3, 4, 5, 7]);
+    expect(points.at(-1)).toBe(250);
+    expect(overall.actual.slice(0, 5)).toEqual([0, 1, 0, 1, 1]);
+  });
+
+  it('is the same to the bit whether a life comes at once or event by event', () => {
+    check(
+      fc.property(fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), (life, hasSlots) => {
+        const trial = new TrialRun({
+          policies: { levelCounts: 'as-corrected', voidCounts: 'removed' },
+          ...(hasSlots && { ratio: [1, 2, 1] }),
+        });
+        for (const next of life) trial.ask(next(trial.registered.design.amendment + 1));
+        const [one, all] = [new FollowedStudy(), new FollowedStudy()];
+        const [stepByStep, atOnce] = [new Band(20, 5), new Band(20, 5)];
+        for (const [revision, fact] of trial.facts.entries()) {
+          all.take(event(fact, revision));
+          one.take(event(fact, revision));
+          for (const step of one.takeSteps().steps) stepByStep.take(step);
+          stepByStep.result();
+        }
+        for (const step of all.takeSteps().steps) atOnce.take(step);
+        expect(stepByStep.result()).toEqual(atOnce.result());
+        expect(one.participants).toBe(atOnce.participants);
+      }),
+    );
+  });
+});
+
+describe('where a number lies', () => {
+  it('quantiles are the smallest with at least their share at or below', () => {
+    const upTo = (n: number) => Float64Array.from({ length: n }, (_, i) => i + 1);
+    expect(quantiles(upTo(1000))).toEqual([25, 250, 500, 750, 975]);
+    expect(quantiles(upTo(10))).toEqual([1, 3, 5, 8, 10]);
+    expect(quantiles([7])).toEqual([7, 7, 7, 7, 7]);
+  });
+
+  it('a percentile counts half of the ties', () => {
+    expect(midPercentile([0, 1, 1, 5], 1)).toBe(0.5);
+    expect(midPercentile([0, 1, 1, 5], 6)).toBe(1);
+    expect(midPercentile([0, 1, 1, 5], -1)).toBe(0);
+  });
+
+  it('equal ranges are equal, whatever the counts they come from', () => {
+    const range = new Range({ arms: [0, 0, 0, 1, 1], openArms: [0, 1] });
+    const [one, other] = [
+      range.of(Int32Array.of(1, 1, 1, 0, 1), 0),
+      range.of(Int32Array.of(9, 0, 0, 3, 2), 0),
+    ];
+    expect(one).toBe(other);
+    // R/K · (3/3 − 1/2)
+    expect(range.value(one)).toBe(1.25);
+  });
+});
+
+describe('the replicates', () => {
+  it('are fewer for a long study', () => {
+    expect([0, 300, 10_000, 10_001].map(replicatesFor)).toEqual([1000, 1000, 1000, 200]);
+  });
+
+  it('are refused if one would have the seed of the study', () => {
+    const trial = new TrialRun({});
+    const study = new FollowedStudy();
+    const seed = baseSeed(9) + 41n;
+    const [first] = trial.facts;
+    if (first?.type !== 'StudyRegistered') throw new Error('the trial begins otherwise');
+    const generator = { ...first.sections.generator, seed: String(seed) };
+    study.take(event({ ...first, sections: { generator } }, 0));
+    expect([study.sharesSeed(9, 41), study.sharesSeed(9, 42), study.sharesSeed(8, 42)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
+});
