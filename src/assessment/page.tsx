@@ -1,7 +1,7 @@
 /** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 import { printable } from '../base/text.ts';
 import { CourseChart } from '../charts/course-chart.tsx';
-import { columnsOf, columnWidth, DistributionChart } from '../charts/distribution-chart.tsx';
+import { columnAt, columnsFor, columnsOf, DistributionChart } from '../charts/distribution-chart.tsx';
 import type { Size } from '../charts/frame.tsx';
 import { TradeOffChart } from '../charts/trade-off-chart.tsx';
 import { escapeHtml as e, htmlTable } from '../html/html.ts';
@@ -118,8 +118,8 @@ function captioned(name: string, svg: string): string {
 }
 
 function distributions(designs: readonly DesignResult[], n: number): string[] {
-  const width = columnWidth(designs.flatMap(({ distribution }) => distribution.map(({ range }) => range)));
-  const columns = designs.map(({ distribution }) => columnsOf(distribution, width));
+  const all = columnsFor(designs.flatMap(({ distribution }) => distribution.map(({ range }) => range)));
+  const columns = designs.map(({ distribution }) => columnsOf(distribution, all));
   const widest = Math.max(...columns.flat().map(({ to }) => to), 1);
   return designs.map(({ name, figures }, i) => {
     const { value = 0 } = figures[`overall.range@${n}.p95`] ?? {};
@@ -131,7 +131,7 @@ function distributions(designs: readonly DesignResult[], n: number): string[] {
           {...SMALL}
           columns={columns[i] ?? []}
           most={{ value: widest, share: Math.max(...(columns[i] ?? []).map(({ share }) => share), 1) }}
-          mark={{ value: (Math.floor(value / width + 1e-9) + 1) * width, label: `95 %: ${shown}` }}
+          mark={{ value: columnAt(value, all).to, label: `95 %: ${shown}` }}
           alternative={printable(
             `${designName(name)}: in 95 % of the trials the range of the arms is at most ${shown}`,
           )}
