@@ -76,6 +76,9 @@ describe('statistics', () => {
 
   it('are 0 where all outcomes are equal', () => {
     expect(statisticOf('F', [3, 3, 3, 3], [0, 1, 0, 1])).toBe(0);
+    expect(statisticOf('F', [0.1, 0.1, 0.1, 0.1, 0.1, 0.1], [0, 1, 0, 1, 0, 1])).toBe(0);
+    const explained = residuals([0.1, 0.1, 0.7, 0.7, 0.7], [['a', 'a', 'b', 'b', 'b']]).values;
+    expect(statisticOf('F', explained, [0, 1, 0, 1, 0])).toBe(0);
     expect(statisticOf('kruskal', midranks([3, 3, 3, 3]), [0, 1, 0, 1])).toBe(0);
   });
 
