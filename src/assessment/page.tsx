@@ -1,7 +1,8 @@
 /** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 import { printable } from '../base/text.ts';
 import { CourseChart } from '../charts/course-chart.tsx';
-import { columnsOf, columnWidth, DistributionChart } from '../charts/distribution-chart.tsx';
+import { columnAt, columnsFor, columnsOf, DistributionChart } from '../charts/distribution-chart.tsx';
+import type { Size } from '../charts/frame.tsx';
 import { TradeOffChart } from '../charts/trade-off-chart.tsx';
 import { escapeHtml as e, htmlTable } from '../html/html.ts';
 import { STYLE } from '../html/style.ts';
@@ -22,9 +23,10 @@ const PAGE_STYLE = `${STYLE}
 body { max-width: 1000px; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 0 6mm; }
 figcaption { font-weight: bold; overflow-wrap: anywhere; }
-.scatter { max-width: 640px; overflow-x: auto; }
-/* Smaller, nobody could read it. */
-.scatter svg { min-width: 480px; }
+.scatter { max-width: 640px; }
+/* On a narrow screen a smaller one, whose labels keep their size. */
+.narrow { display: none; }
+@media screen and (max-width: 600px) { .narrow { display: block; } .broad { display: none; } }
 ul { margin: 0 0 2mm; padding-left: 5mm; }
 .wide { overflow-x: auto; }
 .wide th, .wide td { overflow-wrap: normal; white-space: nowrap; }
@@ -35,7 +37,7 @@ ul { margin: 0 0 2mm; padding-left: 5mm; }
   :root { color-scheme: dark; --page: #10151b; --text: #e8edf2; --soft: #9fadbb; --line: #2c3743; --edge: #74818f;
     --head: #6bb8e8; --accent: #6bb8e8; --danger: #ff8f87; }
 }
-@media print { .wide, .scatter { overflow: visible; } .wide th, .wide td { white-space: normal; } body { max-width: none; } }
+@media print { .wide { overflow: visible; } .wide th, .wide td { white-space: normal; } body { max-width: none; } }
 `;
 
 export function pageOf(assessment: Assessment): string {
@@ -96,14 +98,16 @@ function requirements({ judged }: Assessment): string {
 
 const SMALL = { width: 340, height: 190 } as const;
 
-function pictures({ designs, plan, own }: Assessment): string {
+function pictures(assessment: Assessment): string {
+  const { designs, plan } = assessment;
   const n = plan.participants;
   return `<h2>Imbalance of the arms after ${n} participants</h2>
 <p class="lead">Across: the range, that is the difference of the largest and the smallest arm. Up: the share of the trials in which it came out, to a scale of its own for each design. The dashed line has 95 % of the trials at or left of it.</p>
 <div class="grid">${distributions(designs, n).join('\n')}</div>
 <h2>Guessing against imbalance</h2>
 <p class="lead">Designs further to the left hold the arms closer together; those further down are harder to guess.</p>
-<figure class="scatter">${scatter(designs, own.get('guess.blind'), n)}</figure>
+<figure class="scatter broad">${scatter(assessment, { width: 560, height: 360 })}</figure>
+<figure class="scatter narrow">${scatter(assessment, { width: 350, height: 330 })}</figure>
 <h2>Imbalance while the trial grows</h2>
 <p class="lead">Across: participants. Up: the range of the arms; the line is its median, the dark band holds half of the trials, the light one nine tenths.</p>
 <div class="grid">${courses(designs).join('\n')}</div>`;
@@ -114,8 +118,8 @@ function captioned(name: string, svg: string): string {
 }
 
 function distributions(designs: readonly DesignResult[], n: number): string[] {
-  const width = columnWidth(designs.flatMap(({ distribution }) => distribution.map(({ range }) => range)));
-  const columns = designs.map(({ distribution }) => columnsOf(distribution, width));
+  const all = columnsFor(designs.flatMap(({ distribution }) => distribution.map(({ range }) => range)));
+  const columns = designs.map(({ distribution }) => columnsOf(distribution, all));
   const widest = Math.max(...columns.flat().map(({ to }) => to), 1);
   return designs.map(({ name, figures }, i) => {
     const { value = 0 } = figures[`overall.range@${n}.p95`] ?? {};
@@ -127,7 +131,7 @@ function distributions(designs: readonly DesignResult[], n: number): string[] {
           {...SMALL}
           columns={columns[i] ?? []}
           most={{ value: widest, share: Math.max(...(columns[i] ?? []).map(({ share }) => share), 1) }}
-          mark={{ value: (Math.floor(value / width + 1e-9) + 1) * width, label: `95 %: ${shown}` }}
+          mark={{ value: columnAt(value, all).to, label: `95 %: ${shown}` }}
           alternative={printable(
             `${designName(name)}: in 95 % of the trials the range of the arms is at most ${shown}`,
           )}
@@ -149,7 +153,8 @@ function courses(designs: readonly DesignResult[]): string[] {
   });
 }
 
-function scatter(designs: readonly DesignResult[], blind: Figure | undefined, n: number): string {
+function scatter({ designs, own, plan }: Assessment, size: Size): string {
+  const n = plan.participants;
   const points = designs.flatMap(({ name, figures }) => {
     const [imbalance, guesses] = [figures[`overall.range@${n}.mean`], figures['guess.known']];
     return imbalance && guesses
@@ -168,12 +173,11 @@ function scatter(designs: readonly DesignResult[], blind: Figure | undefined, n:
   );
   return svgOf(
     <TradeOffChart
-      width={560}
-      height={360}
+      {...size}
       points={points}
-      blind={100 * (blind?.value ?? 0)}
+      blind={100 * (own.get('guess.blind')?.value ?? 0)}
       xTitle="mean range of the arms →"
-      yTitle="right guesses of who sees all arms and knows the settings"
+      yTitle="right guesses, all arms and settings known"
       blindLabel="a blind guess"
       alternative={`mean range of the arms and right guesses of each design: ${values.join('; ')}`}
     />,

@@ -7,7 +7,9 @@ const THREE_DECIMALS = /^(drift|entropy|forcing)$/;
 const QUANTILE = /\.p\d\d$/;
 
 /** @param name without `@n` */
-export function shownValue(name: string, value: number): string {
+export function shownValue(name: string, exact: number): string {
+  // No minus before what is shown as zero.
+  const value = Math.abs(exact) < 0.00005 ? 0 : exact;
   if (IN_PERCENT.test(name)) return `${(100 * value).toFixed(2)} %`;
   if (THREE_DECIMALS.test(name)) return value.toFixed(3);
   if (QUANTILE.test(name)) return String(Number(value.toFixed(2)));

@@ -24,7 +24,10 @@ const GAP = 1;
 
 export function DistributionChart({ columns, most, mark, alternative, ...size }: DistributionChartProps) {
   const { width, height } = plot(size);
-  const x = scaleLinear<number>({ domain: [0, most.value], range: [0, width] });
+  const x = scaleLinear<number>({
+    domain: [Math.min(0, ...columns.map(({ from }) => from)), most.value],
+    range: [0, width],
+  });
   const y = scaleLinear<number>({ domain: [0, most.share], range: [height, 0], nice: rowsIn(size) });
   const isRight = x(mark.value) > width / 2;
   return (
@@ -55,29 +58,38 @@ export function DistributionChart({ columns, most, mark, alternative, ...size }:
   );
 }
 
-/** Columns of equal width for values with shares, at most about 40. Each value is in the middle of a step of its kind. */
-export function columnsOf(
-  distribution: readonly { readonly range: number; readonly share: number }[],
-  width: number,
-): Column[] {
-  const shares = new Map<number, number>();
-  for (const { range, share } of distribution) {
-    const column = Math.floor(range / width + 1e-9);
-    shares.set(column, (shares.get(column) ?? 0) + share);
-  }
-  return [...shares].map(([column, share]) => ({
-    from: column * width,
-    to: (column + 1) * width,
-    share: 100 * share,
-  }));
+/** The columns of all charts that are compared. */
+export interface Columns {
+  /** How far apart values can be: two arms of an even number of participants differ by an even number. */
+  readonly step: number;
+  readonly width: number;
 }
 
-/** So that all designs have the same columns, and none of them is empty because no value can fall into it. */
-export function columnWidth(values: readonly number[]): number {
+const MOST_COLUMNS = 40;
+
+/** About 40 columns at most, none of which is empty because no value can fall into it. */
+export function columnsFor(values: readonly number[]): Columns {
   const sorted = [...new Set(values)].sort((a, b) => a - b);
   const steps = sorted.slice(1).map((value, i) => value - (sorted[i] ?? 0));
-  const step = Math.min(...steps.filter((one) => one > 1e-9), 1_000_000);
-  if (step === 1_000_000) return 1;
-  return step * Math.max(1, Math.ceil(((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)) / step / MOST_COLUMNS));
+  const step = steps.length > 0 ? Math.min(...steps) : 1;
+  const span = (sorted.at(-1) ?? 0) - (sorted[0] ?? 0);
+  return { step, width: step * Math.max(1, Math.ceil(span / step / MOST_COLUMNS)) };
 }
-const MOST_COLUMNS = 40;
+
+/** The column that a value falls into. A column of one value has it in its middle. */
+export function columnAt(value: number, { step, width }: Columns): { from: number; to: number } {
+  const from = Math.floor(value / width + 1e-9) * width - step / 2;
+  return { from, to: from + width };
+}
+
+export function columnsOf(
+  distribution: readonly { readonly range: number; readonly share: number }[],
+  columns: Columns,
+): Column[] {
+  const byPlace = new Map<number, Column>();
+  for (const { range, share } of distribution) {
+    const { from, to } = columnAt(range, columns);
+    byPlace.set(from, { from, to, share: (byPlace.get(from)?.share ?? 0) + 100 * share });
+  }
+  return [...byPlace.values()];
+}

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { columnsOf, columnWidth } from '../../../src/charts/distribution-chart.tsx';
 import { placeLabels } from '../../../src/charts/labels.ts';
 
 const SIZE = { width: 460, height: 300 };
@@ -50,33 +49,5 @@ describe('the labels of points', () => {
     const line = { left: 0, right: 460, top: 98, bottom: 102 };
     const [label] = placeLabels([{ x: 50, y: 100 }], ['complete'], SIZE, [line]);
     expect(Math.abs((label?.y ?? 100) - 100)).toBeGreaterThan(7);
-  });
-});
-
-describe('the columns of a distribution', () => {
-  it('are as wide as the values are apart, so that none is empty by nature', () => {
-    const twoArms = [0, 2, 4, 6].map((range) => ({ range, share: 0.25 }));
-    const width = columnWidth(twoArms.map(({ range }) => range));
-    expect(width).toBe(2);
-    expect(columnsOf(twoArms, width).map(({ from, to, share }) => [from, to, share])).toEqual([
-      [0, 2, 25],
-      [2, 4, 25],
-      [4, 6, 25],
-      [6, 8, 25],
-    ]);
-  });
-
-  it('are about forty at most, and lose nothing', () => {
-    const many = Array.from({ length: 300 }, (_, range) => ({ range, share: 1 / 300 }));
-    const columns = columnsOf(many, columnWidth(many.map(({ range }) => range)));
-    expect(columns.length).toBeLessThanOrEqual(41);
-    expect(columns.length).toBeGreaterThan(20);
-    expect(columns.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(100, 9);
-  });
-
-  it('hold fractions, which a ratio gives, and a single value', () => {
-    expect(columnWidth([0, 0.75, 1.5])).toBe(0.75);
-    expect(columnsOf([{ range: 1.5, share: 1 }], 0.75)).toEqual([{ from: 1.5, to: 2.25, share: 100 }]);
-    expect(columnWidth([3])).toBe(1);
   });
 });
