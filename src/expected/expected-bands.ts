@@ -11,9 +11,9 @@ import type { BandOrder, BandReply } from './band-process.ts';
 import { FollowedStudy } from './followed.ts';
 import { replicatesFor } from './replicates.ts';
 
-/** Where the events of a study are read, a page at a time. */
-export interface EventPages {
-  events(stream: string, fromRevision: number): Promise<readonly LogEvent[]>;
+/** Where the events of a study are read. */
+export interface EventSource {
+  eachEvent(stream: string, fromRevision: number, take: (event: LogEvent) => void): Promise<void>;
 }
 
 export interface ShownBand {
@@ -46,7 +46,7 @@ const LOOK_MS = 60_000;
 const STEPS_AT_ONCE = 64;
 
 export class ExpectedBands {
-  readonly #pages: EventPages;
+  readonly #events: EventSource;
   readonly #keeper: BandKeeper;
   /** By stream. */
   readonly #bands = new Map<string, KeptBand>();
@@ -57,8 +57,8 @@ export class ExpectedBands {
   #isStopped = false;
 
   /** @param onEnd the process ended by itself, and is begun anew for the next request */
-  constructor(pages: EventPages, onEnd: (how: string) => void) {
-    this.#pages = pages;
+  constructor(events: EventSource, onEnd: (how: string) => void) {
+    this.#events = events;
     this.#keeper = new BandKeeper((how) => {
       this.#bands.clear();
       if (!this.#isStopped) onEnd(how);
@@ -117,7 +117,7 @@ export class ExpectedBands {
   async #catchUp({ stream, studyId }: { readonly stream: string; readonly studyId: string }): Promise<void> {
     const kept = this.#kept(stream);
     try {
-      await this.#read(stream, kept.study);
+      await this.#events.eachEvent(stream, kept.study.revision + 1, (event) => kept.study.take(event));
       // The process has ended meanwhile.
       if (this.#bands.get(stream) !== kept) return await this.#catchUp({ stream, studyId });
       const reps = replicatesFor(kept.study.participants);
@@ -156,14 +156,6 @@ export class ExpectedBands {
     const begun = { study: new FollowedStudy(), reps: 0, counted: 0, askedAt: performance.now() };
     this.#bands.set(stream, begun);
     return begun;
-  }
-
-  async #read(stream: string, study: FollowedStudy): Promise<void> {
-    for (;;) {
-      const events = await this.#pages.events(stream, study.revision + 1);
-      if (events.length === 0) return;
-      for (const event of events) study.take(event);
-    }
   }
 
   async #takeAll(key: string, kept: KeptBand, steps: readonly Step[]): Promise<void> {

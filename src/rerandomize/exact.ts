@@ -143,18 +143,14 @@ class Tree {
   /** The slots that a person can get, with their probabilities; of other arms only what is recorded. */
   #ways(step: PeopleStep, before: Int32Array): { slot: number; chance: number }[] {
     if (step.kind !== 'draw') return [{ slot: -1, chance: 1 }];
-    const { arms, urnDesign } = this.#setting.design;
-    const { hasOthers, recorded } = this.#plan;
+    const { urnDesign } = this.#setting.design;
     const chances = new Float64Array(urnDesign.slots.length);
     this.#replicate.counts.set(before);
     this.#replicate.look(step).chances(chances);
-    const isCompared = this.#tally.place(recorded[step.person] as number) >= 0;
-    return [...chances.entries()].flatMap(([i, chance]) => {
-      const slot = urnDesign.places?.slots[i] ?? i;
-      const isPossible =
-        !hasOthers || (isCompared ? this.#tally.place(arms[slot] as number) >= 0 : slot === step.slot);
-      return isPossible && chance > 0 ? [{ slot, chance }] : [];
-    });
+    this.#tally.keepPossible(chances, step, this.#setting);
+    return [...chances.entries()].flatMap(([i, chance]) =>
+      chance > 0 ? [{ slot: urnDesign.places?.slots[i] ?? i, chance }] : [],
+    );
   }
 
   /** After the last step. Where other arms are kept, the probabilities of all ways sum to less than 1. */

@@ -7,8 +7,8 @@ import { Pcg64 } from '../random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { baseSeed } from '../replicate/seeds.ts';
 import type { DrawStep } from '../replicate/steps.ts';
-import { cumulative, indexAt } from '../urn/draw.ts';
-import { type PeopleStep, type Plan, type Prepared, prepared, Tally } from './plan.ts';
+import { fillCumulative, indexAt } from '../urn/draw.ts';
+import { type Plan, type Prepared, prepared, Tally } from './plan.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
 
 /** Replicates per block. */
@@ -49,6 +49,7 @@ export class MonteCarlo {
   /** Logarithm of the weight of the study as it was. */
   readonly #recordedWeight: number;
   #chances = new Float64Array(0);
+  #cumulative = new Float64Array(0);
 
   /** @param seed an integer from 0 to 2^32 - 1 */
   constructor(plan: Plan, seed: number) {
@@ -88,50 +89,41 @@ export class MonteCarlo {
   /** @param isRecorded everybody gets the slot that is recorded, which needs no random numbers */
   #run(generator: Pcg64, isRecorded: boolean): { replicate: Replicate; weight: number } {
     const { hasOthers } = this.#plan;
+    const [first] = this.#steps;
+    if (!(first instanceof Setting)) throw new Error('a study begins with its design');
+    const replicate = new Replicate(generator, first);
+    let setting = first;
     let weight = 0;
-    let replicate: Replicate | undefined;
     for (const step of this.#steps)
       if (step instanceof Setting) {
-        replicate ??= new Replicate(generator, step);
-        replicate.amend(step);
-        this.#setting = step;
-      } else if (!replicate) throw new Error('a study begins with its design');
-      else if (hasOthers && step.kind === 'draw')
-        weight += Math.log(this.#drawBetween(replicate, step, isRecorded ? undefined : generator));
-      else if (isRecorded) replicate.repeat(step);
-      else replicate.take(step as PeopleStep);
-    if (!replicate) throw new Error('a study begins with its design');
+        setting = step;
+        replicate.amend(setting);
+      } else if (hasOthers && step.kind === 'draw') {
+        const possible = this.#possible(replicate, step, setting);
+        weight += Math.log(possible.reduce((sum, chance) => sum + chance, 0));
+        replicate.allocate(step, isRecorded ? step.slot : this.#drawn(possible, step, setting, generator));
+      } else if (isRecorded) replicate.repeat(step);
+      else replicate.take(step);
     return { replicate, weight };
   }
 
-  #setting: Setting | undefined;
+  /** Of the slots that can be drawn: their probabilities, or 0 of a slot that the person cannot get in a replicate. */
+  #possible(replicate: Replicate, step: DrawStep, setting: Setting): Float64Array {
+    const { length } = setting.design.urnDesign.slots;
+    if (this.#chances.length !== length) {
+      this.#chances = new Float64Array(length);
+      this.#cumulative = new Float64Array(length);
+    }
+    replicate.look(step).chances(this.#chances);
+    this.#tally.keepPossible(this.#chances, step, setting);
+    return this.#chances;
+  }
 
-  /**
-   * Allocates a person to one of the arms compared, or as recorded if the person is on another.
-   * @returns the probability of an arm compared, or of what is recorded
-   */
-  #drawBetween(replicate: Replicate, step: DrawStep, generator: Pcg64 | undefined): number {
-    const { recorded } = this.#plan;
-    const setting = this.#setting as Setting;
-    const { arms, urnDesign } = setting.design;
-    const places = urnDesign.places?.slots;
-    const count = urnDesign.slots.length;
-    if (this.#chances.length !== count) this.#chances = new Float64Array(count);
-    const chances = this.#chances;
-    replicate.look(step).chances(chances);
-    const isCompared = this.#tally.place(recorded[step.person] as number) >= 0;
-    const weights: number[] = [];
-    for (let i = 0; i < count; i++) {
-      const slot = places ? (places[i] as number) : i;
-      const isPossible = isCompared ? this.#tally.place(arms[slot] as number) >= 0 : slot === step.slot;
-      weights.push(isPossible ? (chances[i] as number) : 0);
-    }
-    let slot = step.slot;
-    if (isCompared && generator) {
-      const drawn = indexAt(cumulative(weights), generator.nextUniform53());
-      slot = places ? (places[drawn] as number) : drawn;
-    }
-    replicate.allocate(step, slot);
-    return weights.reduce((sum, one) => sum + one, 0);
+  /** Who is on an arm that is not compared keeps the slot, which needs no random number. */
+  #drawn(possible: Float64Array, step: DrawStep, { design }: Setting, generator: Pcg64): number {
+    if (!this.#tally.isCompared(step.person)) return step.slot;
+    fillCumulative(possible, this.#cumulative);
+    const drawn = indexAt(this.#cumulative, generator.nextUniform53());
+    return design.urnDesign.places?.slots[drawn] ?? drawn;
   }
 }

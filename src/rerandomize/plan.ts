@@ -1,6 +1,6 @@
 /** What a re-randomization test runs again. A plan can be sent to a thread. */
 import { Setting } from '../replicate/replicate.ts';
-import type { DesignStep, Step } from '../replicate/steps.ts';
+import type { DesignStep, DrawStep, Step } from '../replicate/steps.ts';
 import type { Statistic } from './statistic.ts';
 
 export interface Plan {
@@ -33,15 +33,17 @@ export function prepared(steps: readonly Step[]): Prepared {
   });
 }
 
+type TalliedPlan = Pick<Plan, 'analysed' | 'statistic' | 'compared' | 'recorded' | 'hasOthers'>;
+
 /** Numbers and sums of the analysed participants, by arm compared. */
 export class Tally {
-  readonly #plan: Pick<Plan, 'analysed' | 'statistic'>;
+  readonly #plan: TalliedPlan;
   /** The place of each arm among those compared; -1 of another. */
   readonly #places: Int8Array;
   readonly numbers: Float64Array;
   readonly sums: Float64Array;
 
-  constructor(plan: Pick<Plan, 'analysed' | 'statistic' | 'compared'>) {
+  constructor(plan: TalliedPlan) {
     const { compared } = plan;
     this.#plan = plan;
     this.#places = new Int8Array(Math.max(...compared) + 1).fill(-1);
@@ -55,6 +57,26 @@ export class Tally {
   /** The place of an arm among those compared; -1 of another. */
   place(arm: number): number {
     return this.#places[arm] ?? -1;
+  }
+
+  /** Whether the person is on an arm that is compared, in the study and so in every replicate of two arms of several. */
+  isCompared(person: number): boolean {
+    return this.place(this.#plan.recorded[person] as number) >= 0;
+  }
+
+  /**
+   * Where other arms are kept, sets the probability of every slot that the person cannot get to 0.
+   * @param chances of the slots that can be drawn
+   */
+  keepPossible(chances: Float64Array, { person, slot }: DrawStep, { design }: Setting): void {
+    if (!this.#plan.hasOthers) return;
+    const isCompared = this.isCompared(person);
+    const { arms, urnDesign } = design;
+    for (let i = 0; i < chances.length; i++) {
+      const one = urnDesign.places?.slots[i] ?? i;
+      const isPossible = isCompared ? this.place(arms[one] as number) >= 0 : one === slot;
+      if (!isPossible) chances[i] = 0;
+    }
   }
 
   /** @returns whether every arm has somebody */

@@ -16,7 +16,9 @@ import { check } from '../../support/property.ts';
 function statisticOf(name: StatisticName, scores: ArrayLike<number>, arms: readonly number[]): number {
   const compared = [...new Set(arms)].sort();
   const statistic = { name, scores: Float64Array.from(scores), alternative: 'two-sided' } as const;
-  const tally = new Tally({ analysed: Int32Array.from(arms.keys()), statistic, compared });
+  const recorded = Int8Array.from(arms);
+  const analysed = Int32Array.from(arms.keys());
+  const tally = new Tally({ analysed, statistic, compared, recorded, hasOthers: false });
   expect(tally.count((person) => arms[person] as number)).toBe(true);
   return tValue(statistic, tally.numbers, tally.sums);
 }
@@ -85,7 +87,9 @@ describe('statistics', () => {
 
   it('an arm without an outcome is noticed', () => {
     const statistic = { name: 'mean', scores: Float64Array.of(1, 2), alternative: 'less' } as const;
-    const tally = new Tally({ analysed: Int32Array.of(0, 1), statistic, compared: [0, 2] });
+    const recorded = Int8Array.of(0, 2);
+    const about = { compared: [0, 2], recorded, hasOthers: true };
+    const tally = new Tally({ analysed: Int32Array.of(0, 1), statistic, ...about });
     expect(tally.count(() => 2)).toBe(false);
   });
 });

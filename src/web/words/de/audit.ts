@@ -4,7 +4,6 @@ export const audit = {
   tab: {
     operations: 'Vorgänge',
     records: 'Aufzeichnungen',
-    rerandomization: 'ein Re-Randomisierungstest',
     checkpoint: 'Kontrollpunkt',
     verification: 'Verifikation',
     bundle: 'Paket',
@@ -69,6 +68,7 @@ export const audit = {
     explanation: 'warum ein Teilnehmer seine Behandlung bekam',
     'generator-states': 'Zustände des Zufallsgenerators',
     records: 'die Aufzeichnungen',
+    rerandomization: 'ein Re-Randomisierungstest',
     seed: 'der Startwert',
     verification: 'der Bericht einer Verifikation',
   },

@@ -109,4 +109,23 @@ describe("measured with the service's code", () => {
       expect(Math.abs(measured - figureOf(exact, name))).toBeLessThan(2 * (high - low));
     }
   });
+
+  it('13 factors of 3 levels: the arms are balanced, the levels hardly', () => {
+    const levels = ['1', '2', '3'];
+    const factors = Array.from({ length: 13 }, (_, factor) => ({ name: `factor ${factor + 10}`, levels }));
+    const plan = planOf([1, 1, 1], 300, { reps: 700, ...against(COMPLETE) });
+    const shares = factors.map(() => [1, 1, 1]);
+    const [study, complete] = simulateHere({
+      ...plan,
+      design: { ...plan.design, factors, D: 'chisquare' },
+      arrivals: { kind: 'shares', shares, opens: [] },
+    }) as [DesignResult, DesignResult];
+    // As measured before: 8.8 and 17.1 overall, 17.1 and 21.5 for the largest within a level. Standard errors are about 0.3.
+    expect(Math.abs(figureOf(study, 'overall.range@300.mean') - 8.8)).toBeLessThan(1);
+    expect(figureOf(study, 'overall.range@300.p95')).toBeGreaterThanOrEqual(16);
+    expect(figureOf(study, 'overall.range@300.p95')).toBeLessThanOrEqual(20);
+    expect(figureOf(study, 'levels.range@300.mean')).toBeCloseTo(17.1, 0);
+    expect(Math.abs(figureOf(complete, 'overall.range@300.mean') - 17.1)).toBeLessThan(1.5);
+    expect(figureOf(complete, 'levels.range@300.mean')).toBeCloseTo(21.5, 0);
+  });
 });
