@@ -7,7 +7,7 @@ import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
 
 export class FollowedStudy {
   readonly #steps = new StudySteps();
-  /** The study's own seeds, of its registration and of recoveries. */
+  /** The study's own seeds: of its registration, and where its generator began anew. */
   readonly #seeds: bigint[] = [];
   #new: Step[] = [];
   #beginsAnew = true;
@@ -24,9 +24,9 @@ export class FollowedStudy {
 
   take(event: LogEvent): void {
     this.#revision = event.revision;
-    if (event.type === 'StudyRegistered' || event.type === 'StudyRecovered')
-      this.#seeds.push(BigInt(event.sections.generator.seed));
     if (isMoveEvent(event)) return;
+    const seed = seedIn(event);
+    if (seed !== undefined) this.#seeds.push(BigInt(seed));
     const steps = this.#steps.after(event);
     if (steps !== 'emptied') {
       this.#new.push(...steps);
@@ -48,6 +48,17 @@ export class FollowedStudy {
   /** Whether a replicate would have the seed of the study itself, and so its arms. */
   sharesSeed(seed: number, reps: number): boolean {
     return this.#seeds.some((own) => holdsSeed(seed, reps, own));
+  }
+}
+
+function seedIn(event: LogEvent): string | undefined {
+  switch (event.type) {
+    case 'StudyRegistered':
+    case 'StudyRecovered':
+    case 'HistoryImported':
+      return event.sections.generator.seed;
+    default:
+      return undefined;
   }
 }
 

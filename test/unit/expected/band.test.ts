@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import { Band, MOST_POINTS } from '../../../src/expected/band.ts';
 import { FollowedStudy } from '../../../src/expected/followed.ts';
 import { midPercentile, quantiles } from '../../../src/expected/place.ts';
@@ -14,6 +15,7 @@ import type { UrnDesign } from '../../../src/urn/kernel.ts';
 import { lifeStep } from '../../support/arbitrary-life.ts';
 import { choicesOf } from '../../support/choices.ts';
 import { event } from '../../support/facts.ts';
+import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
@@ -218,6 +220,34 @@ describe('the expected band', () => {
         expect(one.participants).toBe(atOnce.participants);
       }),
     );
+  });
+});
+
+describe('a study that is followed', () => {
+  const rows = drawnRows([{}, {}, {}]);
+  const abort = { type: 'end-import', import: IMPORT, abortedBecause: 'the wrong file' } as const;
+
+  it('begins anew when an import is given up', () => {
+    const trial = new TrialRun();
+    trial.all([beginImport(rows), ...rows]);
+    const study = new FollowedStudy();
+    for (const [revision, fact] of trial.facts.entries()) study.take(event(fact, revision));
+    expect(study.takeSteps()).toMatchObject({ beginsAnew: true, steps: { length: 4 } });
+    trial.ask(abort);
+    const last = trial.facts.length - 1;
+    study.take(event(trial.facts[last] as StudyFact, last));
+    const { steps, beginsAnew } = study.takeSteps();
+    expect([beginsAnew, steps.map(({ kind }) => kind), study.participants]).toEqual([true, ['design'], 0]);
+    expect(study.takeSteps()).toEqual({ beginsAnew: false, steps: [] });
+  });
+
+  it('knows the seed with which it goes on after an import', () => {
+    const trial = new TrialRun();
+    const seed = baseSeed(9);
+    trial.ask(beginImport(rows, { seed, bgState: Pcg64.fromSeed(seed).snapshot() }));
+    const study = new FollowedStudy();
+    for (const [revision, fact] of trial.facts.entries()) study.take(event(fact, revision));
+    expect([study.sharesSeed(9, 1), study.sharesSeed(10, 1)]).toEqual([true, false]);
   });
 });
 

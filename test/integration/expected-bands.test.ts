@@ -1,0 +1,138 @@
+/** The expected bands of a service, with the real process that works them out. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { LogEvent } from '../../events/record.ts';
+import { toJson } from '../../src/base/json.ts';
+import { Band } from '../../src/expected/band.ts';
+import { ExpectedBands, type ShownBand } from '../../src/expected/expected-bands.ts';
+import { FollowedStudy } from '../../src/expected/followed.ts';
+import { baseSeed, defaultSeed } from '../../src/replicate/seeds.ts';
+import { event } from '../support/facts.ts';
+import { TrialRun } from '../support/trial-run.ts';
+
+const LONG_MS = 60_000;
+
+function trialOf(participants: number): TrialRun {
+  const trial = new TrialRun();
+  for (let i = 0; i < participants; i++) trial.enrol(`p${trial.facts.length}`);
+  return trial;
+}
+
+const eventsOf = ({ facts }: TrialRun) => facts.map((fact, revision) => event(fact, revision));
+const study = (stream: string) => ({ stream, studyId: `id of ${stream}` });
+
+/** A store of studies by stream, which notes what was read. */
+class Log {
+  readonly trials = new Map<string, TrialRun>();
+  readonly read: string[] = [];
+
+  eachEvent = async (stream: string, from: number, take: (event: LogEvent) => void): Promise<void> => {
+    this.read.push(`${stream} from ${from}`);
+    const trial = this.trials.get(stream);
+    for (const one of trial ? eventsOf(trial).slice(from) : []) take(one);
+  };
+}
+
+let bands: ExpectedBands | undefined;
+afterEach(() => bands?.stop());
+
+function made() {
+  const log = new Log();
+  const ends: string[] = [];
+  const those = new ExpectedBands(log, (how) => ends.push(how));
+  bands = those;
+  const of = async (stream: string) => {
+    const revision = (log.trials.get(stream)?.facts.length ?? 0) - 1;
+    return (await those.of(study(stream), revision, LONG_MS)) as ShownBand;
+  };
+  return { log, ends, bands: those, of };
+}
+
+function fromScratch(trial: TrialRun, stream: string): string {
+  const followed = new FollowedStudy();
+  for (const one of eventsOf(trial)) followed.take(one);
+  const band = new Band(1000, defaultSeed(`id of ${stream}`));
+  for (const step of followed.takeSteps().steps) band.take(step);
+  return toJson(band.result());
+}
+
+describe('the expected bands of a service', () => {
+  it('follow a study: only what is new is read, and the band is the same as from scratch', async () => {
+    const { log, of } = made();
+    const trial = trialOf(5);
+    log.trials.set('a', trial);
+    expect(await of('a')).toEqual({ revision: 5, json: fromScratch(trial, 'a') });
+    expect(await of('a')).toEqual({ revision: 5, json: fromScratch(trial, 'a') });
+    trial.enrol('another');
+    expect(await of('a')).toEqual({ revision: 6, json: fromScratch(trial, 'a') });
+    expect(log.read).toEqual(['a from 0', 'a from 6']);
+  });
+
+  it('are worked out once for all who ask at the same time, one study after the other', async () => {
+    const { log, of } = made();
+    for (const stream of ['a', 'b']) log.trials.set(stream, trialOf(3));
+    const all = await Promise.all(['a', 'a', 'b', 'a', 'b'].map(of));
+    expect(new Set(all.map(({ json }) => json)).size).toBe(2);
+    expect(log.read).toEqual(['a from 0', 'b from 0']);
+  });
+
+  it('are kept of eight studies, those that were asked for last', async () => {
+    const { log, of } = made();
+    const streams = Array.from({ length: 9 }, (_, i) => `s${i}`);
+    for (const stream of streams) log.trials.set(stream, trialOf(1));
+    for (const stream of streams.slice(0, 8)) await of(stream);
+    await of('s0');
+    await of('s8');
+    log.read.length = 0;
+    await of('s0');
+    expect(log.read).toEqual([]);
+    await of('s1');
+    expect(log.read).toEqual(['s1 from 0']);
+  });
+
+  it('say how far they are when they are not ready in time, and go on', async () => {
+    const { log, bands, of } = made();
+    log.trials.set('a', trialOf(300));
+    expect(await bands.of(study('a'), 300, 0)).toEqual({ participants: 0, of: 0 });
+    const { revision } = await of('a');
+    expect(revision).toBe(300);
+    expect(log.read).toEqual(['a from 0']);
+  });
+
+  it('begin anew when they are told to forget, and end when they are stopped', async () => {
+    const { log, ends, bands, of } = made();
+    log.trials.set('a', trialOf(3));
+    await of('a');
+    bands.forget();
+    await of('a');
+    expect(log.read).toEqual(['a from 0', 'a from 0']);
+    log.trials.set('b', trialOf(300));
+    const waiting = of('b');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    bands.stop();
+    await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(of('a')).rejects.toThrow('the service is shutting down');
+    expect(ends).toEqual([]);
+  });
+
+  it('are refused to a study of which a replicate would have the seed', async () => {
+    const { log, of } = made();
+    const trial = trialOf(1);
+    const [first, ...others] = trial.facts;
+    if (first?.type !== 'StudyRegistered') throw new Error('the trial begins otherwise');
+    const seed = String(baseSeed(defaultSeed('id of a')) + 999n);
+    const generator = { ...first.sections.generator, seed };
+    trial.facts = [{ ...first, sections: { generator } }, ...others];
+    log.trials.set('a', trial);
+    await expect(of('a')).rejects.toMatchObject({ code: 'halted' });
+  });
+
+  it('are read again after a store that did not answer', async () => {
+    const { log, of } = made();
+    log.trials.set('a', trialOf(2));
+    const { eachEvent } = log;
+    log.eachEvent = () => Promise.reject(new Error('no answer'));
+    await expect(of('a')).rejects.toThrow('no answer');
+    log.eachEvent = eachEvent;
+    expect((await of('a')).revision).toBe(2);
+  });
+});
