@@ -39,7 +39,7 @@ export class RangeScale {
 
 /** The values of a replicate that are not ranges, in the order in which they are noted. */
 export function valueNames(
-  { design, siteFactor, at }: SimulationPlan,
+  { design, siteFactor, at, participants }: SimulationPlan,
   urnFactors: readonly string[],
 ): string[] {
   return [
@@ -50,7 +50,8 @@ export function valueNames(
     ...CERTAIN.map(({ name }) => name),
     ...(design.treatments.length === 2 ? ['forcing'] : []),
     'entropy',
-    'drift',
+    // One participant cannot drift.
+    ...(participants > 1 ? ['drift'] : []),
     ...at.map((n) => `loss@${n}`),
     ...urnFactors.map((factor) => `drawn.${factor}`),
   ];

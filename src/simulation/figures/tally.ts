@@ -316,7 +316,7 @@ export class Tally {
     for (const count of this.#certain) values[next++] = count / N;
     if (this.#counts.length === 2) values[next++] = (4 * this.#forcing) / N;
     values[next++] = this.#entropy / N;
-    values[next++] = drift / this.#driftUnit;
+    if (N > 1) values[next++] = drift / this.#driftUnit;
     for (const loss of this.#losses) values[next++] = loss;
     for (const factor of this.#urnFactors) values[next++] = (this.#drawn[factor] as number) / N;
     this.#replicate++;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { simulateHere } from '../../../src/simulation/blocks.ts';
 import { Covariates } from '../../../src/simulation/figures/covariates.ts';
 import {
   deviationFigure,
@@ -127,6 +128,30 @@ describe('figures of two replicates, worked out by hand', () => {
       expect.closeTo(value + 1.96 * error, 12),
     ]);
   });
+});
+
+it('has no drift with one participant', () => {
+  const plan: SimulationPlan = {
+    study: 'trial',
+    design: {
+      treatments: ['A', 'B'],
+      ratio: [1, 1],
+      factors: [{ name: 'all', levels: ['x'] }],
+      ...{ w: 1, alpha: 0, beta: 1, D: 'range' },
+    },
+    arrivals: { kind: 'shares', shares: [[1]], opens: [] },
+    arrivalsSource: '',
+    comparators: [],
+    siteFactor: undefined,
+    ...{ participants: 1, reps: 3, seed: 1n, at: [1] },
+  };
+  const { figures = {} } = simulateHere(plan)[0] ?? {};
+  expect(figures['drift']).toBeUndefined();
+  expect(figures['entropy']?.value).toBeCloseTo(Math.log(2), 12);
+  expect(figures['loss@1']?.value).toBe(1);
+  expect(Object.values(figures).every(({ value, low, high }) => Number.isFinite(value + low + high))).toBe(
+    true,
+  );
 });
 
 describe('the range with a ratio', () => {
