@@ -26,9 +26,8 @@ const UINT128_MAX = (1n << 128n) - 1n;
  * A 128-bit number is held in six limbs of 24 bits, the lowest first. Products of limbs, and the sums of them below, are
  * then exact doubles, and a step takes a quarter of the time that it takes with BigInt. A simulation takes many millions.
  */
-const LIMB_BITS = 24;
-const LIMB = 2 ** LIMB_BITS;
-const HIGHEST_LIMB = 2 ** (128 - 5 * LIMB_BITS);
+const LIMB = 2 ** 24;
+const HIGHEST_LIMB = 2 ** 8;
 
 /** A mutable generator. Do not share it between owners; make a copy with `Pcg64.restore(generator.snapshot())`. */
 export class Pcg64 {
@@ -165,13 +164,32 @@ export class Pcg64 {
 /** Not a list: taking a typed array apart as one is slow. */
 type Limbs = Float64Array & { 0: number; 1: number; 2: number; 3: number; 4: number; 5: number };
 
+/** Takes a number apart, and puts it together: much faster than to shift a BigInt limb by limb. */
+const bits = new DataView(new ArrayBuffer(16));
+
 function limbsOf(value: bigint): Limbs {
-  const limb = (_: unknown, i: number) => Number(BigInt.asUintN(LIMB_BITS, value >> BigInt(LIMB_BITS * i)));
-  return Float64Array.from({ length: 6 }, limb) as Limbs;
+  bits.setBigUint64(0, value, true);
+  bits.setBigUint64(8, value >> 64n, true);
+  const w0 = bits.getUint32(0, true);
+  const w1 = bits.getUint32(4, true);
+  const w2 = bits.getUint32(8, true);
+  const w3 = bits.getUint32(12, true);
+  const limbs = new Float64Array(6) as Limbs;
+  limbs[0] = w0 & 0xffffff;
+  limbs[1] = (w0 >>> 24) | ((w1 & 0xffff) << 8);
+  limbs[2] = (w1 >>> 16) | ((w2 & 0xff) << 16);
+  limbs[3] = w2 >>> 8;
+  limbs[4] = w3 & 0xffffff;
+  limbs[5] = w3 >>> 24;
+  return limbs;
 }
 
-function numberOf(limbs: Limbs): bigint {
-  return [...limbs].reduceRight((value, limb) => (value << BigInt(LIMB_BITS)) | BigInt(limb), 0n);
+function numberOf({ 0: l0, 1: l1, 2: l2, 3: l3, 4: l4, 5: l5 }: Limbs): bigint {
+  bits.setInt32(0, l0 | (l1 << 24), true);
+  bits.setInt32(4, (l1 >>> 8) | (l2 << 16), true);
+  bits.setInt32(8, (l2 >>> 16) | (l3 << 8), true);
+  bits.setInt32(12, l4 | (l5 << 24), true);
+  return (bits.getBigUint64(8, true) << 64n) | bits.getBigUint64(0, true);
 }
 
 function parseUint128(name: string, decimal: string): bigint {

@@ -64,9 +64,9 @@ export function proofOf(
 
 /** The other system knows no ratio: it takes slots for arms, in their order, as version 1 of the algorithm does. */
 function drawnElsewhere(design: UrnDesign, ...args: Rest): Allocation {
+  if (!design.hasRatio) return allocate(design, ...args);
   const allocation = allocate({ ...design, hasRatio: false }, ...args);
-  const { draw, slot } = allocation;
-  return design.hasRatio ? { ...allocation, draw: { ...draw, slot } } : allocation;
+  return { ...allocation, draw: { ...allocation.draw, slot: allocation.slot } };
 }
 
 type Rest = [counts: Counts, levelIndexes: readonly number[], bgStateBefore: BgState];

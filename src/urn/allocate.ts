@@ -90,19 +90,19 @@ export function workOut(
   const urnOf = (_: unknown, factor: number): Urn => {
     const [start, end] = [factor * slots.length, (factor + 1) * slots.length];
     return {
-      counts: [...kernel.counts.subarray(start, end)],
-      balls: [...kernel.balls.subarray(start, end)],
+      counts: listOf(kernel.counts, start, end),
+      balls: listOf(kernel.balls, start, end),
       imbalance: at(kernel.imbalances, factor),
     };
   };
   return {
     urns: factors.map(urnOf),
-    candidates: [...kernel.candidates.subarray(0, kernel.candidateCount)],
+    candidates: listOf(kernel.candidates, 0, kernel.candidateCount),
     lot: kernel.lot,
     selected: kernel.selected,
     uniform53: kernel.uniform53,
-    probabilities: [...kernel.probabilities],
-    cumulative: [...kernel.cumulative],
+    probabilities: listOf(kernel.probabilities),
+    cumulative: listOf(kernel.cumulative),
     slot,
     bgStateAfter: generator.snapshot(),
   };
@@ -161,6 +161,13 @@ export function allocationOf(
     uniform53: working.uniform53,
   };
   return { slot, treatment: at(slots, working.slot), draw: hasRatio ? { ...draw, slot } : draw };
+}
+
+/** Faster than spreading a typed array. */
+function listOf(array: ArrayLike<number>, start = 0, end = array.length): number[] {
+  const list: number[] = [];
+  for (let i = start; i < end; i++) list.push(array[i] as number);
+  return list;
 }
 
 /** An element that must exist. An index out of range is a bug in this file. */
