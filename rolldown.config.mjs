@@ -4,7 +4,12 @@
  */
 import { defineConfig } from 'rolldown';
 
-const THREADS = ['store/sqlite/append-thread', 'verify/verification-thread'];
+const THREADS = [
+  'rerandomize/replicates-thread',
+  'simulation/simulation-thread',
+  'store/sqlite/append-thread',
+  'verify/verification-thread',
+];
 /** Both branches of the choice. */
 const DEVELOPED_WITH = /if \(process\.env\.NODE_ENV === 'production'\) \{([^}]*)\} else \{[^}]*\}/g;
 

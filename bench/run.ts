@@ -14,6 +14,7 @@ import { Processes } from './processes.ts';
 import { measureReading } from './reading.ts';
 import { measureRelaying } from './relaying.ts';
 import { measureSharing } from './sharing.ts';
+import { measureSimulating } from './simulating.ts';
 import { measureVerifying } from './verifying.ts';
 
 const { values: options } = parseArgs({
@@ -69,6 +70,11 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       ...(quick ? { rounds: 1, measuredMs: 1000 } : { rounds: 3, measuredMs: 2000 }),
       store: options.store,
     }),
+  simulating: (processes) =>
+    measureSimulating(
+      processes,
+      quick ? { replicates: 2_000, rounds: 2 } : { replicates: 10_000, rounds: 5 },
+    ),
   verifying: ({ folder }) =>
     measureVerifying(folder, { participants: toVerify, rounds: quick || toVerify > 200_000 ? 2 : 5 }),
   relaying: (processes) =>

@@ -2,11 +2,12 @@
  * What an inspector wants to know in addition to the allocations: who was refused, who was shown what, who signed in and
  * out, when the service ran and in which version. Stream `operations`.
  *
- * Nothing here is secret but the digest of a file with arms, which is sealed: no treatment, level, state, seed or key, and
- * no text made up by a client. Repeated occurrences become one event with their count and the times of the first and last.
+ * Nothing here is secret but the digest of a file with arms, which is sealed: no treatment, level, state, seed or key, no
+ * result of a test, and no text made up by a client. Repeated occurrences become one event with their count and the times of the first and last.
  */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
+import { FreeText } from './text.ts';
 
 const Name = z.string().min(1);
 const Instant = z.iso.datetime({ precision: 3 });
@@ -84,6 +85,7 @@ export const Disclosure = z.enum([
   'envelopes', // a printed code-break, one for each participant
   'expected-balance', // how far the arms are apart, and how far they are in replicates
   'export', // a list of the participants as a file
+  'rerandomization', // the result of a re-randomization test, which compares arms
 ]);
 export type Disclosure = z.infer<typeof Disclosure>;
 
@@ -100,7 +102,7 @@ const disclosed = <D extends z.ZodType>(what: D) =>
     toRevision: Revision.optional(),
     /** For a bundle, a feed or an export. */
     content: z.enum(['full', 'open', 'blinded']).optional(),
-    /** Of a bundle's file, or of an export without arms. */
+    /** Of a bundle's file, of an export without arms, or of the outcomes of a re-randomization test. */
     sha256: Sha256.optional(),
     ...tally,
   });
@@ -111,7 +113,10 @@ export const EvidenceDisclosed1 = defineEvent('EvidenceDisclosed', 1, {
 });
 export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 2, {
   ...inTheClear,
-  data: disclosed(Disclosure),
+  data: disclosed(Disclosure).extend({
+    /** Why arms were compared while the study went on. Only for `rerandomization`, by a person at the command line. */
+    interim: FreeText.optional(),
+  }),
   /**
    * Of an export with arms. It is sealed because whoever knows the other columns of the file could find the arms by trying
    * which of them give this digest.

@@ -50,6 +50,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { studiesCommand } = await import('./cli/studies.ts');
     return group('studies', 'studies: check, list, show, pause, resume, close, reopen', studiesCommand());
   },
+  simulate: async () => (await import('./cli/simulate.ts')).simulateCommand(),
   import: async () => (await import('./cli/import.ts')).importCommand(),
   verify: async () => (await import('./cli/verify.ts')).verifyCommand(),
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
@@ -74,6 +75,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { unblindingsCommand } = await import('./cli/unblindings.ts');
     return group('unblindings', 'unblindings outside the service, or in error: add', unblindingsCommand());
   },
+  rerandomize: async () => (await import('./cli/rerandomize.ts')).rerandomizeCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
   report: async () => (await import('./cli/report.ts')).reportCommand(),
   export: async () => (await import('./cli/export.ts')).exportCommand(),

@@ -35,11 +35,15 @@ interface FrameProps extends Size {
   readonly y: NumberScale;
   readonly xLabel: (value: Date | number) => string;
   readonly yLabel: (value: number) => string;
+  /** What the axes show, if the text around the chart does not say it. */
+  readonly xTitle?: string | undefined;
+  readonly yTitle?: string | undefined;
   readonly children: ReactNode;
 }
 
 /** The viewBox lets the chart shrink with the page. Nothing is measured, so it is the same without a document. */
-export function Frame({ width, height, alternative, x, y, xLabel, yLabel, children }: FrameProps) {
+export function Frame(props: FrameProps) {
+  const { width, height, alternative, x, y, xLabel, yLabel, xTitle, yTitle, children } = props;
   const inner = plot({ width, height });
   const rows = wholeTicks(y, rowsIn({ width, height }));
   const columns = x.ticks(Math.max(2, Math.floor(inner.width / 90)));
@@ -82,6 +86,16 @@ export function Frame({ width, height, alternative, x, y, xLabel, yLabel, childr
           hideAxisLine
           hideTicks
         />
+        {yTitle !== undefined && (
+          <ChartText x={-MARGIN.left + 4} y={-13} anchor="start">
+            {yTitle}
+          </ChartText>
+        )}
+        {xTitle !== undefined && (
+          <ChartText x={inner.width} y={inner.height - 9} anchor="end">
+            {xTitle}
+          </ChartText>
+        )}
       </Group>
     </svg>
   );

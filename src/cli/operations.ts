@@ -20,7 +20,8 @@ const HELP = `
 One line per event, oldest first: when it was written, who, what.
   started, stopped   a run of the service, with its version; a run that was killed has no stop
   was refused        a request with any key that was ever issued
-  was shown          generator states, a seed, records, explanations, balances, bundles, exports
+  was shown          generator states, a seed, records, explanations, balances, bundles, exports,
+                     re-randomization tests
   signed in, out     a person in the pages, with the session; a session that ended by its age has no sign-out
 
 Repetitions are summed up: the first has its own line, the others are counted, with the first and the last time.

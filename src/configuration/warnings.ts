@@ -43,6 +43,8 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
     );
   }
 
+  warnAboutRounding(configuration, lineOf, warn);
+
   const slots = (ratio ?? treatments.map(() => 1)).reduce((sum, share) => sum + share, 0);
   const balls = w * slots + beta * (slots - 1);
   // w / balls < 0.05, in whole numbers.
@@ -56,4 +58,23 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
       'choose a larger w or a smaller beta',
     );
   }
+}
+
+/**
+ * A choice of the trial, not a mistake: with a ratio the algorithm computes the imbalance in ascending order, and with two
+ * arms or one factor there is nothing to favour.
+ */
+function warnAboutRounding(
+  { D, treatments, factors, ratio }: ReadStudy['configuration'],
+  lineOf: (key: string) => number,
+  warn: Refuse,
+): void {
+  if (D === 'range' || ratio || treatments.length < 3 || factors.length < 2) return;
+  warn(
+    lineOf('D'),
+    `with ${treatments.length} arms and ${factors.length} factors, D: ${D} does not give the arms exactly equal chances: ` +
+      'urns that are equally imbalanced may differ by rounding, which then decides between them instead of the lot, and ' +
+      'favours the same arms each time',
+    `write D: range for a new study; keep ${D} only to repeat or continue a study that already used it`,
+  );
 }

@@ -74,7 +74,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
 };
 
 function shown({ data }: Of<'EvidenceDisclosed'>): string {
-  const { what: kind, participant, fromRevision, toRevision, content, sha256 } = data;
+  const { what: kind, participant, fromRevision, toRevision, content, sha256, interim } = data;
   const of = participant === undefined ? '' : ` of participant ${participant}`;
   const at = toRevision === undefined ? '' : ` up to revision ${toRevision}`;
   switch (kind) {
@@ -98,6 +98,10 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
       return content === undefined
         ? `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`
         : `a feed of the records from ${fromRevision ?? 0} on (${content})`;
+    case 'rerandomization': {
+      const why = interim === undefined ? '' : `, as an interim look (${interim})`;
+      return `a re-randomization test${at} (outcomes with SHA-256 ${sha256 ?? 'unknown'})${why}`;
+    }
     case 'seed':
       return 'the seed';
     case 'verification':

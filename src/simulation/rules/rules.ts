@@ -51,7 +51,7 @@ export function comparatorProblem(
     case 'block':
       return blockProblem(rule.sizes, sum, hasRatio);
     case 'minimization':
-      return chanceProblem(rule.p, 1 / ratio.length, `1/${ratio.length}, the share of an arm`);
+      return chanceProblem(rule.p, 1 / ratio.length, `1/${ratio.length} (the share of an arm)`);
     case 'efron':
       return chanceProblem(rule.p, 0.5, '0.5');
     case 'bigstick':
@@ -79,5 +79,5 @@ function blockProblem(sizes: readonly number[], sum: number, hasRatio: boolean):
 }
 
 function chanceProblem(p: number, min: number, shown: string): string | undefined {
-  return p >= min && p <= 1 ? undefined : `p must be from ${shown}, to 1`;
+  return p >= min && p <= 1 ? undefined : `p must be from ${shown} to 1`;
 }

@@ -48,7 +48,8 @@ export class OperationsReplay implements Replay {
         return (
           this.#history.judgeKnown(event, SCOPE_FOR[event.data.what] ?? 'audit', this.#warnings) ??
           this.#judgeStudy(event) ??
-          judgeExport(event)
+          judgeExport(event) ??
+          judgeTest(event)
         );
       case 'SessionBegan':
       case 'SessionEnded':
@@ -92,6 +93,17 @@ function judgeExport({ actor, data, sections }: Disclosed): Mismatch | undefined
     return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
   if (content === 'blinded' || sha256 === undefined) return undefined;
   return mismatch('data.sha256', undefined, sha256, 'the digest of a file with arms is not in the clear');
+}
+
+/** Arms are compared at the command line alone, and only that has a reason for an interim look. */
+function judgeTest({ actor, data: { what, interim } }: Disclosed): Mismatch | undefined {
+  if (what !== 'rerandomization')
+    return interim === undefined
+      ? undefined
+      : mismatch('data.interim', undefined, interim, `${what} has no such member`);
+  if ('keyId' in actor)
+    return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+  return undefined;
 }
 
 function judgeSession({ actor, data }: Session): Mismatch | undefined {

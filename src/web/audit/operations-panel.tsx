@@ -140,7 +140,7 @@ function What(operation: Operation) {
       );
     }
     case 'EvidenceDisclosed': {
-      const { what, study, participant, fromRevision, toRevision, content, count } = operation.data;
+      const { what, study, participant, fromRevision, toRevision, content, interim, count } = operation.data;
       const upTo = toRevision === undefined ? undefined : t('audit.upTo', { revision: toRevision });
       const range =
         fromRevision === undefined || toRevision === undefined
@@ -149,7 +149,7 @@ function What(operation: Operation) {
       return (
         <>
           {t('audit.shown', { what: t(`audit.what.${what}`) })} <Times count={count} />
-          <Details of={[study, participant, content && t(`audit.content.${content}`), range]} />
+          <Details of={[study, participant, content && t(`audit.content.${content}`), range, interim]} />
         </>
       );
     }

@@ -305,7 +305,7 @@ describe('warnings', () => {
 
   it('name names that people would mistake for each other', () => {
     const factors = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
-    expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors))).toEqual([
+    expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors, 'D: range'))).toEqual([
       expect.stringMatching(
         /^2: study "S": treatment 1 and treatment 2 differ only in case, outer blanks or/,
       ),
@@ -329,6 +329,26 @@ describe('warnings', () => {
     expect(warningsOf(bareStudy('treatments: [A, B]', 'factors: {x: [y], z: [a, b]}'))).toEqual([
       expect.stringMatching(/^3: .* factor "x" has one level.*\(hint: list the levels that are missing/),
     ]);
+  });
+
+  it('advise range for three or more arms on several factors', () => {
+    const study = (arms: string, ...more: string[]) =>
+      bareStudy(`treatments: [${arms}]`, 'factors: {x: [a, b], y: [a, b]}', ...more);
+    expect(warningsOf(study('A, B, C'))).toEqual([
+      expect.stringMatching(
+        /^1: study "S": with 3 arms and 2 factors, D: chisquare does not give .*\(hint: write D: range for a new study;/,
+      ),
+    ]);
+    expect(warningsOf(study('A, B, C', 'D: variance'))).toEqual([
+      expect.stringMatching(/^4: study "S": with 3 arms and 2 factors, D: variance does not give/),
+    ]);
+    for (const right of [
+      study('A, B, C', 'D: range'),
+      study('A, B'),
+      study('A, B, C', 'ratio: [2, 1, 1]'),
+      bareStudy('treatments: [A, B, C]', 'factors: {x: [a, b]}'),
+    ])
+      expect(warningsOf(right)).toEqual([]);
   });
 
   it('are in the order of the file, with its name', () => {

@@ -34,6 +34,14 @@ describe('the description of an operation', () => {
       { what: 'bundle', content: 'full', sha256: 'ab'.repeat(32) },
       `a bundle (full, SHA-256 ${'ab'.repeat(32)}) of A`,
     ],
+    [
+      { what: 'rerandomization', toRevision: 9, sha256: 'ab'.repeat(32) },
+      `a re-randomization test up to revision 9 (outcomes with SHA-256 ${'ab'.repeat(32)}) of A`,
+    ],
+    [
+      { what: 'rerandomization', toRevision: 9, sha256: 'ab'.repeat(32), interim: 'asked by the DMC' },
+      `a re-randomization test up to revision 9 (outcomes with SHA-256 ${'ab'.repeat(32)}), as an interim look (asked by the DMC) of A`,
+    ],
     [{ what: 'export', content: 'open', toRevision: 9 }, 'an export up to revision 9 (open) of A'],
     [
       { what: 'export', content: 'blinded', toRevision: 9, sha256: 'ab'.repeat(32) },

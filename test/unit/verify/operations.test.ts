@@ -34,6 +34,15 @@ const exported: OperationsFact = {
   sections: { file: DIGEST },
 };
 
+const TEST = {
+  what: 'rerandomization',
+  study: CONFIGURATION.name,
+  toRevision: 3,
+  ...DIGEST,
+  ...tally,
+} as const;
+const tested: OperationsFact = { type: 'EvidenceDisclosed', data: TEST, sections: {} };
+
 /** Revisions 3 to 6 of `access`. */
 const MORE: readonly AccessCommand[] = [
   { type: 'issue', keyId: 'k0033', sha256: '3'.repeat(64), grant: { user: 'auditor', scopes: ['audit'] } },
@@ -92,6 +101,11 @@ describe('the stream operations is sound', () => {
     expect((await verify(logWith([exported, OPERATOR], [blinded, OPERATOR]))).ok).toBe(true);
   });
 
+  it('with re-randomization tests, of which one was an interim look', async () => {
+    const interim = { ...tested, data: { ...TEST, interim: 'asked by the DMC' } } as const;
+    expect((await verify(logWith([tested, OPERATOR], [interim, OPERATOR]))).ok).toBe(true);
+  });
+
   it('with sessions, of which some have no recorded end and some no recorded beginning', async () => {
     const other = { ...signedOut, data: { ...SESSION, sessionId: 'AAAAAAAAAAAAAAAAAAAAAA' } } as const;
     const log = logWith([signedIn, nurse()], [signedOut, nurse()], [signedIn, nurse()], [other, nurse()]);
@@ -137,6 +151,13 @@ describe('the stream operations cannot contain', () => {
       { ...exported, data: { ...EXPORT, what: 'balance' } },
       OPERATOR,
       'sections.file',
+    ],
+    ['a re-randomization test by a key', tested, auditor(), 'actor'],
+    [
+      'a reason for an interim look at anything else',
+      { ...tested, data: { ...TEST, what: 'bundle', interim: 'curious' } },
+      OPERATOR,
+      'data.interim',
     ],
     ['a sign-in on the command line', signedIn, OPERATOR, 'actor'],
     ['a session of another key than its actor', signedOut, auditor(), 'data.keyId'],

@@ -68,6 +68,7 @@ export const audit = {
     explanation: 'warum ein Teilnehmer seine Behandlung bekam',
     'generator-states': 'Zustände des Zufallsgenerators',
     records: 'die Aufzeichnungen',
+    rerandomization: 'ein Re-Randomisierungstest',
     seed: 'der Startwert',
     verification: 'der Bericht einer Verifikation',
   },

@@ -68,6 +68,7 @@ export const audit = {
     explanation: 'why a participant got their treatment',
     'generator-states': 'states of the random generator',
     records: 'the records',
+    rerandomization: 'a re-randomization test',
     seed: 'the seed',
     verification: 'the report of a verification',
   },

@@ -1,0 +1,100 @@
+/** Measures `urn simulate`, from its start to its end, beside the kernel alone on the same participants. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Pcg64 } from '../src/random/pcg64.ts';
+import { levelSource } from '../src/simulation/arrivals.ts';
+import { ruleOf } from '../src/simulation/rules/rules.ts';
+import { type Figure, median, pairedRatio } from './figures.ts';
+import { OWN_PROGRAM, type Processes } from './processes.ts';
+
+export interface SimulatingPlan {
+  readonly replicates: number;
+  readonly rounds: number;
+}
+
+const PARTICIPANTS = 300;
+const THREADS = 2;
+const ARMS = ['A', 'B', 'C'];
+const LEVELS = ['1', '2', '3'];
+/** Seconds are promised for 10,000 replicates. */
+const PROMISED = 10_000;
+const SIZES = [
+  { factors: 2, seconds: 4, ratio: 5 },
+  { factors: 13, seconds: 12, ratio: 3 },
+];
+
+export function measureSimulating(processes: Processes, { replicates, rounds }: SimulatingPlan): Figure[] {
+  return SIZES.flatMap(({ factors, seconds, ratio }) => {
+    const names = Array.from({ length: factors }, (_, i) => `factor ${i + 1}`);
+    const file = studiesFile(processes.folder, names);
+    const times: number[] = [];
+    const alone: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      times.push(timeCommand(processes, file, names[0] ?? '', replicates));
+      alone.push(timeKernel(names, Math.ceil(replicates / 20)));
+    }
+    const each = (time: number) => (time * 1e6 * THREADS) / (replicates * PARTICIPANTS);
+    const what = `simulate ${replicates.toLocaleString('en-US')} × ${PARTICIPANTS}, ${factors} factors`;
+    return [
+      {
+        name: what,
+        value: median(times),
+        unit: 's',
+        ...(replicates === PROMISED && { target: { relation: 'below', value: seconds } }),
+      },
+      { name: `${what}: per participant, of ${THREADS} threads`, value: each(median(times)), unit: 'µs' },
+      { name: `the kernel alone, ${factors} factors`, value: median(alone), unit: 'µs' },
+      {
+        name: `${what} / the kernel alone`,
+        value: pairedRatio(times.map(each), alone),
+        unit: '',
+        target: { relation: 'below', value: ratio },
+      },
+    ];
+  });
+}
+
+/** @returns seconds from the start of the process to its end */
+function timeCommand(processes: Processes, file: string, siteFactor: string, replicates: number): number {
+  const started = performance.now();
+  processes.run(OWN_PROGRAM, [
+    ...['simulate', '--studies', file, '--participants', String(PARTICIPANTS)],
+    ...['--reps', String(replicates), '--threads', String(THREADS), '--site-factor', siteFactor, '--json'],
+  ]);
+  return (performance.now() - started) / 1000;
+}
+
+/** @returns microseconds per participant, in one thread, levels drawn */
+function timeKernel(names: readonly string[], replicates: number): number {
+  const factors = names.map((name) => ({ name, levels: LEVELS }));
+  const levels = new Int32Array(PARTICIPANTS * factors.length);
+  const shares = factors.map(() => LEVELS.map(() => 1));
+  const source = levelSource({ kind: 'shares', shares, opens: [] }, PARTICIPANTS);
+  const rule = ruleOf(
+    { name: '', rule: { kind: 'urn', w: 1, alpha: 0, beta: 1, D: 'chisquare' }, within: [] },
+    ARMS.map(() => 1),
+    { levels, factors, strata: () => new Int32Array(PARTICIPANTS) },
+  );
+  const started = performance.now();
+  for (let replicate = 0; replicate < replicates; replicate++) {
+    const generator = Pcg64.fromSeed(BigInt(replicate));
+    source.fill(generator, levels);
+    rule.restart();
+    for (let participant = 0; participant < PARTICIPANTS; participant++)
+      rule.allocate(participant, generator);
+  }
+  return ((performance.now() - started) * 1000) / (replicates * PARTICIPANTS);
+}
+
+function studiesFile(folder: string, names: readonly string[]): string {
+  const file = join(folder, `studies-${names.length}.yaml`);
+  const study = {
+    mode: 'test',
+    treatments: ARMS,
+    D: 'chisquare',
+    factors: Object.fromEntries(names.map((name) => [name, LEVELS])),
+  };
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify({ bench: study }));
+  return file;
+}

@@ -1,0 +1,61 @@
+/** An imbalance as a study grows: its median, and the bands that hold half and nine tenths of the trials. */
+import { scaleLinear } from '@visx/scale';
+import { Area, LinePath } from '@visx/shape';
+import { COLOURS } from './colours.ts';
+import { ChartText, FONT_SIZE, Frame, plot, type Size } from './frame.tsx';
+
+export interface Quantiles {
+  readonly n: number;
+  readonly p05: number;
+  readonly p25: number;
+  readonly p50: number;
+  readonly p75: number;
+  readonly p95: number;
+}
+
+interface CourseChartProps extends Size {
+  readonly points: readonly Quantiles[];
+  /** What the vertical axis goes up to: the same for all charts that are compared. */
+  readonly most: number;
+  readonly alternative: string;
+}
+
+export function CourseChart({ points, most, alternative, ...size }: CourseChartProps) {
+  const { width, height } = plot(size);
+  const last = points.at(-1);
+  const x = scaleLinear<number>({ domain: [0, Math.max(1, last?.n ?? 1)], range: [0, width] });
+  const y = scaleLinear<number>({ domain: [0, Math.max(1, most)], range: [height, 0] });
+  const band = (low: 'p05' | 'p25', high: 'p75' | 'p95', opacity: number) => (
+    <Area
+      data={[...points]}
+      x={({ n }) => x(n)}
+      y0={(point) => y(point[low])}
+      y1={(point) => y(point[high])}
+      fill={COLOURS.data}
+      fillOpacity={opacity}
+    />
+  );
+  return (
+    <Frame {...size} alternative={alternative} x={x} y={y} xLabel={String} yLabel={String}>
+      {band('p05', 'p95', 0.18)}
+      {band('p25', 'p75', 0.3)}
+      <LinePath
+        data={[...points]}
+        x={({ n }) => x(n)}
+        y={({ p50 }) => y(p50)}
+        stroke={COLOURS.data}
+        strokeWidth={2.5}
+      />
+      {last && (
+        <ChartText x={width + 8} y={y(last.p50)} anchor="start" isData>
+          {last.p50}
+        </ChartText>
+      )}
+      {last && y(last.p50) - y(last.p95) > FONT_SIZE && (
+        <ChartText x={width + 8} y={y(last.p95)} anchor="start">
+          {last.p95}
+        </ChartText>
+      )}
+    </Frame>
+  );
+}

@@ -1,0 +1,309 @@
+/** urn rerandomize: the test that the design of a study asks for. */
+import type { Command } from 'commander';
+import { freeTextProblem } from '../base/free-text.ts';
+import { BundleError } from '../bundle/bundle-error.ts';
+import { csvRows } from '../import/csv-file.ts';
+import { ImportError } from '../import/source-table.ts';
+import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
+import { ExactError } from '../rerandomize/exact.ts';
+import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
+import { DEFAULT_REPS, type Method, MOST_REPS, runTest } from '../rerandomize/run-test.ts';
+import { type Sourced, studyInBundle, studyInLog } from '../rerandomize/sources.ts';
+import { ALTERNATIVES, type Alternative, STATISTICS, type StatisticName } from '../rerandomize/statistic.ts';
+import { type Asked, compare, plannedTest, TestError } from '../rerandomize/test-plan.ts';
+import { foundations, number, resultRows, statisticText } from '../rerandomize/test-text.ts';
+import { recordDisclosure } from './disclosed.ts';
+import { withFileProblems } from './file-problems.ts';
+import { caseOption, choice } from './grounds.ts';
+import { withLog } from './open-log.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { progress, progressOf, result, table } from './output.ts';
+import { VERSION } from './version.ts';
+
+interface Options extends LogOptions {
+  readonly study?: string;
+  readonly bundle?: string;
+  readonly outcomes: string;
+  readonly outcome?: string;
+  readonly time?: string;
+  readonly event?: string;
+  readonly statistic: StatisticName;
+  readonly adjust?: string;
+  readonly arms?: string;
+  readonly alternative?: Alternative;
+  readonly reps?: string;
+  readonly halfWidth?: string;
+  readonly exact?: boolean;
+  readonly seed?: string;
+  readonly interim?: string;
+  readonly json?: boolean;
+}
+
+const HELP = `
+The file of outcomes is CSV with a column "id" (an id that the participant has or had) and others; an empty cell means no
+outcome. The study is run again with other random numbers, R times: p is the share of replicates with a statistic at least
+as extreme, (b + 1)/(R + 1). T is that of the arm that the study names first, minus the other.
+
+  mean, ranksum, proportion, F, kruskal   --outcome <column>; of a proportion 0 or 1
+  logrank                                 --time <column> --event <column>, 1 for an event
+
+F and kruskal compare all arms, or two by --arms; the others compare two. A live study that is not closed needs --interim.
+It compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before the result
+is shown; the result is not recorded. Of a bundle nothing is recorded.
+
+Example:
+  urn rerandomize --study "CHS JCOIN" --outcomes y.csv --outcome change --statistic mean --adjust sex,local_site`;
+
+export function rerandomizeCommand(): Command {
+  return logCommand('rerandomize')
+    .description('test a difference between arms by randomizing the study again (re-randomization test)')
+    .addOption(option('--study <name>', 'name of the study (with --bundle it may be left out)'))
+    .addOption(caseOption('--outcomes <file>', 'CSV with a column id and others').makeOptionMandatory())
+    .addOption(choice('--statistic <name>', 'what compares the arms', STATISTICS))
+    .addOption(caseOption('--outcome <column>', 'the column of the outcome'))
+    .addOption(caseOption('--time <column>', 'logrank: the column of the time'))
+    .addOption(
+      caseOption('--event <column>', 'logrank: the column that is 1 for an event, 0 for none so far'),
+    )
+    .addOption(
+      caseOption(
+        '--adjust <factors>',
+        'take out first what these factors explain, such as sex,"site, region"',
+      ),
+    )
+    .addOption(caseOption('--arms <A,B>', 'compare these two of several arms'))
+    .addOption(
+      caseOption('--alternative <which>', 'default: two-sided; greater: T is above chance').choices([
+        ...ALTERNATIVES,
+      ]),
+    )
+    .addOption(caseOption('--reps <number>', `replicates (default: ${DEFAULT_REPS}; at most ${MOST_REPS})`))
+    .addOption(
+      caseOption('--half-width <number>', 'as many replicates as give the interval of p this half-width'),
+    )
+    .addOption(caseOption('--exact', 'go through every way in which the study could have gone'))
+    .addOption(
+      caseOption('--seed <number>', "0 to 4294967295 (default: from the study's UUID, the same everywhere)"),
+    )
+    .addOption(
+      caseOption('--interim <reason>', 'compare arms while the study goes on; recorded in the clear'),
+    )
+    .addOption(caseOption('--bundle <file>', 'the study in this bundle (full or open), instead of a log'))
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(options: Options, command: Command): Promise<void> {
+  try {
+    const settings = settingsOf(options);
+    if (options.bundle === undefined) await testInLog(options, settings);
+    else await testInBundle(options, options.bundle, settings, command);
+  } catch (error) {
+    if (error instanceof ExactError)
+      throw new UsageError(`${error.message} (hint: leave out --exact, to draw replicates instead)`);
+    if (!(error instanceof TestError || error instanceof BundleError)) throw error;
+    throw new UsageError(error.message);
+  }
+}
+
+async function testInLog(options: Options, settings: Settings): Promise<void> {
+  const { study } = options;
+  if (study === undefined) throw new UsageError('--study is missing (hint: urn studies list)');
+  await withLog(options, async (log) => {
+    const shown = progress('records read');
+    const sourced = await studyInLog(log, study, shown.show);
+    shown.end();
+    if (!sourced) throw unknownStudy(study);
+    await test(options, settings, sourced, async (sha256) => {
+      const { interim } = settings;
+      await recordDisclosure(log, {
+        ...{ what: 'rerandomization', study, toRevision: sourced.revision, sha256 },
+        ...(interim !== undefined && { interim }),
+      });
+      return true;
+    });
+  });
+}
+
+async function testInBundle(
+  options: Options,
+  file: string,
+  settings: Settings,
+  command: Command,
+): Promise<void> {
+  // Variables of the environment do not count: the machine may have them for its service.
+  const other = command.options.find(
+    (one) =>
+      ['data', 'store', 'streamPrefix'].includes(one.attributeName()) &&
+      command.getOptionValueSource(one.attributeName()) === 'cli',
+  )?.long;
+  if (other !== undefined)
+    throw new UsageError(`--bundle and ${other} cannot be combined (hint: a bundle needs no log)`);
+  const sourced = await studyInBundle(file);
+  const { name } = sourced.study.design;
+  if (command.getOptionValueSource('study') === 'cli' && options.study !== name)
+    throw new UsageError(`the bundle is of the study ${JSON.stringify(name)}`);
+  await test(options, settings, sourced, async () => false);
+}
+
+/** What the options say, as far as the study is not needed. */
+interface Settings {
+  readonly columns: Columns;
+  readonly asked: Asked;
+  readonly method: Method;
+  readonly seed: number | undefined;
+  readonly interim: string | undefined;
+}
+
+/** @throws UsageError */
+function settingsOf(options: Options): Settings {
+  const { statistic, alternative, adjust, arms, interim } = options;
+  const problem = interim === undefined ? undefined : freeTextProblem(interim, 3);
+  if (problem !== undefined) throw new UsageError(`--interim ${problem}`);
+  return {
+    columns: columnsOf(options),
+    asked: {
+      ...{ statistic, alternative },
+      adjust: adjust === undefined ? [] : namesOf('--adjust', adjust),
+      arms: arms === undefined ? undefined : namesOf('--arms', arms),
+    },
+    method: methodOf(options),
+    seed: options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, 2 ** 32 - 1),
+    interim,
+  };
+}
+
+function columnsOf({ statistic, outcome, time, event }: Options): Columns {
+  if (statistic === 'logrank') {
+    if (outcome !== undefined) throw new UsageError('logrank has no --outcome, but --time and --event');
+    if (time === undefined || event === undefined) throw new UsageError('logrank needs --time and --event');
+    return { kind: 'survival', time, event };
+  }
+  if (time !== undefined || event !== undefined)
+    throw new UsageError('--time and --event are for --statistic logrank');
+  if (outcome === undefined) throw new UsageError(`${statistic} needs --outcome`);
+  return { kind: statistic === 'proportion' ? 'yes-or-no' : 'number', outcome };
+}
+
+function methodOf({ reps, halfWidth, exact }: Options): Method {
+  const given = [reps, halfWidth, exact].filter((one) => one !== undefined);
+  if (given.length > 1) throw new UsageError('--reps, --half-width and --exact exclude each other');
+  if (exact) return { kind: 'exact' };
+  if (halfWidth === undefined)
+    return { kind: 'reps', reps: wholeNumber('--reps', reps ?? String(DEFAULT_REPS), 1, MOST_REPS) };
+  const width = Number(halfWidth);
+  if (!/^[\d.eE-]+$/.test(halfWidth) || !(width > 0 && width < 0.5))
+    throw new UsageError(`--half-width "${halfWidth}" is not a number between 0 and 0.5`);
+  return { kind: 'half-width', halfWidth: width };
+}
+
+function wholeNumber(name: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (!/^\d{1,12}$/.test(text) || value < least || value > most)
+    throw new UsageError(`${name} "${text}" is not a whole number from ${least} to ${most}`);
+  return value;
+}
+
+/** Names separated by commas. A name that has a comma stands in double quotes. */
+function namesOf(name: string, text: string): string[] {
+  try {
+    const [row, ...more] = csvRows(Buffer.from(text));
+    if (row && more.length === 0 && !row.cells.includes('')) return [...row.cells];
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+  }
+  throw new UsageError(`${name} ${JSON.stringify(text)} is not a list of names separated by commas`);
+}
+
+async function test(
+  options: Options,
+  settings: Settings,
+  sourced: Sourced,
+  record: (sha256: string) => Promise<boolean>,
+): Promise<void> {
+  const { study, revision, root, content } = sourced;
+  const { asked, method, interim, columns } = settings;
+  const { design, numbers } = study;
+  refuseInterim(sourced, interim);
+  const seed = settings.seed ?? defaultSeed(study.studyId);
+  refuseOwnSeed(sourced, seed, method);
+  compare(study, asked);
+  const outcomes = await outcomesIn(options.outcomes, columns, sourced);
+  const { plan, value, arms, onOtherArms } = plannedTest(study, outcomes.inOrder, asked);
+  if (plan.hasOthers && method.kind === 'half-width')
+    throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
+  if (plan.hasOthers && content === 'open' && study.hadRatio)
+    throw new UsageError(
+      'in a study with a ratio, --arms needs what an open bundle withholds (hint: urn bundle --content full)',
+    );
+  const found = await runTest(plan, method, seed, progressOf);
+  const isRecorded = await record(outcomes.sha256);
+  const { statistic, adjust, alternative = 'two-sided' } = asked;
+  const analysed = plan.analysed.length;
+  const names = arms.map(({ name }) => name);
+  const others = plan.hasOthers ? design.treatments.filter((arm) => !names.includes(arm)) : [];
+  const restsOn = foundations(numbers, others, names);
+  const facts = {
+    ...{ version: VERSION, study: design.name, studyId: study.studyId, mode: design.mode, revision, root },
+    ...(content !== undefined && { bundle: { file: options.bundle, content } }),
+    ...{ recorded: isRecorded, ...(interim !== undefined && { interim }) },
+    outcomes: { sha256: outcomes.sha256, ...columns, analysed },
+    ...{ withoutOutcome: numbers.participants - analysed - onOtherArms - outcomes.excluded, onOtherArms },
+    ...{ excluded: outcomes.excluded, statistic, adjust, alternative, arms, T: value, ...found },
+    ...{ ...(found.method === 'exact' ? {} : { seed }), ...numbers, restsOn },
+  };
+  if (options.json) return result(JSON.stringify(facts, null, 2));
+  const about = `${analysed} analysed of ${numbers.participants} participants`;
+  const unused = [
+    ...(facts.withoutOutcome > 0 ? [`${facts.withoutOutcome} without an outcome`] : []),
+    ...(onOtherArms > 0 ? [`${onOtherArms} on other arms`] : []),
+    ...(outcomes.excluded > 0 ? [`${outcomes.excluded} voided and not to be analysed`] : []),
+  ];
+  result(
+    table([
+      ['study', `${design.name}${design.mode === 'test' ? ' (a test)' : ''}, revision ${revision}`],
+      ['root there', root],
+      ['outcomes', `SHA-256 ${outcomes.sha256}`],
+      ['', [about, ...unused].join('; ')],
+      ['arms', arms.map((arm) => `${arm.name}: ${arm.analysed}`).join(', ')],
+      ['statistic', statisticText({ statistic, arms, adjust, alternative })],
+      ['T', number(value)],
+      ...resultRows(found),
+      ...(found.method === 'exact'
+        ? []
+        : [['seed', `${seed}, replicate r from PCG64(2^100 + 2^32·${seed} + r)`]]),
+      ['version', VERSION],
+    ]),
+  );
+  result(`\n${restsOn.join('\n')}`);
+  if (!isRecorded) result('Of a bundle, nothing is recorded: note for yourself what you tested, and why.');
+}
+
+/** @throws UsageError */
+function refuseInterim({ study }: Sourced, interim: string | undefined): void {
+  const goesOn = study.design.mode === 'live' && study.status !== 'closed';
+  if (goesOn && interim === undefined)
+    throw new UsageError(
+      `${study.design.name} is live and not closed: comparing its arms now is an interim analysis (hint: close the study first, or give a reason with --interim, which is recorded in the clear)`,
+    );
+}
+
+/** @throws UsageError */
+function refuseOwnSeed({ study }: Sourced, seed: number, method: Method): void {
+  if (method.kind === 'exact') return;
+  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MOST_REPS;
+  if (study.seeds.some((own) => holdsSeed(seed, most, own)))
+    throw new UsageError(
+      `with --seed ${seed} a replicate would draw from the study's own seed (hint: another --seed)`,
+    );
+}
+
+async function outcomesIn(path: string, columns: Columns, { study }: Sourced): Promise<Outcomes> {
+  let outcomes: Outcomes | undefined;
+  await withFileProblems(`the outcomes in ${path} cannot be used`, async () => {
+    outcomes = readOutcomes(path, columns, study);
+  });
+  if (!outcomes) throw new UsageError(`${path} holds no outcomes`);
+  return outcomes;
+}

@@ -1,0 +1,36 @@
+/** The command line that repeats a simulation, as a shell takes it. */
+import type { SimulationPlan } from '../simulation/plan.ts';
+import type { SimulateOptions } from './simulate-plan.ts';
+import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
+
+/** What changes nothing in the figures is left out: threads, and where the result goes. */
+export function commandLine(options: SimulateOptions, plan: SimulationPlan): string {
+  const {
+    studies = DEFAULT_STUDIES_FILE,
+    levels,
+    profiles,
+    like,
+    independent,
+    siteFactor,
+    at,
+    exact,
+  } = options;
+  const given = (name: string, value: string | undefined) => (value === undefined ? [] : [name, value]);
+  const words = [
+    ...['urn', 'simulate', '--studies', studies, '--study', plan.study],
+    ...['--participants', String(plan.participants)],
+    ...(exact ? ['--exact'] : ['--reps', String(plan.reps), '--seed', String(plan.seed)]),
+    ...given('--levels', levels),
+    ...given('--profiles', profiles),
+    ...given('--like', like),
+    ...(independent ? ['--independent'] : []),
+    ...plan.comparators.flatMap(({ name }) => ['--against', name]),
+    ...given('--site-factor', siteFactor),
+    ...given('--at', at),
+  ];
+  return words.map(quoted).join(' ');
+}
+
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,157 @@
+/** What is to be simulated, from the options of the command. */
+import { ComparatorError, readComparator } from '../assessment/comparator.ts';
+import { among, figureNames, figuresByName } from '../assessment/names.ts';
+import {
+  type Judged,
+  judge,
+  type Requirement,
+  RequirementError,
+  readRequirement,
+  refuseUnknown,
+} from '../assessment/requirement.ts';
+import { quote } from '../base/text.ts';
+import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import { suggest } from '../configuration/values.ts';
+import type { Comparator, SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
+import type { DesignResult } from '../simulation/result.ts';
+import { UsageError } from './options.ts';
+import { type ArrivalOptions, arrivalsFrom } from './simulate-arrivals.ts';
+import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+
+export interface SimulateOptions extends ArrivalOptions {
+  readonly studies?: string;
+  readonly study?: string;
+  readonly participants?: string;
+  readonly reps: string;
+  readonly seed: string;
+  readonly threads?: string;
+  readonly against?: readonly string[];
+  readonly siteFactor?: string;
+  readonly at?: string;
+  readonly require?: readonly string[];
+  readonly exact?: boolean;
+  readonly csv?: string;
+  readonly html?: string;
+  readonly json?: boolean;
+}
+
+export const DEFAULTS = { reps: '10000', seed: '1' } as const;
+
+/** A trial is held in memory while it is simulated. */
+const MOST_PARTICIPANTS = 1_000_000;
+const MOST_REPS = 1_000_000_000;
+const MOST_THREADS = 1024;
+
+export async function planFrom(
+  options: SimulateOptions,
+): Promise<{ readonly plan: SimulationPlan; readonly threads: number | undefined }> {
+  const { configuration } = await studyFrom(options);
+  const { name, treatments, factors, ratio, w, alpha, beta, D, targetEnrollment } = configuration;
+  const design: SimulatedDesign = {
+    ...{ treatments, factors, w, alpha, beta, D },
+    ratio: ratio ?? treatments.map(() => 1),
+  };
+  const participants = options.participants ?? targetEnrollment?.toString();
+  if (participants === undefined)
+    throw new UsageError(
+      `study ${quote(name)} has no target_enrollment (hint: say how many participants: --participants 300)`,
+    );
+  const size = wholeNumber('--participants', participants, MOST_PARTICIPANTS);
+  const threads =
+    options.threads === undefined ? undefined : wholeNumber('--threads', options.threads, MOST_THREADS);
+  const reps = wholeNumber('--reps', options.reps, MOST_REPS);
+  const seed = seedFrom(options.seed);
+  const at = pointsFrom(options.at, size);
+  const siteFactor = siteFrom(options.siteFactor, design);
+  const comparators = comparatorsFrom(options, design);
+  const { arrivals, source } = await arrivalsFrom(options, design);
+  const plan = { study: name, design, arrivals, arrivalsSource: source, comparators, siteFactor };
+  return { plan: { ...plan, participants: size, reps, seed, at }, threads };
+}
+
+async function studyFrom({ studies: file, study: name }: SimulateOptions): Promise<ConfiguredStudy> {
+  const { studies } = await readStudiesFile(file ?? DEFAULT_STUDIES_FILE);
+  const names = studies.map(({ configuration }) => configuration.name);
+  if (name === undefined) {
+    const [only, second] = studies;
+    if (only && !second) return only;
+    throw new UsageError(`there are several studies: choose one with --study: ${among(names.map(quote))}`);
+  }
+  const found = studies.find(({ configuration }) => configuration.name === name);
+  if (!found)
+    throw new UsageError(
+      `the studies file has no study ${quote(name)}, only ${among(names.map(quote))} (hint: ${suggest(name, names)})`,
+    );
+  return found;
+}
+
+function wholeNumber(name: string, text: string, max: number): number {
+  const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
+  if (number <= max) return number;
+  throw new UsageError(`${name} ${quote(text)} is not a whole number from 1 to ${max}`);
+}
+
+const MOST_SEED = 2n ** 63n - 1n;
+
+function seedFrom(text: string): bigint {
+  const seed = /^[1-9]\d{0,18}$/.test(text) ? BigInt(text) : 0n;
+  if (seed >= 1n && seed <= MOST_SEED) return seed;
+  throw new UsageError(`--seed ${quote(text)} is not a whole number from 1 to ${MOST_SEED} (2^63 - 1)`);
+}
+
+/** The end is always among them. */
+function pointsFrom(text: string | undefined, participants: number): number[] {
+  const points =
+    text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), participants));
+  return [...new Set([...points, participants])].toSorted((a, b) => a - b);
+}
+
+function siteFrom(name: string | undefined, { factors }: SimulatedDesign): number | undefined {
+  if (name === undefined) return undefined;
+  const names = factors.map((factor) => factor.name);
+  const site = names.indexOf(name);
+  if (site >= 0) return site;
+  throw new UsageError(
+    `--site-factor: the study has no factor ${quote(name)}, only ${among(names.map(quote))} (hint: ${suggest(name, names)})`,
+  );
+}
+
+/**
+ * A page without anything to compare with would say little, so it has complete randomization, which every design is
+ * measured by.
+ */
+function comparatorsFrom({ against, html }: SimulateOptions, design: SimulatedDesign): Comparator[] {
+  const texts = against ?? (html === undefined ? [] : ['complete']);
+  const twice = texts.find((text, i) => texts.indexOf(text) < i);
+  if (twice !== undefined) throw new UsageError(`--against ${quote(twice)} is there twice`);
+  return asUsageErrors('--against', () => texts.map((text) => readComparator(text, design)));
+}
+
+/** @throws UsageError for an unknown figure, before anything is simulated */
+export function requirementsOf({ require = [] }: SimulateOptions, plan: SimulationPlan): Requirement[] {
+  const names = figureNames(plan);
+  return asUsageErrors('--require', () => {
+    const requirements = require.map(readRequirement);
+    for (const requirement of requirements) refuseUnknown(requirement, names, plan.design);
+    return requirements;
+  });
+}
+
+export function judgedBy(
+  requirements: readonly Requirement[],
+  plan: SimulationPlan,
+  [own]: readonly DesignResult[],
+): Judged[] {
+  const figures = own ? figuresByName(own, plan) : new Map();
+  return asUsageErrors('--require', () => requirements.map((one) => judge(one, figures, plan.design)));
+}
+
+function asUsageErrors<T>(optionName: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ComparatorError || error instanceof RequirementError)
+      throw new UsageError(`${optionName} ${error.message}`);
+    throw error;
+  }
+}

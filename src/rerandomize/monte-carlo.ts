@@ -1,0 +1,129 @@
+/**
+ * The study is run again and again, each time with other random numbers and the same outcomes.
+ *
+ * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
+ */
+import { Pcg64 } from '../random/pcg64.ts';
+import { Replicate, Setting } from '../replicate/replicate.ts';
+import { baseSeed } from '../replicate/seeds.ts';
+import type { DrawStep } from '../replicate/steps.ts';
+import { fillCumulative, indexAt } from '../urn/draw.ts';
+import { type Plan, type Prepared, prepared, Tally } from './plan.ts';
+import { extremityOf, thresholdOf } from './statistic.ts';
+
+/** Replicates per block. */
+export const BLOCK = 100;
+
+/** Of some replicates. A weight is that of the replicate over that of the study as it was; without other arms it is 1. */
+export interface Sums {
+  /** Replicates in which an arm has nobody with an outcome. They count as extreme. */
+  readonly empty: number;
+  readonly extreme: number;
+  readonly weights: number;
+  readonly extremeWeights: number;
+  readonly squares: number;
+  readonly extremeSquares: number;
+}
+
+export const NOTHING: Sums = {
+  ...{ empty: 0, extreme: 0, weights: 0, extremeWeights: 0, squares: 0, extremeSquares: 0 },
+};
+
+export function added(a: Sums, b: Sums): Sums {
+  return {
+    empty: a.empty + b.empty,
+    extreme: a.extreme + b.extreme,
+    weights: a.weights + b.weights,
+    extremeWeights: a.extremeWeights + b.extremeWeights,
+    squares: a.squares + b.squares,
+    extremeSquares: a.extremeSquares + b.extremeSquares,
+  };
+}
+
+export class MonteCarlo {
+  readonly #plan: Plan;
+  readonly #seed: bigint;
+  readonly #steps: Prepared;
+  readonly #tally: Tally;
+  readonly #threshold: number;
+  /** Logarithm of the weight of the study as it was. */
+  readonly #recordedWeight: number;
+  #chances = new Float64Array(0);
+  #cumulative = new Float64Array(0);
+
+  /** @param seed an integer from 0 to 2^32 - 1 */
+  constructor(plan: Plan, seed: number) {
+    this.#plan = plan;
+    this.#seed = baseSeed(seed);
+    this.#steps = prepared(plan.steps);
+    this.#tally = new Tally(plan);
+    this.#tally.count((person) => plan.recorded[person] as number);
+    const { numbers, sums } = this.#tally;
+    this.#threshold = thresholdOf(extremityOf(plan.statistic, numbers, sums));
+    this.#recordedWeight = plan.hasOthers ? this.#run(Pcg64.fromSeed(0n), true).weight : 0;
+  }
+
+  /** The replicates from the first up to, but not including, the last. */
+  block(first: number, last: number): Sums {
+    const { statistic, hasOthers } = this.#plan;
+    const { numbers, sums } = this.#tally;
+    let total = NOTHING;
+    for (let r = first; r < last; r++) {
+      const { replicate, weight: logarithm } = this.#run(Pcg64.fromSeed(this.#seed + BigInt(r)), false);
+      const isWhole = this.#tally.count((person) => replicate.arm(person));
+      const isExtreme = !isWhole || extremityOf(statistic, numbers, sums) >= this.#threshold;
+      const weight = hasOthers ? Math.exp(logarithm - this.#recordedWeight) : 1;
+      const extreme = isExtreme ? 1 : 0;
+      total = added(total, {
+        empty: isWhole ? 0 : 1,
+        extreme,
+        weights: weight,
+        extremeWeights: weight * extreme,
+        squares: weight ** 2,
+        extremeSquares: weight ** 2 * extreme,
+      });
+    }
+    return total;
+  }
+
+  /** @param isRecorded everybody gets the slot that is recorded, which needs no random numbers */
+  #run(generator: Pcg64, isRecorded: boolean): { replicate: Replicate; weight: number } {
+    const { hasOthers } = this.#plan;
+    const [first] = this.#steps;
+    if (!(first instanceof Setting)) throw new Error('a study begins with its design');
+    const replicate = new Replicate(generator, first);
+    let setting = first;
+    let weight = 0;
+    for (const step of this.#steps)
+      if (step instanceof Setting) {
+        setting = step;
+        replicate.amend(setting);
+      } else if (hasOthers && step.kind === 'draw') {
+        const possible = this.#possible(replicate, step, setting);
+        weight += Math.log(possible.reduce((sum, chance) => sum + chance, 0));
+        replicate.allocate(step, isRecorded ? step.slot : this.#drawn(possible, step, setting, generator));
+      } else if (isRecorded) replicate.repeat(step);
+      else replicate.take(step);
+    return { replicate, weight };
+  }
+
+  /** Of the slots that can be drawn: their probabilities, or 0 of a slot that the person cannot get in a replicate. */
+  #possible(replicate: Replicate, step: DrawStep, setting: Setting): Float64Array {
+    const { length } = setting.design.urnDesign.slots;
+    if (this.#chances.length !== length) {
+      this.#chances = new Float64Array(length);
+      this.#cumulative = new Float64Array(length);
+    }
+    replicate.look(step).chances(this.#chances);
+    this.#tally.keepPossible(this.#chances, step, setting);
+    return this.#chances;
+  }
+
+  /** Who is on an arm that is not compared keeps the slot, which needs no random number. */
+  #drawn(possible: Float64Array, step: DrawStep, { design }: Setting, generator: Pcg64): number {
+    if (!this.#tally.isCompared(step.person)) return step.slot;
+    fillCumulative(possible, this.#cumulative);
+    const drawn = indexAt(this.#cumulative, generator.nextUniform53());
+    return design.urnDesign.places?.slots[drawn] ?? drawn;
+  }
+}

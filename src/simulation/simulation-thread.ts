@@ -1,0 +1,10 @@
+/** A thread of simulate.ts: it gets the number of one block after the other, and gives its tallies. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { BlockSimulation } from './blocks.ts';
+import type { SimulationPlan } from './plan.ts';
+
+if (!parentPort) throw new Error('this file must run as a worker thread');
+const port = parentPort;
+const simulation = new BlockSimulation(workerData as SimulationPlan);
+
+port.on('message', (block: number) => port.postMessage(simulation.run(block)));

@@ -1,0 +1,213 @@
+/** urn rerandomize on bundles: golden examples, a second program in numpy, and studies with every kind of life. */
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { StudyConfiguration } from '../../events/study.ts';
+import { BundleFiles } from '../../src/bundle/bundle-files.ts';
+import { Pcg64 } from '../../src/random/pcg64.ts';
+import { studyInBundle } from '../../src/rerandomize/sources.ts';
+import { BundleSource } from '../../src/verify/bundle-source.ts';
+import { makeAmendedLog } from '../support/amended-log.ts';
+import { makeArmsLog } from '../support/arms-log.ts';
+import { command } from '../support/command.ts';
+import { makeCorrectedLog } from '../support/corrected-log.ts';
+import { makeForcedLog } from '../support/forced-log.ts';
+import { makeImportedLog } from '../support/imported-log.ts';
+import { inCi } from '../support/in-ci.ts';
+import { bundledStudy } from '../support/life-log.ts';
+import { findPython } from '../support/numpy.ts';
+import { configuration, G1, G2 } from '../support/rerandomized.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const SECOND_PROGRAM = fileURLToPath(new URL('../support/numpy-rerandomize.py', import.meta.url));
+const python = findPython();
+
+interface Made {
+  readonly bundle: string;
+  readonly open: string;
+  readonly outcomes: string;
+}
+
+/** A study whose participants 1, 2, … were drawn by the service, and their outcomes. */
+async function studyOf(
+  study: StudyConfiguration,
+  levels: readonly (readonly string[])[],
+  seed: bigint,
+  values: readonly (number | '')[],
+): Promise<Made> {
+  const folder = newFolder();
+  const { files } = await bundledStudy(folder, { configuration: study, seed }, async (issue, submit) => {
+    const nurse = await issue('nurse', ['randomize']);
+    for (const [i, names] of levels.entries())
+      await submit(nurse, {
+        ...{ type: 'randomize', participantId: `p${i + 1}`, levels: names, user: 'nurse' },
+      });
+    return { nurse };
+  });
+  return { bundle: files.full, open: files.open, outcomes: outcomesFile(folder, values) };
+}
+
+function outcomesFile(folder: string, values: readonly (number | '')[]): string {
+  const file = join(folder, 'y.csv');
+  writeFileSync(file, ['id,y', ...values.map((value, i) => `p${i + 1},${value}`), ''].join('\n'));
+  return file;
+}
+
+async function tested(bundle: string, outcomes: string, ...args: string[]) {
+  const { code, stdout, stderr } = await command([
+    ...['rerandomize', '--bundle', bundle, '--outcomes', outcomes, '--outcome', 'y', '--json', ...args],
+  ]);
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+function byNumpy({ bundle, outcomes }: Made, statistic: string, seed: number, reps: number, arms?: string) {
+  const args = [SECOND_PROGRAM, bundle, outcomes, statistic, `${seed}`, `${reps}`, ...(arms ? [arms] : [])];
+  const { stdout, stderr } = spawnSync(python ?? '', args, { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+const GOLDEN_SEED = 2n ** 100n - 1n;
+
+describe('the golden examples, from the log to the result', () => {
+  it.each([
+    ['G1', G1, 2327, 0.232913, 2.5],
+    ['G2', G2, 4875, 0.484078, 4 / 3],
+  ] as const)('%s', async (_, { study, levels, outcomes }, b, exact, T) => {
+    const made = await studyOf(study, levels, GOLDEN_SEED, outcomes);
+    for (const bundle of [made.bundle, made.open]) {
+      const found = await tested(bundle, made.outcomes, '--statistic', 'mean', '--seed', '0');
+      expect(found).toMatchObject({ b, reps: 9999, seed: 0, p: (b + 1) / 10_000, recorded: false });
+      expect(Math.abs(found.T)).toBeCloseTo(T, 12);
+    }
+    const { p } = await tested(made.bundle, made.outcomes, '--statistic', 'mean', '--exact');
+    expect(p).toBeCloseTo(exact, 6);
+    if (python) expect(byNumpy(made, 'mean', 0, 9999)).toMatchObject({ b });
+  });
+});
+
+describe.skipIf(python === undefined && !inCi)('the same by numpy', () => {
+  const REPS = 400;
+  /** Two factors, three arms, and an outcome that is missing now and then. */
+  const three = (seed: number) => {
+    const generator = Pcg64.fromSeed(BigInt(seed));
+    const below = (n: number) => Math.floor((generator.nextUniform53() / 2 ** 53) * n);
+    const study = configuration({ ...THREE, D: MEASURES[seed % 3] ?? 'range' });
+    const levels = Array.from({ length: 24 }, () => [`${below(2)}`, `${below(3)}`]);
+    const values = levels.map(() => (below(6) === 0 ? ('' as const) : below(12)));
+    return studyOf(study, levels, 2n ** 110n + BigInt(seed), values);
+  };
+  const MEASURES = ['chisquare', 'range', 'variance'] as const;
+  const THREE: Partial<StudyConfiguration> = {
+    treatments: ['A', 'B', 'C'],
+    factors: [
+      { name: 'sex', levels: ['0', '1'] },
+      { name: 'site', levels: ['0', '1', '2'] },
+    ],
+  };
+
+  it.each([
+    ['F', 1],
+    ['kruskal', 2],
+    ['F', 3],
+  ])('%s of three arms', async (statistic, seed) => {
+    const made = await three(seed);
+    const { b, T } = byNumpy(made, statistic, seed, REPS);
+    const found = await tested(
+      ...[made.bundle, made.outcomes, '--statistic', statistic, '--seed', `${seed}`, '--reps', `${REPS}`],
+    );
+    expect(found).toMatchObject({ b, reps: REPS });
+    expect(found.T).toBeCloseTo(T, 9);
+  });
+
+  it.each([
+    ['mean', 4],
+    ['ranksum', 5],
+  ])('%s of two of three arms, with weights', async (statistic, seed) => {
+    const made = await three(seed);
+    const expected = byNumpy(made, statistic, seed, REPS, 'B,C');
+    const found = await tested(
+      ...[made.bundle, made.outcomes, '--statistic', statistic, '--arms', 'C,B'],
+      ...['--seed', `${seed}`, '--reps', `${REPS}`],
+    );
+    expect(found.b).toBe(expected.b);
+    expect(found.p).toBeCloseTo(expected.p, 9);
+    expect(found.effective).toBeGreaterThan(1);
+    const exact = await tested(
+      ...[made.bundle, made.outcomes, '--statistic', statistic, '--arms', 'B,C', '--exact'],
+    );
+    expect(exact.p).toBeGreaterThan(found.interval.low - 0.1);
+    expect(exact.p).toBeLessThan(found.interval.high + 0.1);
+  });
+});
+
+/** One id of everybody who is in the study of a bundle. */
+async function idsIn(bundle: string): Promise<string[]> {
+  const { study } = await studyInBundle(bundle);
+  const files = await BundleFiles.open(bundle);
+  const ids = new Map<number, string>();
+  for await (const page of new BundleSource(files).read(files.manifest.study.stream))
+    for (const { record } of page) {
+      const id = JSON.parse(Buffer.from(record).toString()).data.participantId;
+      const person = id === undefined ? undefined : study.find(id)?.person;
+      if (person !== undefined && !ids.has(person)) ids.set(person, id);
+    }
+  files.close();
+  return [...ids.values()];
+}
+
+describe('a study in whose life people decided something', () => {
+  it.each([
+    ['corrected', makeCorrectedLog],
+    ['with allocations by hand', makeForcedLog],
+    ['amended', makeAmendedLog],
+    ['with other arms and a ratio', makeArmsLog],
+    ['imported', makeImportedLog],
+  ])('%s', async (_, make) => {
+    const folder = newFolder();
+    const { files } = await make(folder);
+    const outcomes = join(folder, 'y.csv');
+    const rows = (await idsIn(files.full)).map((id, i) => `"${id}",${(i * 7) % 11}`);
+    writeFileSync(outcomes, ['id,y', ...rows].join('\n'));
+    const { study } = await studyInBundle(files.full);
+    const [first, second] = study.design.treatments.filter((_arm, i) => study.arms.includes(i));
+    const args = ['--statistic', 'mean', '--reps', '300', '--interim', 'asked by the DMC'];
+    args.push('--arms', `${first},${second}`);
+    const { bundle: _full, ...found } = await tested(files.full, outcomes, ...args);
+    expect(found).toMatchObject({ reps: 300, p: expect.any(Number) });
+    if (study.hadRatio) {
+      const refused = await command([
+        'rerandomize',
+        '--bundle',
+        files.open,
+        '--outcomes',
+        outcomes,
+        ...args,
+        '--outcome',
+        'y',
+      ]);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--content full') });
+      return;
+    }
+    // What the test says does not depend on what only a full bundle holds.
+    const { bundle: _open, ...open } = await tested(files.open, outcomes, ...args);
+    expect(open).toEqual(found);
+  });
+});
+
+describe('a bundle', () => {
+  it('without arms is refused', async () => {
+    const folder = newFolder();
+    const { files } = await makeCorrectedLog(folder);
+    const { code, stderr } = await command([
+      ...['rerandomize', '--bundle', files.blinded, '--outcomes', 'y.csv', '--outcome', 'y'],
+      ...['--statistic', 'mean'],
+    ]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('blinded bundle') });
+  });
+});

@@ -1,0 +1,153 @@
+/**
+ * Whole simulations against the numpy of this machine: who comes, every arm and every figure with its error, worked out by a
+ * program that shares nothing with this one.
+ */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { simulateHere } from '../../src/simulation/blocks.ts';
+import type { SimulationPlan } from '../../src/simulation/plan.ts';
+import type { Figure } from '../../src/simulation/result.ts';
+import { requiredPython } from '../support/numpy.ts';
+
+const ORACLE = fileURLToPath(new URL('../support/simulation-oracle.py', import.meta.url));
+const python = requiredPython();
+
+const factor = (name: string, ...levels: string[]) => ({ name, levels });
+const common = { study: 'trial', arrivalsSource: '', siteFactor: 0 };
+
+const PLANS: Readonly<Record<string, SimulationPlan>> = {
+  'three arms, factors in an order that is not that of their names, unequal shares, a level that opens later':
+    {
+      ...common,
+      design: {
+        treatments: ['A', 'B', 'C'],
+        ratio: [1, 1, 1],
+        factors: [factor('site', '1', '2', '3', '4'), factor('age', 'old', 'young'), factor('sex', 'F', 'M')],
+        ...{ w: 1, alpha: 0, beta: 1, D: 'chisquare' },
+      },
+      arrivals: {
+        kind: 'shares',
+        shares: [
+          [120, 30, 7, 30],
+          [1, 1],
+          [0.2, 0.8],
+        ],
+        opens: [
+          { factor: 0, level: 1, from: 9 },
+          { factor: 0, level: 3, from: 20 },
+        ],
+      },
+      comparators: [
+        { name: 'complete', rule: { kind: 'complete' }, within: [] },
+        { name: 'block:3+6@site', rule: { kind: 'block', sizes: [3, 6] }, within: [0] },
+        { name: 'block:3', rule: { kind: 'block', sizes: [3] }, within: [] },
+        { name: 'minimization:0.8', rule: { kind: 'minimization', p: 0.8 }, within: [] },
+        { name: 'minimization:0.9@sex,age', rule: { kind: 'minimization', p: 0.9 }, within: [2, 1] },
+        {
+          name: 'urn:w=3,alpha=1,beta=4,D=range@age,site',
+          rule: { kind: 'urn', w: 3, alpha: 1, beta: 4, D: 'range' },
+          within: [1, 0],
+        },
+      ],
+      ...{ participants: 40, reps: 9, seed: 1n, at: [7, 40] },
+    },
+  'two arms, whole rows by weight, more replicates than a block': {
+    ...common,
+    design: {
+      treatments: ['A', 'B'],
+      ratio: [1, 1],
+      factors: [factor('site', '1', '2', '3'), factor('sex', 'F', 'M', 'X')],
+      ...{ w: 2, alpha: 0, beta: 3, D: 'variance' },
+    },
+    arrivals: {
+      kind: 'rows',
+      rows: [
+        [0, 1],
+        [1, 0],
+        [2, 0],
+        [2, 1],
+      ],
+      weights: [3, 1, 1, 0.5],
+    },
+    comparators: [
+      { name: 'efron:0.7', rule: { kind: 'efron', p: 0.7 }, within: [] },
+      { name: 'efron:0.65@site', rule: { kind: 'efron', p: 0.65 }, within: [0] },
+      { name: 'bigstick:2@site,sex', rule: { kind: 'bigstick', limit: 2 }, within: [0, 1] },
+      { name: 'block:2+4+6@sex', rule: { kind: 'block', sizes: [2, 4, 6] }, within: [1] },
+      { name: 'minimization:1', rule: { kind: 'minimization', p: 1 }, within: [] },
+    ],
+    ...{ participants: 10, reps: 110, seed: 2n ** 63n - 1n, at: [5, 10] },
+  },
+  'an unequal ratio of three arms': {
+    ...common,
+    design: {
+      treatments: ['A', 'B', 'C'],
+      ratio: [1, 3, 2],
+      factors: [factor('site', '1', '2'), factor('sex', 'F', 'M'), factor('age', 'a', 'b', 'c')],
+      ...{ w: 1, alpha: 0, beta: 1, D: 'chisquare' },
+    },
+    arrivals: {
+      kind: 'shares',
+      shares: [
+        [1, 1],
+        [1, 1],
+        [1, 1, 1],
+      ],
+      opens: [],
+    },
+    comparators: [
+      { name: 'complete', rule: { kind: 'complete' }, within: [] },
+      { name: 'block:6+12@sex', rule: { kind: 'block', sizes: [6, 12] }, within: [1] },
+      {
+        name: 'urn:D=variance@site',
+        rule: { kind: 'urn', w: 1, alpha: 0, beta: 1, D: 'variance' },
+        within: [0],
+      },
+    ],
+    ...{ participants: 30, reps: 12, seed: 77n, at: [30] },
+  },
+  'two arms of 2:1, one factor, a site of one person': {
+    ...common,
+    design: {
+      treatments: ['A', 'B'],
+      ratio: [2, 1],
+      factors: [factor('site', '1', '2')],
+      ...{ w: 1, alpha: 0, beta: 1, D: 'range' },
+    },
+    arrivals: { kind: 'shares', shares: [[30, 1]], opens: [] },
+    comparators: [{ name: 'block:3@site', rule: { kind: 'block', sizes: [3] }, within: [0] }],
+    ...{ participants: 20, reps: 30, seed: 5n, at: [2, 20] },
+  },
+};
+
+describe.skipIf(python === undefined)('a simulation, repeated with numpy', () => {
+  it.each(Object.entries(PLANS))('%s', (_, plan) => {
+    const expected = repeatedWithNumpy(plan);
+    const results = simulateHere(plan);
+    expect(results.map(({ name }) => name)).toEqual(['study', ...plan.comparators.map(({ name }) => name)]);
+    results.forEach(({ name, figures }, i) => {
+      const own = expected[i] ?? {};
+      expect(Object.keys(figures).sort(), name).toEqual(Object.keys(own).sort());
+      for (const [key, figure] of Object.entries(figures)) {
+        // Doubles in sums of another order, and roots of what rounding left of 0.
+        for (const member of ['value', 'low', 'high'] as const)
+          expect(figure[member], `${name}: ${member} of ${key}`).toBeCloseTo(
+            own[key]?.[member] ?? Number.NaN,
+            7,
+          );
+      }
+    });
+  });
+});
+
+function repeatedWithNumpy(plan: SimulationPlan): Record<string, Figure>[] {
+  const { status, stdout, stderr } = spawnSync(python ?? '', [ORACLE], {
+    input: JSON.stringify({ ...plan, seed: String(plan.seed) }),
+    encoding: 'utf8',
+    env: { ...process.env, PYTHONUTF8: '1' },
+    maxBuffer: 2 ** 26,
+  });
+  if (status !== 0) throw new Error(`simulation-oracle.py failed with status ${status}:\n${stderr}`);
+  return JSON.parse(stdout) as Record<string, Figure>[];
+}

@@ -1,0 +1,68 @@
+/** Simulations in real threads. */
+import { describe, expect, it } from 'vitest';
+import { simulateHere } from '../../src/simulation/blocks.ts';
+import type { SimulationPlan } from '../../src/simulation/plan.ts';
+import { simulate } from '../../src/simulation/simulate.ts';
+
+const plan: SimulationPlan = {
+  study: 'trial',
+  design: {
+    treatments: ['A', 'B', 'C'],
+    ratio: [1, 1, 1],
+    factors: [
+      { name: 'site', levels: ['1', '2', '3'] },
+      { name: 'sex', levels: ['F', 'M'] },
+    ],
+    ...{ w: 1, alpha: 0, beta: 1, D: 'chisquare' },
+  },
+  arrivals: {
+    kind: 'shares',
+    shares: [
+      [3, 2, 1],
+      [1, 1],
+    ],
+    opens: [],
+  },
+  arrivalsSource: '',
+  comparators: [
+    { name: 'complete', rule: { kind: 'complete' }, within: [] },
+    { name: 'minimization:0.7', rule: { kind: 'minimization', p: 0.7 }, within: [] },
+  ],
+  siteFactor: 0,
+  // The last block is not full.
+  ...{ participants: 30, reps: 1250, seed: 9n, at: [10, 30] },
+};
+
+describe('a simulation in threads', () => {
+  it('gives the same bytes, however many there are', async () => {
+    const alone = JSON.stringify(simulateHere(plan));
+    for (const threads of [1, 2, 3]) expect(JSON.stringify(await simulate(plan, { threads }))).toBe(alone);
+  });
+
+  it('says how many replicates are done, in order', async () => {
+    const done: number[] = [];
+    await simulate(plan, { threads: 3, onProgress: (replicates) => done.push(replicates) });
+    expect(done).toEqual([...Array.from({ length: 12 }, (_, i) => (i + 1) * 100), 1250]);
+  });
+
+  it('stops with the reason that it is given', async () => {
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    const long = { ...plan, reps: 1_000_000 };
+    const onProgress = () => stop.abort(reason);
+    await expect(simulate(long, { threads: 2, stop: stop.signal, onProgress })).rejects.toBe(reason);
+    await expect(simulate(long, { threads: 2, stop: stop.signal })).rejects.toBe(reason);
+  });
+
+  it('passes on what a thread throws', async () => {
+    const nobody: SimulationPlan = { ...plan, arrivals: { kind: 'rows', rows: [[0, 0]], weights: [0] } };
+    await expect(simulate(nobody, { threads: 2 })).rejects.toThrow('one must be above 0');
+  });
+
+  it('passes on what the listener throws', async () => {
+    const onProgress = () => {
+      throw new Error('no terminal');
+    };
+    await expect(simulate(plan, { threads: 2, onProgress })).rejects.toThrow('no terminal');
+  });
+});

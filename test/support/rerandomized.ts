@@ -1,0 +1,72 @@
+/** Studies whose steps are draws alone. */
+import type { StudyConfiguration } from '../../events/study.ts';
+import { registeredDesign } from '../../projections/design.ts';
+import { designStep, type Step } from '../../src/replicate/steps.ts';
+import type { Plan } from '../../src/rerandomize/plan.ts';
+import type { Alternative, StatisticName } from '../../src/rerandomize/statistic.ts';
+
+export function configuration(more: Partial<StudyConfiguration> = {}): StudyConfiguration {
+  return {
+    ...{ name: 'golden', mode: 'test', D: 'chisquare', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
+    ...{ treatments: ['A', 'B'], factors: [{ name: 'all', levels: ['x'] }] },
+    ...more,
+  };
+}
+
+/** @param levels of each participant, the names in the order of the factors. @param arms as recorded */
+export function drawn(
+  study: StudyConfiguration,
+  levels: readonly (readonly string[])[],
+  arms: readonly number[],
+): Step[] {
+  const { factors } = study;
+  return [
+    designStep(registeredDesign(study), false),
+    ...levels.map(
+      (names, person): Step => ({
+        ...{ kind: 'draw', person, slot: arms[person] ?? -1, isImported: false },
+        levels: names.map((name, factor) => factors[factor]?.levels.indexOf(name) ?? -1),
+      }),
+    ),
+  ];
+}
+
+export function planOf(
+  steps: readonly Step[],
+  arms: readonly number[],
+  scores: readonly number[],
+  {
+    name = 'mean' as StatisticName,
+    alternative = 'two-sided' as Alternative,
+    ...more
+  }: Partial<Plan> & {
+    name?: StatisticName;
+    alternative?: Alternative;
+  } = {},
+): Plan {
+  return {
+    ...{ steps, compared: [0, 1], hasOthers: false, recorded: Int8Array.from(arms) },
+    analysed: Int32Array.from(arms.keys()),
+    statistic: { name, alternative, scores: Float64Array.from(scores) },
+    ...more,
+  };
+}
+
+export const G1 = {
+  study: configuration(),
+  levels: Array.from({ length: 10 }, () => ['x']),
+  arms: [1, 0, 0, 1, 0, 0, 0, 1, 0, 1],
+  outcomes: [3, 5, 1, 8, 2, 9, 4, 7, 6, 10],
+};
+
+export const G2 = {
+  study: configuration({
+    factors: [
+      { name: 'sex', levels: ['F', 'M'] },
+      { name: 'site', levels: ['1', '2', '3'] },
+    ],
+  }),
+  levels: 'F1 M1 F2 M3 F3 F1 M2 M2 F2 M1 F3 M3'.split(' ').map((pair) => [...pair]),
+  arms: [0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 1],
+  outcomes: [12, 7, 15, 9, 11, 14, 6, 8, 13, 5, 16, 10],
+};

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { readComparator } from '../../../src/assessment/comparator.ts';
+import type { SimulatedDesign } from '../../../src/simulation/plan.ts';
+
+const DESIGN: SimulatedDesign = {
+  treatments: ['A', 'B'],
+  ratio: [1, 1],
+  factors: [
+    { name: 'sex', levels: ['F', 'M'] },
+    { name: 'site', levels: ['1', '2'] },
+    { name: 'age, "old"', levels: ['x'] },
+  ],
+  ...{ w: 2, alpha: 0, beta: 3, D: 'chisquare' },
+};
+const read = (text: string, more: Partial<SimulatedDesign> = {}) =>
+  readComparator(text, { ...DESIGN, ...more });
+const problem = (text: string, more: Partial<SimulatedDesign> = {}) => {
+  try {
+    read(text, more);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return '';
+};
+
+describe('a comparator', () => {
+  it.each([
+    ['complete', { kind: 'complete' }, []],
+    ['block:4', { kind: 'block', sizes: [4] }, []],
+    ['block:4+6@site', { kind: 'block', sizes: [4, 6] }, [1]],
+    ['block:2@site,sex', { kind: 'block', sizes: [2] }, [1, 0]],
+    ['block:2@"age, ""old"""', { kind: 'block', sizes: [2] }, [2]],
+    ['block:2@sex,"age, ""old""",site', { kind: 'block', sizes: [2] }, [0, 2, 1]],
+    ['minimization:0.8', { kind: 'minimization', p: 0.8 }, [0, 1, 2]],
+    ['minimization:1@site', { kind: 'minimization', p: 1 }, [1]],
+    ['efron:.667', { kind: 'efron', p: 0.667 }, []],
+    ['bigstick:3@site', { kind: 'bigstick', limit: 3 }, [1]],
+    ['urn', { kind: 'urn', w: 2, alpha: 0, beta: 3, D: 'chisquare' }, [0, 1, 2]],
+    ['urn:w=5,D=range', { kind: 'urn', w: 5, alpha: 0, beta: 3, D: 'range' }, [0, 1, 2]],
+    ['urn:beta=1,alpha=1@sex', { kind: 'urn', w: 2, alpha: 1, beta: 1, D: 'chisquare' }, [0]],
+  ])('%s', (text, rule, within) => {
+    expect(read(text)).toEqual({ name: text, rule, within });
+  });
+
+  it.each([
+    ['blok:4', /no comparator "blok", only urn, .* and bigstick \(hint: did you mean block\?\)/],
+    ['', /no comparator ""/],
+    ['block', /not of the form block:4/],
+    ['block:4+', /not of the form/],
+    ['block:-4', /not of the form/],
+    ['complete:1', /not of the form complete/],
+    ['minimization:high', /not of the form minimization/],
+    ['bigstick:1.5', /not of the form/],
+    ['urn:w=5,w=6', /not of the form urn/],
+    ['urn:W=5', /not of the form urn/],
+    ['urn:w=range', /not of the form/],
+    ['urn:D=5', /not of the form/],
+    ['urn:', /not of the form/],
+    ['block:4@stie', /no factor "stie", only "sex", "site" and "age, \\"old\\""/],
+    ['block:4@', /no factor ""/],
+    ['block:4@site,', /no factor ""/],
+    ['block:4@"site', /cannot be read/],
+    ['block:4@site,site', /named twice/],
+    ['block:5', /multiple of 2/],
+    ['urn:w=0', /w must be a whole number from 1/],
+    ['efron:0.3', /p must be from 0\.5/],
+  ])('%s is refused', (text, why) => {
+    expect(problem(text)).toMatch(why);
+    expect(problem(text)).toContain(JSON.stringify(text));
+  });
+
+  it('must fit the arms and the ratio', () => {
+    expect(problem('minimization:0.8', { ratio: [2, 1] })).toMatch(/ratio/);
+    expect(read('block:3', { ratio: [2, 1] }).rule).toEqual({ kind: 'block', sizes: [3] });
+    expect(problem('efron:0.7', { treatments: ['A', 'B', 'C'], ratio: [1, 1, 1] })).toMatch(/two arms/);
+  });
+});

@@ -1,0 +1,103 @@
+/** What is said of figures, which are made up here. */
+import { describe, expect, it } from 'vitest';
+import { assessmentOf } from '../../../src/assessment/assessment.ts';
+import { findingsOf } from '../../../src/assessment/findings.ts';
+import { paragraphOf } from '../../../src/assessment/paragraph.ts';
+import type { Comparator, SimulationPlan } from '../../../src/simulation/plan.ts';
+import type { Figure } from '../../../src/simulation/result.ts';
+
+const COMPLETE: Comparator = { name: 'complete', rule: { kind: 'complete' }, within: [] };
+
+function assessment(
+  own: Readonly<Record<string, Figure>>,
+  other: Readonly<Record<string, Figure>> = {},
+  more: Partial<SimulationPlan['design']> = {},
+) {
+  const plan: SimulationPlan = {
+    study: 'S',
+    design: {
+      ...{ treatments: ['A', 'B'], ratio: [1, 1], w: 1, alpha: 0, beta: 1, D: 'range' },
+      factors: [
+        { name: 'sex', levels: ['F', 'M'] },
+        { name: 'age', levels: ['x', 'y'] },
+      ],
+      ...more,
+    },
+    arrivals: { kind: 'shares', shares: [[1, 1]], opens: [] },
+    arrivalsSource: 'equal shares',
+    comparators: [COMPLETE],
+    ...{ siteFactor: undefined, participants: 100, reps: 1000, seed: 7n, at: [100] },
+  };
+  const design = (name: string, figures: Readonly<Record<string, Figure>>) => ({
+    ...{ name, figures, course: [], distribution: [] },
+  });
+  const designs = [design('study', own), design('complete', other)];
+  return assessmentOf({ version: '1', plan, designs, isExact: false, judged: [], command: 'urn simulate' });
+}
+const figure = (value: number, error: number): Figure => ({ value, low: value - error, high: value + error });
+const sentences = (...args: Parameters<typeof assessment>) =>
+  findingsOf(assessment(...args)).flatMap((one) => one.sentences);
+
+describe('a finding', () => {
+  it('calls a difference what is beyond both errors, and nothing else', () => {
+    const own = {
+      'overall.range@100.mean': figure(5, 0.5),
+      drift: figure(0.9, 0.05),
+      'loss@100': figure(2, 1),
+    };
+    const other = {
+      'overall.range@100.mean': figure(8, 0.5),
+      drift: figure(0.7, 0.1),
+      'loss@100': figure(3, 1),
+    };
+    expect(sentences(own, other).slice(-3)).toEqual([
+      "Better with this study's urns: the difference of the arms (5.00 against 8.00).",
+      'Worse: drift (0.900 against 0.700).',
+      'No difference beyond the Monte Carlo error: loss of efficiency.',
+    ]);
+  });
+
+  it('says of drift no more than its error allows', () => {
+    expect(sentences({ drift: figure(0.9, 0.05) }).join()).toContain(
+      'the urns take away a part of it, not all',
+    );
+    expect(sentences({ drift: figure(0.99, 0.05) }).join()).toContain('no protection was found');
+    expect(sentences({ drift: figure(1.2, 0.05) }).join()).toContain('it is more');
+  });
+
+  it('is not made of a figure that the design does not have', () => {
+    expect(sentences({})).toEqual([]);
+  });
+});
+
+describe('a warning', () => {
+  const warnings = (...args: Parameters<typeof assessment>) => assessment(...args).warnings;
+
+  it('says that one factor is drawn in most allocations, of two only if it is drawn in nearly all', () => {
+    const drawn = { 'drawn.age': figure(0.6, 0.01) };
+    expect(warnings(drawn)).toEqual([]);
+    const factors = ['sex', 'age', 'site'].map((name) => ({ name, levels: ['x', 'y'] }));
+    expect(warnings(drawn, {}, { factors })).toEqual([expect.stringMatching(/^60\.00 % .* factor "age"/)]);
+    expect(warnings({ 'drawn.age': figure(0.505, 0.01) }, {}, { factors })).toEqual([]);
+    expect(warnings({ 'drawn.age': figure(0.9, 0.01) })).toHaveLength(1);
+  });
+
+  it('says that rounding favours an arm only if chance alone would not show it', () => {
+    // 1.96 standard errors to each side.
+    expect(warnings({ share: figure(0.03, 0.0196) })).toEqual([]);
+    expect(warnings({ share: figure(0.03, 0.00196) })).toEqual([expect.stringMatching(/3\.00 % away/)]);
+    // An exact figure has no error. This little is of no account.
+    expect(warnings({ share: figure(1e-9, 0) })).toEqual([]);
+    expect(warnings({ share: figure(0.02, 0) })).toHaveLength(1);
+  });
+});
+
+describe('the paragraph for a protocol', () => {
+  it('says how a study with a ratio is drawn, and how three arms are compared', () => {
+    const text = paragraphOf(assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] }));
+    expect(text).toContain('Arms: 2:1:1 ("A" 2, "B" 1, "C" 1).');
+    expect(text).toContain('wei-urn-method1-pcg64, version 2');
+    expect(text).toContain('--statistic F ');
+    expect(text).toContain('1,000 simulated trials of 100 participants (seed 7)');
+  });
+});

@@ -1,0 +1,122 @@
+/** The charts of a simulated design. */
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { CourseChart } from '../../../src/charts/course-chart.tsx';
+import {
+  columnAt,
+  columnsFor,
+  columnsOf,
+  DistributionChart,
+} from '../../../src/charts/distribution-chart.tsx';
+import { TradeOffChart } from '../../../src/charts/trade-off-chart.tsx';
+
+const SIZE = { width: 340, height: 190 } as const;
+const numbers = (svg: string, tag: string, attribute: string) =>
+  [...svg.matchAll(new RegExp(`<${tag} [^>]*?\\b${attribute}="(-?[\\d.]+)"`, 'g'))].map(([, value]) =>
+    Number(value),
+  );
+const texts = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
+
+describe('the columns of a distribution', () => {
+  it('are as wide as the values are apart, with the values in their middle', () => {
+    const twoArms = [0, 2, 4, 6].map((range) => ({ range, share: 0.25 }));
+    const columns = columnsFor(twoArms.map(({ range }) => range));
+    expect(columns).toEqual({ step: 2, width: 2 });
+    expect(columnsOf(twoArms, columns).map(({ from, to, share }) => [from, to, share])).toEqual([
+      [-1, 1, 25],
+      [1, 3, 25],
+      [3, 5, 25],
+      [5, 7, 25],
+    ]);
+  });
+
+  it('are about forty at most, and lose nothing', () => {
+    const many = Array.from({ length: 300 }, (_, range) => ({ range, share: 1 / 300 }));
+    const columns = columnsOf(many, columnsFor(many.map(({ range }) => range)));
+    expect(columns.length).toBeLessThanOrEqual(41);
+    expect(columns.length).toBeGreaterThan(20);
+    expect(columns.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(100, 9);
+  });
+
+  it('hold fractions, which a ratio gives, and a single value', () => {
+    const columns = columnsFor([0, 0.75, 1.5]);
+    expect(columns).toEqual({ step: 0.75, width: 0.75 });
+    expect(columnAt(1.5, columns)).toEqual({ from: 1.125, to: 1.875 });
+    expect(columnsFor([3])).toEqual({ step: 1, width: 1 });
+  });
+});
+
+describe('the charts of a simulated design', () => {
+  const columns = [
+    { from: -1, to: 1, share: 60 },
+    { from: 1, to: 3, share: 30 },
+    { from: 3, to: 5, share: 10 },
+  ];
+  const distribution = renderToStaticMarkup(
+    <DistributionChart
+      {...SIZE}
+      columns={columns}
+      most={{ value: 11, share: 60 }}
+      mark={{ value: 3, label: '95 %: 2' }}
+      alternative="a distribution"
+    />,
+  );
+  const points = [10, 20].map((n) => ({ n, p05: 0, p25: 1, p50: 2, p75: 4, p95: 8 }));
+  const course = renderToStaticMarkup(
+    <CourseChart {...SIZE} points={points} most={10} alternative="a course" />,
+  );
+  const scatter = renderToStaticMarkup(
+    <TradeOffChart
+      {...{ width: 560, height: 360, blind: 50, xTitle: 'range', yTitle: 'guesses', blindLabel: 'blind' }}
+      points={[
+        { name: 'this study', imbalance: 5, guesses: 55, isOwn: true },
+        { name: 'complete', imbalance: 10, guesses: 50, isOwn: false },
+      ]}
+      alternative="two designs"
+    />,
+  );
+
+  it('have nothing that a strict Content-Security-Policy stops, and say what they show', () => {
+    for (const svg of [distribution, course, scatter]) {
+      expect(svg).toMatch(/^<svg [^>]*role="img" aria-label="(a|two) /);
+      expect(svg).not.toMatch(/ style=|<style|<script|NaN/);
+    }
+  });
+
+  it('the columns of a distribution are as high as their shares, and the mark is behind what it counts', () => {
+    const [first = 0, second = 0, third = 0] = numbers(distribution, 'rect', 'height');
+    expect(second / first).toBeCloseTo(0.5, 6);
+    expect(third / first).toBeCloseTo(1 / 6, 6);
+    const [, second_x = 0, third_x = 0] = numbers(distribution, 'rect', 'x');
+    const mark = numbers(distribution.slice(distribution.indexOf('</rect>')), 'line', 'x1').at(-1) ?? 0;
+    expect(second_x).toBeLessThan(mark);
+    // Between the columns is a gap.
+    expect(Math.abs(mark - third_x)).toBeLessThan(1);
+    expect(texts(distribution)).toContain('95 %: 2');
+  });
+
+  it('a course ends with its median and its highest quantile, behind bands from low to high', () => {
+    expect(texts(course).slice(0, 2)).toEqual(['2', '8']);
+    expect(numbers(course, 'path', 'fill-opacity')).toEqual([0.18, 0.3]);
+    const level = renderToStaticMarkup(
+      <CourseChart
+        {...SIZE}
+        points={points.map((one) => ({ ...one, p95: 2 }))}
+        most={10}
+        alternative="level"
+      />,
+    );
+    // They would lie on each other.
+    expect(texts(level)[1]).not.toBe('2');
+  });
+
+  it('a design with closer arms is further left, and one that is guessed more often further up', () => {
+    const [ownX = 0, otherX = 0] = numbers(scatter, 'circle', 'cx');
+    const [ownY = 0, otherY = 0] = numbers(scatter, 'circle', 'cy');
+    expect(ownX).toBeCloseTo(otherX / 2, 6);
+    expect(ownY).toBeLessThan(otherY);
+    expect(texts(scatter)).toEqual(
+      expect.arrayContaining(['this study', 'complete', 'blind', 'range', 'guesses']),
+    );
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { ExactError, exactP } from '../../../src/rerandomize/exact.ts';
+import { MonteCarlo } from '../../../src/rerandomize/monte-carlo.ts';
+import type { Plan } from '../../../src/rerandomize/plan.ts';
+import type { StatisticName } from '../../../src/rerandomize/statistic.ts';
+import { configuration, drawn, G1, G2, planOf } from '../../support/rerandomized.ts';
+
+/** p by going through the whole tree, way by way, with nothing merged. One factor with one level. */
+function byHand(
+  {
+    study,
+    arms,
+    extreme,
+  }: { study: StudyConfiguration; arms: number; extreme(allocated: readonly number[]): boolean },
+  n: number,
+): number {
+  const go = (allocated: readonly number[], probability: number): number => {
+    if (allocated.length === n) return extreme(allocated) ? probability : 0;
+    const counts = Array.from({ length: arms }, (_, arm) => allocated.filter((one) => one === arm).length);
+    const balls = counts.map(
+      (count) => study.w + study.beta * (allocated.length - count) + study.alpha * count,
+    );
+    const total = balls.reduce((sum, ball) => sum + ball, 0);
+    return balls.reduce((sum, ball, arm) => sum + go([...allocated, arm], (probability * ball) / total), 0);
+  };
+  return go([], 1);
+}
+
+describe('the exact p-value', () => {
+  it.each([
+    ['G1', G1, 0.232913],
+    ['G2', G2, 0.484078],
+  ] as const)('%s', (_, { study, levels, arms, outcomes }, p) => {
+    expect(exactP(planOf(drawn(study, levels, arms), arms, outcomes)).p).toBeCloseTo(p, 6);
+  });
+
+  it('is that of the whole tree, with people who have no outcome and an arm that can be empty', () => {
+    const study = configuration({ w: 2, alpha: 1, beta: 3 });
+    const arms = [0, 1, 1, 0, 0, 1, 0];
+    const outcomes = [0.1, 0.2, 0.3, 0.7];
+    const analysed = [1, 2, 4, 6];
+    const t = (allocated: readonly number[]) => {
+      const of = (arm: number) => outcomes.filter((_, i) => allocated[analysed[i] as number] === arm);
+      const [a, b] = [of(0), of(1)];
+      const mean = (list: readonly number[]) => list.reduce((sum, one) => sum + one, 0) / list.length;
+      return a.length === 0 || b.length === 0 ? Number.POSITIVE_INFINITY : mean(a) - mean(b);
+    };
+    const expected = byHand({ study, arms: 2, extreme: (all) => t(all) >= t(arms) - 1e-12 }, 7);
+    const plan = planOf(
+      drawn(
+        study,
+        arms.map(() => ['x']),
+        arms,
+      ),
+      arms,
+      outcomes,
+      {
+        ...{ analysed: Int32Array.from(analysed), alternative: 'greater' },
+      },
+    );
+    const { p, empty } = exactP(plan);
+    expect(p).toBeCloseTo(expected, 12);
+    expect(empty).toBeGreaterThan(0.05);
+  });
+
+  it('of arms that are kept is given them: their ways are left out', () => {
+    const study = configuration({ treatments: ['A', 'B', 'C'] });
+    const arms = [2, 0, 1, 2, 1, 0];
+    const outcomes = [4, 1, 3, 2];
+    const analysed = [1, 2, 4, 5];
+    const sumOfA = (all: readonly number[]) => outcomes.filter((_, i) => all[analysed[i] as number] === 0);
+    const t = (all: readonly number[]) => {
+      const [a, b] = [sumOfA(all), outcomes.filter((_, i) => all[analysed[i] as number] === 1)];
+      const mean = (list: readonly number[]) => list.reduce((sum, one) => sum + one, 0) / list.length;
+      return a.length === 0 || b.length === 0 ? Number.POSITIVE_INFINITY : Math.abs(mean(a) - mean(b));
+    };
+    const isKept = (all: readonly number[]) => all.every((arm, i) => (arm === 2) === (arms[i] === 2));
+    const [both, kept] = [
+      byHand({ study, arms: 3, extreme: (all) => isKept(all) && t(all) >= t(arms) - 1e-12 }, 6),
+      byHand({ study, arms: 3, extreme: isKept }, 6),
+    ];
+    const plan: Plan = planOf(
+      drawn(
+        study,
+        arms.map(() => ['x']),
+        arms,
+      ),
+      arms,
+      outcomes,
+      {
+        ...{ analysed: Int32Array.from(analysed), hasOthers: true },
+      },
+    );
+    expect(exactP(plan).p).toBeCloseTo(both / kept, 12);
+    // The weighted replicates estimate the same.
+    const { extremeWeights, weights } = new MonteCarlo(plan, 7).block(0, 4000);
+    expect(Math.abs(extremeWeights / weights - both / kept)).toBeLessThan(0.04);
+  });
+
+  it.each<[StatisticName, number]>([
+    ['ranksum', 2],
+    ['logrank', 2],
+    ['F', 3],
+    ['kruskal', 3],
+  ])('of %s is what replicates tend to', (name, count) => {
+    const treatments = ['A', 'B', 'C'].slice(0, count);
+    const study = configuration({ treatments, factors: [{ name: 'f', levels: ['x', 'y'] }] });
+    const generator = Pcg64.fromSeed(9n);
+    const arms = Array.from({ length: 12 }, (_, i) => i % count);
+    const scores = arms.map(() => generator.nextUniform53() / 2 ** 53);
+    const levels = arms.map((_, i) => [i % 3 === 0 ? 'x' : 'y']);
+    const plan = planOf(
+      drawn(study, levels, arms),
+      arms,
+      name === 'logrank' ? scores : scores.map((one) => Math.round(8 * one)),
+      {
+        ...{ name, compared: [...treatments.keys()] },
+      },
+    );
+    const { extreme } = new MonteCarlo(plan, 1).block(0, 4000);
+    const { p } = exactP(plan);
+    expect(Math.abs(extreme / 4000 - p)).toBeLessThan(4 * Math.sqrt((p * (1 - p)) / 4000));
+  });
+
+  it('is refused for a study whose counts were corrected', () => {
+    const steps = [...drawn(G1.study, G1.levels, G1.arms)];
+    steps.push({ kind: 'move', person: 0, from: [0], to: undefined });
+    expect(() => exactP(planOf(steps, G1.arms, G1.outcomes))).toThrow(ExactError);
+  });
+
+  it('is refused where there are too many states', () => {
+    const arms = Array.from({ length: 60 }, (_, i) => i % 2);
+    // Powers of two: every way gives another sum.
+    const outcomes = arms.map((_, i) => 2 ** (i % 30));
+    const plan = planOf(
+      drawn(
+        G1.study,
+        arms.map(() => ['x']),
+        arms,
+      ),
+      arms,
+      outcomes,
+    );
+    expect(() => exactP(plan, () => undefined, 20_000)).toThrow('more than 20000 states');
+  });
+});

@@ -1,0 +1,196 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { clopperPearson, incompleteBeta } from '../../../src/rerandomize/interval.ts';
+import { Tally } from '../../../src/rerandomize/plan.ts';
+import { residuals } from '../../../src/rerandomize/residuals.ts';
+import { repsFor, resultOf } from '../../../src/rerandomize/run-test.ts';
+import {
+  logrankScores,
+  midranks,
+  type StatisticName,
+  thresholdOf,
+  tValue,
+} from '../../../src/rerandomize/statistic.ts';
+import { check } from '../../support/property.ts';
+
+function statisticOf(name: StatisticName, scores: ArrayLike<number>, arms: readonly number[]): number {
+  const compared = [...new Set(arms)].sort();
+  const statistic = { name, scores: Float64Array.from(scores), alternative: 'two-sided' } as const;
+  const recorded = Int8Array.from(arms);
+  const analysed = Int32Array.from(arms.keys());
+  const tally = new Tally({ analysed, statistic, compared, recorded, hasOthers: false });
+  expect(tally.count((person) => arms[person] as number)).toBe(true);
+  return tValue(statistic, tally.numbers, tally.sums);
+}
+
+describe('statistics', () => {
+  it('difference of means: A minus B', () => {
+    expect(statisticOf('mean', [1, 2, 3, 10], [0, 0, 1, 1])).toBe(-5);
+  });
+
+  it('rank sum with ties, centred at its mean', () => {
+    // Ranks 1, 2.5, 2.5, 4, 5: those of A are 1 and 2.5.
+    expect([...midranks([3, 7, 7, 9, 12])]).toEqual([1, 2.5, 2.5, 4, 5]);
+    expect(statisticOf('ranksum', midranks([3, 7, 7, 9, 12]), [0, 1, 0, 1, 1])).toBe(3.5 - 6);
+  });
+
+  it('F of a worked example', () => {
+    // Groups (6, 8, 4), (8, 12, 9), (13, 9, 11): between 54 with 2 degrees, within 8 + 26/3 + 8 with 6.
+    const values = [6, 8, 4, 8, 12, 9, 13, 9, 11];
+    const between = 3 * ((6 - 80 / 9) ** 2 + (29 / 3 - 80 / 9) ** 2 + (11 - 80 / 9) ** 2);
+    const within = 8 + 26 / 3 + 8;
+    expect(statisticOf('F', values, [0, 0, 0, 1, 1, 1, 2, 2, 2])).toBeCloseTo(between / 2 / (within / 6), 12);
+  });
+
+  it('Kruskal-Wallis H is that of the textbook formula, corrected for ties', () => {
+    const values = [1, 2, 2, 3, 5, 5, 5, 8];
+    const arms = [0, 1, 0, 2, 1, 2, 2, 1];
+    const ranks = midranks(values);
+    const n = values.length;
+    const sums = [0, 1, 2].map((arm) =>
+      ranks.reduce((sum, rank, i) => sum + (arms[i] === arm ? rank : 0), 0),
+    );
+    const numbers = [2, 3, 3];
+    const h =
+      (12 / (n * (n + 1))) * sums.reduce((all, sum, k) => all + sum ** 2 / (numbers[k] ?? 1), 0) -
+      3 * (n + 1);
+    const ties = 1 - (2 ** 3 - 2 + 3 ** 3 - 3) / (n ** 3 - n);
+    expect(statisticOf('kruskal', ranks, arms)).toBeCloseTo(h / ties, 12);
+  });
+
+  it('log-rank: observed minus expected events of A, time by time', () => {
+    const times = [1, 2, 2, 3, 4, 4, 5];
+    const events = [1, 1, 0, 1, 1, 1, 0];
+    const arms = [0, 0, 1, 1, 0, 1, 0];
+    let expected = 0;
+    for (const time of new Set(times)) {
+      const atRisk = times
+        .map((one, i) => (one >= time ? arms[i] : undefined))
+        .filter((arm) => arm !== undefined);
+      const dead = times.filter((one, i) => one === time && events[i] === 1).length;
+      expected += (dead * atRisk.filter((arm) => arm === 0).length) / atRisk.length;
+    }
+    const observed = events.filter((event, i) => event === 1 && arms[i] === 0).length;
+    expect(statisticOf('logrank', logrankScores(times, events), arms)).toBeCloseTo(observed - expected, 12);
+  });
+
+  it('are 0 where all outcomes are equal', () => {
+    expect(statisticOf('F', [3, 3, 3, 3], [0, 1, 0, 1])).toBe(0);
+    expect(statisticOf('kruskal', midranks([3, 3, 3, 3]), [0, 1, 0, 1])).toBe(0);
+  });
+
+  it('an infinite F is as extreme as itself', () => {
+    const infinite = statisticOf('F', [1, 1, 2, 2], [0, 0, 1, 1]);
+    expect(infinite).toBe(Number.POSITIVE_INFINITY);
+    expect(infinite >= thresholdOf(infinite)).toBe(true);
+  });
+
+  it('an arm without an outcome is noticed', () => {
+    const statistic = { name: 'mean', scores: Float64Array.of(1, 2), alternative: 'less' } as const;
+    const recorded = Int8Array.of(0, 2);
+    const about = { compared: [0, 2], recorded, hasOthers: true };
+    const tally = new Tally({ analysed: Int32Array.of(0, 1), statistic, ...about });
+    expect(tally.count(() => 2)).toBe(false);
+  });
+});
+
+describe('residuals', () => {
+  it('of one factor are distances from the means of its levels', () => {
+    expect(residuals([1, 3, 10, 20], [['a', 'a', 'b', 'b']]).values).toEqual([
+      expect.closeTo(-1, 12),
+      expect.closeTo(1, 12),
+      expect.closeTo(-5, 12),
+      expect.closeTo(5, 12),
+    ]);
+  });
+
+  it('are at right angles to every level, also where factors say the same', () => {
+    const level = fc.constantFrom('a', 'b', 'c');
+    check(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: -50, max: 50 }), level, level), { minLength: 4 }),
+        (rows) => {
+          const outcomes = rows.map(([value]) => value);
+          const factors = [
+            rows.map(([, one]) => one),
+            rows.map(([, , two]) => two),
+            rows.map(([, one]) => `${one}'`),
+          ];
+          const { values } = residuals(outcomes, factors);
+          for (const levels of factors)
+            for (const one of new Set(levels))
+              expect(values.reduce((sum, value, i) => sum + (levels[i] === one ? value : 0), 0)).toBeCloseTo(
+                0,
+                8,
+              );
+        },
+      ),
+    );
+  });
+
+  it('that are equal on paper are ties', () => {
+    const { values, tiedWithin } = residuals([0.1, 0.4, 1.1, 1.4, 5], [['a', 'a', 'b', 'b', 'b']]);
+    const [first, second] = residuals([0.1, 0.4, 1.1, 1.4], [['a', 'a', 'b', 'b']]).values;
+    expect(first).toBeCloseTo(-(second ?? 0), 12);
+    expect([...midranks(residuals([0.1, 0.4, 1.1, 1.4], [['a', 'a', 'b', 'b']]).values, tiedWithin)]).toEqual(
+      [1.5, 3.5, 1.5, 3.5],
+    );
+    expect(values).toHaveLength(5);
+  });
+});
+
+describe('the interval', () => {
+  it.each([
+    [0, 10, 0, 0.3084971],
+    [10, 10, 0.6915029, 1],
+    [3, 10, 0.0667395, 0.6524529],
+    [50, 1000, 0.0373354, 0.0653905],
+  ])('of %i in %i is that of tables', (found, of, low, high) => {
+    const interval = clopperPearson(found, of);
+    expect(interval.low).toBeCloseTo(low, 6);
+    expect(interval.high).toBeCloseTo(high, 6);
+  });
+
+  it('the incomplete beta function is the tail of the binomial distribution', () => {
+    const tail = (k: number, n: number, p: number) => {
+      let [sum, term] = [0, (1 - p) ** n];
+      for (let i = 0; i <= n; i++) {
+        if (i >= k) sum += term;
+        term *= ((n - i) / (i + 1)) * (p / (1 - p));
+      }
+      return sum;
+    };
+    for (const [k, n, p] of [
+      [3, 10, 0.4],
+      [1, 200, 0.01],
+      [150, 200, 0.7],
+      [20, 20, 0.99],
+    ] as const)
+      expect(incompleteBeta(p, k, n - k + 1)).toBeCloseTo(tail(k, n, p), 10);
+  });
+
+  it('of ten million replicates is found', () => {
+    const { low, high } = clopperPearson(500_000, 10_000_000);
+    expect(low).toBeCloseTo(0.05 - 1.96 * Math.sqrt((0.05 * 0.95) / 1e7), 6);
+    expect(high).toBeCloseTo(0.05 + 1.96 * Math.sqrt((0.05 * 0.95) / 1e7), 6);
+  });
+});
+
+describe('the number of replicates for a half-width', () => {
+  it.each([
+    [0.05, 0.002, 45_619],
+    [0.05, 0.1, 9999],
+    [0, 0.001, 9999],
+    [0.5, 0.0001, 10_000_000],
+  ])('p = %d, h = %d: %i', (p, halfWidth, reps) => {
+    expect(repsFor(p, halfWidth)).toBe(reps);
+  });
+});
+
+describe('the result of weighted replicates', () => {
+  it('counts the study itself with the weight 1', () => {
+    const sums = { empty: 0, extreme: 2, weights: 6, extremeWeights: 2.5, squares: 14, extremeSquares: 4.25 };
+    const result = resultOf({ hasOthers: true }, sums, 0, 4);
+    expect(result).toMatchObject({ p: 3.5 / 7, effective: 36 / 14, b: 2 });
+  });
+});
