@@ -47,7 +47,7 @@ export function pageOf(assessment: Assessment): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${e(title)}</title>
-<style>${PAGE_STYLE}</style></head><body>
+<style>${PAGE_STYLE}</style></head><body><main>
 <h1>${e(title)}</h1>
 <p class="lead">${e(basis(assessment))}</p>
 ${warnings.map((warning) => `<p class="warning"><strong>Warning:</strong> ${e(warning)}.</p>`).join('\n')}
@@ -67,7 +67,7 @@ ${settings(assessment)}
 <h2>All figures</h2>
 <p class="lead">Their definitions are in docs/statistics.md.</p>
 ${allFigures(assessment)}
-</body></html>
+</main></body></html>
 `;
 }
 
@@ -193,8 +193,14 @@ function cell(name: string, figure: Figure | undefined): string {
   return `${shownValue(name, value)}${interval}`;
 }
 
-function wideTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return `<div class="wide" role="region" aria-label="figures" tabindex="0">${htmlTable(head, rows)}</div>`;
+/** It can be scrolled, by keyboard too. */
+function wideTable(
+  about: string,
+  designs: readonly DesignResult[],
+  rows: readonly (readonly string[])[],
+): string {
+  const head = ['Figure', ...designs.map(({ name }) => e(designName(name)))];
+  return `<div class="wide" role="region" aria-label="${about}" tabindex="0">${htmlTable(head, rows)}</div>`;
 }
 
 function mainFigures({ designs, plan }: Assessment): string {
@@ -205,11 +211,7 @@ function mainFigures({ designs, plan }: Assessment): string {
     const label = e(words.replace('{n}', String(plan.participants))).replace(/^ +/, '&emsp;');
     return [[label, ...figures.map((figure) => cell(name, figure))]];
   });
-  return wideTable(headOf(designs), rows);
-}
-
-function headOf(designs: readonly DesignResult[]): string[] {
-  return ['', ...designs.map(({ name }) => e(designName(name)))];
+  return wideTable('Main figures', designs, rows);
 }
 
 function overTheCourse({ designs, plan }: Assessment): string {
@@ -221,7 +223,7 @@ function overTheCourse({ designs, plan }: Assessment): string {
     ]),
   );
   return `<h3>On the way</h3>
-${wideTable(headOf(designs), rows)}`;
+${wideTable('Figures on the way', designs, rows)}`;
 }
 
 function settings(assessment: Assessment): string {
@@ -253,5 +255,5 @@ function allFigures({ designs }: Assessment): string {
     `<code>${e(full)}</code>`,
     ...designs.map(({ figures }) => cell(parted(full).name, figures[full])),
   ]);
-  return wideTable(['', ...headOf(designs).slice(1)], rows);
+  return wideTable('All figures', designs, rows);
 }

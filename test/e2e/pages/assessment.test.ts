@@ -1,10 +1,10 @@
 /** The page that urn simulate writes, in a browser. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, openBrowser, sitDown } from '../../support/browser.ts';
+import { describeInBrowser, expectAccessible, openBrowser, picture, sitDown } from '../../support/browser.ts';
 import { urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -64,8 +64,10 @@ describeInBrowser('the page of urn simulate', () => {
       expect(labels).toContain(design);
     const wide = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
     expect(wide[0]).toBeLessThanOrEqual(wide[1] ?? 0);
-    mkdirSync('dist/pictures', { recursive: true });
-    await page.screenshot({ path: `dist/pictures/assessment-${name}.png`, fullPage: true });
+    expect(await page.locator('h1').innerText()).toBe("<b>Pain</b> & 'sleep': assessment of the design");
+    expect(await page.locator('b, i, script').count()).toBe(0);
+    await expectAccessible(page);
+    await picture(page, `assessment-${name}`);
   });
 
   it('says what was found, with what was required, and the paragraph for the protocol', async () => {
