@@ -19,6 +19,7 @@ import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
 import { VERSION } from './version.ts';
+import { wholeNumber } from './whole-number.ts';
 
 interface Options extends LogOptions {
   readonly study?: string;
@@ -196,13 +197,6 @@ function methodOf({ reps, halfWidth, exact }: Options): Method {
   if (!/^[\d.eE-]+$/.test(halfWidth) || !(width > 0 && width < 0.5))
     throw new UsageError(`--half-width "${halfWidth}" is not a number between 0 and 0.5`);
   return { kind: 'half-width', halfWidth: width };
-}
-
-function wholeNumber(name: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (!/^\d{1,12}$/.test(text) || value < least || value > most)
-    throw new UsageError(`${name} "${text}" is not a whole number from ${least} to ${most}`);
-  return value;
 }
 
 /** Names separated by commas. A name that has a comma stands in double quotes. */

@@ -31,10 +31,9 @@ export function residuals(outcomes: readonly number[], factors: readonly (readon
       basis.push(rest.map((value) => value / length));
   }
   const largest = outcomes.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  return {
-    values: without(without(outcomes, basis), basis),
-    tiedWithin: SAME * Math.max(largest, Number.MIN_VALUE),
-  };
+  const tiedWithin = SAME * largest;
+  const values = without(without(outcomes, basis), basis);
+  return { values: values.map((value) => (Math.abs(value) <= tiedWithin ? 0 : value)), tiedWithin };
 }
 
 /** @param basis of length 1 and at right angles to each other */

@@ -47,7 +47,7 @@ export async function runTest(
   }
   const sumsOf = async (first: number, last: number): Promise<Sums> => {
     const shown = progressOf('replicates', last - first);
-    const sums = await runReplicates({ plan, seed, first, last, onProgress: shown.show });
+    const sums = await runReplicates({ plan, seed, first, last }, { onProgress: shown.show });
     shown.end();
     return sums;
   };

@@ -67,12 +67,17 @@ export function tValue(
 
 const variations = new WeakMap<Float64Array, number>();
 
+/** What equal scores can be off their mean, squared. */
+const ROUNDING = 1e-28;
+
 /** The sum of squares about the mean. */
 function variationOf(scores: Float64Array): number {
   const known = variations.get(scores);
   if (known !== undefined) return known;
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
-  const variation = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0);
+  const squares = scores.reduce((sum, score) => sum + score ** 2, 0);
+  const found = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0);
+  const variation = found <= ROUNDING * squares ? 0 : found;
   variations.set(scores, variation);
   return variation;
 }

@@ -3,7 +3,9 @@ import type { Numbers } from './past-study.ts';
 import type { TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';
 
-const PER_CENT = 100;
+const DIGITS = 10;
+/** With fewer, a hint. */
+const FEW_REPLICATES = 100;
 
 /** What T is, of arms A and B or of all arms. */
 const WHAT: Readonly<Record<StatisticName, string>> = {
@@ -49,7 +51,7 @@ export function resultRows(result: TestResult): string[][] {
         ? `${between}, of the exact p (Clopper–Pearson)`
         : `${between}, of the exact p (approximate); ${effective.toFixed(1)} effective replicates`,
     ],
-    ...(effective !== undefined && effective < PER_CENT
+    ...(effective !== undefined && effective < FEW_REPLICATES
       ? [['', 'few replicates carry the weight: p is imprecise (hint: more --reps, or --exact)']]
       : []),
   ];
@@ -73,7 +75,7 @@ export function foundations(
   ];
 }
 
-/** As JavaScript writes it: enough digits to compare with another program. */
+/** With enough digits to compare with another program. */
 export function number(value: number): string {
-  return String(value);
+  return String(Number(value.toPrecision(DIGITS)));
 }

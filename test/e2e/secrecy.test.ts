@@ -111,7 +111,13 @@ async function everyRequest(service: Service, id: string): Promise<void> {
         { study: 'Sleep', x: 'y' },
       ])
         await as(service, name, path, { parameters });
-    for (const path of ['/explanation', '/balance', '/study_config', '/study_participants'])
+    for (const path of [
+      '/explanation',
+      '/balance',
+      '/expected_balance',
+      '/study_config',
+      '/study_participants',
+    ])
       for (const parameters of [{}, { id: own }, { 'urn.revision': '1' }, { 'urn.at': '2100-01-01T00:00Z' }])
         await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
     for (const path of ['/records', '/verification', '/checkpoint', '/inclusion_proof', '/consistency_proof'])

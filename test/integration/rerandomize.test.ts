@@ -7,6 +7,8 @@ import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { BundleFiles } from '../../src/bundle/bundle-files.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
+import { MonteCarlo } from '../../src/rerandomize/monte-carlo.ts';
+import { runReplicates } from '../../src/rerandomize/replicates.ts';
 import { studyInBundle } from '../../src/rerandomize/sources.ts';
 import { BundleSource } from '../../src/verify/bundle-source.ts';
 import { makeAmendedLog } from '../support/amended-log.ts';
@@ -18,7 +20,7 @@ import { makeImportedLog } from '../support/imported-log.ts';
 import { inCi } from '../support/in-ci.ts';
 import { bundledStudy } from '../support/life-log.ts';
 import { findPython } from '../support/numpy.ts';
-import { configuration, G1, G2 } from '../support/rerandomized.ts';
+import { configuration, drawn, G1, G2, planOf } from '../support/rerandomized.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -197,6 +199,22 @@ describe('a study in whose life people decided something', () => {
     // What the test says does not depend on what only a full bundle holds.
     const { bundle: _open, ...open } = await tested(files.open, outcomes, ...args);
     expect(open).toEqual(found);
+  });
+});
+
+describe('the number of threads', () => {
+  it('changes no bit of the sums', async () => {
+    const { factors } = G2.study;
+    const study = configuration({ treatments: ['A', 'B', 'C'], factors });
+    const arms = G2.levels.map((_, i) => i % 3);
+    const steps = drawn(study, G2.levels, arms);
+    const analysed = Int32Array.from([...arms.keys()].filter((person) => arms[person] !== 2));
+    const plan = planOf(steps, arms, [...analysed.keys()], { analysed, hasOthers: true });
+    const run = (threads: number) => runReplicates({ plan, seed: 1, first: 50, last: 1275 }, { threads });
+    const [one, two, three] = [await run(1), await run(2), await run(3)];
+    expect(one.weights).not.toBe(1225);
+    expect([two, three]).toEqual([one, one]);
+    expect(one.extreme).toBe(new MonteCarlo(plan, 1).block(50, 1275).extreme);
   });
 });
 

@@ -35,7 +35,7 @@ export class Covariates {
   /** Of each column: its level's place among all levels. */
   readonly #others: Int32Array;
   readonly #moments: readonly Moment[];
-  readonly #products: Float64Array;
+  readonly #products: Int32Array;
   /** What is left of each arm's indicator, in the coordinates of `root`. */
   readonly #left: Float64Array;
   readonly #arm: Float64Array;
@@ -71,7 +71,7 @@ export class Covariates {
       cross: new Float64Array(this.#baseLevels * columns),
       root: new Float64Array(columns * columns),
     }));
-    this.#products = new Float64Array(columns * columns);
+    this.#products = new Int32Array(columns * columns);
     this.#left = new Float64Array((this.#arms - 1) * columns);
     this.#arm = new Float64Array((this.#arms - 1) ** 2);
   }
@@ -101,17 +101,19 @@ export class Covariates {
   #count({ base, cross }: Moment, levels: Int32Array, first: number): void {
     const columns = this.#others.length;
     const own = this.#own;
+    const products = this.#products;
     const ofBase = levels[first + this.#base] as number;
     base[ofBase] = (base[ofBase] as number) + 1;
     for (let i = 0; i < own.length; i++) {
-      const column =
-        (this.#firstColumns[i] as number) + (levels[first + (this.#otherFactors[i] as number)] as number);
+      const level = levels[first + (this.#otherFactors[i] as number)] as number;
+      const column = (this.#firstColumns[i] as number) + level;
       own[i] = column;
       const at = ofBase * columns + column;
       cross[at] = (cross[at] as number) + 1;
+      const row = column * columns;
       for (let j = 0; j <= i; j++) {
-        const pair = column * columns + (own[j] as number);
-        this.#products[pair] = (this.#products[pair] as number) + 1;
+        const pair = row + (own[j] as number);
+        products[pair] = (products[pair] as number) + 1;
       }
     }
   }

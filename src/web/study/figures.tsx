@@ -183,7 +183,7 @@ function BalanceOverTime({ study, points, share, enrolled }: BalanceOverTimeProp
         {t('study.byEnrolled')}{' '}
         {course && last && enrolled > last.enrolled && t('study.expectedUntil', { enrolled: last.enrolled })}
       </p>
-      {course && <p className="soft">{t('study.expected', { ...course })}</p>}
+      {course && <p className="soft">{t('study.expected', { percentile: course.percentile })}</p>}
       {isWorkedOut && (
         <p className="soft" role="status">
           {t('study.expectedSoon')}

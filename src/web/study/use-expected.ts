@@ -36,8 +36,6 @@ export interface ExpectedCourse {
   readonly band: readonly Expected[];
   /** Of the largest difference so far, in per cent. */
   readonly percentile: number;
-  /** How many replicates there are. */
-  readonly reps: number;
 }
 
 /** @returns `course` is undefined until it is there, or if it cannot be had */
@@ -48,7 +46,7 @@ export function useExpected(study: string) {
 }
 
 /** Begins with nobody enrolled. */
-function courseOf({ points, overall, course, reps }: Schemas['ExpectedBalance']): ExpectedCourse {
+function courseOf({ points, overall, course }: Schemas['ExpectedBalance']): ExpectedCourse {
   const at = (i: number, quantile: number) => overall.expected[i]?.[quantile] ?? 0;
   return {
     points: [
@@ -60,6 +58,5 @@ function courseOf({ points, overall, course, reps }: Schemas['ExpectedBalance'])
       ...points.map((enrolled, i) => ({ enrolled, low: at(i, 0), high: at(i, 4) })),
     ],
     percentile: Math.round(course.percentile * 100),
-    reps,
   };
 }

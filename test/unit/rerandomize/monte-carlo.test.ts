@@ -32,6 +32,13 @@ describe('replicates', () => {
     expect(Math.min(greater, less)).toBeLessThan(extreme('two-sided'));
   });
 
+  it('are as extreme as the study if only rounding says otherwise', () => {
+    const tenths = outcomes.map((one) => one / 10);
+    const extreme = (values: readonly number[]) =>
+      new MonteCarlo(planOf(steps, arms, values), 0).block(0, REPS).extreme;
+    expect(extreme(tenths)).toBe(extreme(outcomes));
+  });
+
   it('in which an arm has no outcome are extreme', () => {
     const first = planOf(drawn(study, levels.slice(0, 2), [0, 1]), [0, 1], [5, 5.0001]);
     const { empty, extreme } = new MonteCarlo(first, 0).block(0, 1000);

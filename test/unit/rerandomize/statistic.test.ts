@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { clopperPearson, incompleteBeta } from '../../../src/rerandomize/interval.ts';
+import { NOTHING } from '../../../src/rerandomize/monte-carlo.ts';
 import { Tally } from '../../../src/rerandomize/plan.ts';
 import { residuals } from '../../../src/rerandomize/residuals.ts';
 import { repsFor, resultOf } from '../../../src/rerandomize/run-test.ts';
@@ -76,6 +77,9 @@ describe('statistics', () => {
 
   it('are 0 where all outcomes are equal', () => {
     expect(statisticOf('F', [3, 3, 3, 3], [0, 1, 0, 1])).toBe(0);
+    expect(statisticOf('F', [0.1, 0.1, 0.1, 0.1, 0.1, 0.1], [0, 1, 0, 1, 0, 1])).toBe(0);
+    const explained = residuals([0.1, 0.1, 0.7, 0.7, 0.7], [['a', 'a', 'b', 'b', 'b']]).values;
+    expect(statisticOf('F', explained, [0, 1, 0, 1, 0])).toBe(0);
     expect(statisticOf('kruskal', midranks([3, 3, 3, 3]), [0, 1, 0, 1])).toBe(0);
   });
 
@@ -184,6 +188,17 @@ describe('the number of replicates for a half-width', () => {
     [0.5, 0.0001, 10_000_000],
   ])('p = %d, h = %d: %i', (p, halfWidth, reps) => {
     expect(repsFor(p, halfWidth)).toBe(reps);
+  });
+});
+
+describe('the result of replicates', () => {
+  it('counts the study itself, so p is never 0', () => {
+    const sums = { ...NOTHING, weights: 99 };
+    expect(resultOf({ hasOthers: false }, sums, 0, 99)).toMatchObject({
+      p: 0.01,
+      b: 0,
+      interval: { low: 0 },
+    });
   });
 });
 

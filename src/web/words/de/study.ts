@@ -46,7 +46,7 @@ export const study = {
   differenceNow: 'Der größte Unterschied zwischen den Armen ist {{difference}}.',
   expectedAlternative: 'Zu erwarten ist jetzt: zwischen {{low}} und {{high}}.',
   expected:
-    'Schattiert: wo 95 von 100 Wiederholungen der Studie liegen, mit denselben Menschen und anderen Zufallszahlen ({{reps}} Wiederholungen). Das gilt für jeden Zeitpunkt für sich; 1 von 20 Punkten außerhalb ist kein Alarm. Der größte Unterschied bisher liegt beim Perzentil {{percentile}} der Wiederholungen.',
+    'Schattiert: wo 95 von 100 Wiederholungen der Studie liegen, mit denselben Menschen und anderen Zufallszahlen. Das gilt für jeden Zeitpunkt für sich: 1 von 20 Punkten außerhalb ist kein Alarm. Der größte Unterschied bisher liegt beim Perzentil {{percentile}}.',
   expectedSoon: 'Welcher Unterschied zu erwarten war, wird gerade berechnet und hier gezeigt.',
   expectedUntil: 'Bis zum Teilnehmer {{enrolled}}: spätere zeigt die Seite, wenn sie neu geöffnet wird.',
   perShare: 'Jeder Arm zählt nach seinem Anteil.',

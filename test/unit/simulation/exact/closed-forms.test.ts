@@ -144,6 +144,17 @@ describe('three arms', () => {
   });
 });
 
+it('one urn with the ratio 2:1 has the variances that docs/method.md names', () => {
+  for (const [n, variance] of [
+    [3, 10 / 21],
+    [6, 32 / 39],
+  ] as const)
+    expect(figureOf(exactOf(urn(1, 0, 1), [2, 1], n), `difference.sd@${n}`) ** 2 / 4).toBeCloseTo(
+      variance,
+      12,
+    );
+});
+
 describe('what stays as n grows', () => {
   it.each([
     [2, 0, 1, 1 / 3],
