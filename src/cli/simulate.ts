@@ -79,7 +79,7 @@ export function simulateCommand(): Command {
     .addOption(
       option(
         '--html <file>',
-        'write a page with pictures, and a paragraph for the protocol (without --against: beside complete)',
+        'write a page with pictures, and a paragraph for the protocol (without --against: beside complete, blocks of the --site-factor and minimization:0.8)',
       ),
     )
     .addOption(jsonOption())
