@@ -90,13 +90,19 @@ function guessesFound(own: Figures, hasSite: boolean): string[] {
       own,
       ['guess.naive', 'guess.blind'],
       (naive, blind) =>
-        `Who always guesses the arm with the fewest participants is right in ${naive} of the allocations, where a blind guess is right in ${blind}.`,
+        `Whoever always guesses the arm with the fewest participants is right in ${naive} of the allocations, where a blind guess is right in ${blind}.`,
     ),
-    hasSite ? sentence(own, ['guess.site'], (site) => `Who counts the own site alone: in ${site}.`) : '',
+    hasSite
+      ? sentence(
+          own,
+          ['guess.site'],
+          (site) => `Whoever counts the participants of their own site alone: in ${site}.`,
+        )
+      : '',
     sentence(
       own,
       ['guess.known'],
-      (known) => `Who sees all arms and knows the settings of the urns can be right in ${known}.`,
+      (known) => `Whoever sees all arms and knows the settings of the urns can be right in ${known}.`,
     ),
     sentence(
       own,
@@ -131,8 +137,8 @@ const COMPARED = [
   { name: 'levels.range.mean', words: 'the largest difference within a level' },
   { name: 'strata.range.mean', words: 'the largest difference within a combination of levels' },
   { name: 'guess.naive', words: 'right guesses of the arm with the fewest' },
-  { name: 'guess.site', words: 'right guesses from the own site' },
-  { name: 'guess.known', words: 'right guesses of who knows everything' },
+  { name: 'guess.site', words: 'right guesses from one site alone' },
+  { name: 'guess.known', words: 'right guesses with all knowledge' },
   { name: 'drift', words: 'drift' },
   { name: 'loss', words: 'loss of efficiency' },
 ] as const;
@@ -159,5 +165,5 @@ function besideText(own: Figures, other: Figures): string[] {
 function sizesNote(comparator: Comparator | undefined): string {
   const { rule } = comparator ?? {};
   if (rule?.kind !== 'block' || rule.sizes.length < 2) return '';
-  return 'Who knows everything knows the size of each block of it, too: in a trial, right guesses are fewer.';
+  return 'All knowledge includes the size of each of its blocks, which nobody need know: in a trial, right guesses are fewer.';
 }
