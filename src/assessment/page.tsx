@@ -144,11 +144,21 @@ function distributions(designs: readonly DesignResult[], n: number): string[] {
 function courses(designs: readonly DesignResult[]): string[] {
   const most = Math.max(...designs.flatMap(({ course }) => course.map(({ p95 }) => p95)), 1);
   return designs.map(({ name, course }) => {
-    const { n, p50, p95 } = course.at(-1) ?? { n: 0, p50: 0, p95: 0 };
-    const alternative = `${designName(name)}: after ${n} participants the median of the range is ${p50}, and in 95 % of the trials it is at most ${p95}`;
+    const last = course.at(-1);
+    const p50 = shownValue('.p50', last?.p50 ?? 0);
+    const p95 = shownValue('.p95', last?.p95 ?? 0);
+    const alternative = `${designName(name)}: after ${last?.n ?? 0} participants the median of the range is ${p50}, and in 95 % of the trials it is at most ${p95}`;
     return captioned(
       name,
-      svgOf(<CourseChart {...SMALL} points={course} most={most} alternative={printable(alternative)} />),
+      svgOf(
+        <CourseChart
+          {...SMALL}
+          points={course}
+          most={most}
+          endLabels={{ p50, p95 }}
+          alternative={printable(alternative)}
+        />,
+      ),
     );
   });
 }

@@ -18,11 +18,11 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
     sentenceOf(
       own,
       ['guess.blind'],
-      (blind) => `Under complete randomization a guess is right in ${blind}, and drift is 1.`,
+      (blind) => `Under complete randomization the best guess is right in ${blind}, and drift is 1.`,
     ),
     ...designs
       .slice(1)
-      .map((one) => `${one.name}: ${figuresText(figuresByName(one, plan), siteName(plan))}.`),
+      .map((one) => `With ${one.name} instead: ${figuresText(figuresByName(one, plan), siteName(plan))}.`),
     ...(isExact ? [] : ['In brackets: 95 % intervals of the Monte Carlo error.']),
     analysis(plan),
     `These figures are repeated by: ${command}`,
@@ -44,9 +44,9 @@ function figuresText(figures: ReadonlyMap<string, Figure>, site: string | undefi
     ['overall.range.p95', 'in 95 % of the trials at most'],
     ['levels.range.mean', 'mean of the largest range within a level'],
     ['levels.range.p95', 'in 95 % at most'],
-    ['guess.naive', 'right guesses of the arm with the fewest'],
-    ...(site === undefined ? [] : [['guess.site', `of the same within ${site}`] as const]),
-    ['guess.known', 'by someone who knows all arms and the settings'],
+    ['guess.naive', 'right guesses of the arm with the fewest participants'],
+    ...(site === undefined ? [] : [['guess.site', `the same within ${site}`] as const]),
+    ['guess.known', 'with all arms and the settings known'],
     ['drift', 'drift'],
   ];
   return parts

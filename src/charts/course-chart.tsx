@@ -17,10 +17,12 @@ interface CourseChartProps extends Size {
   readonly points: readonly Quantiles[];
   /** What the vertical axis goes up to: the same for all charts that are compared. */
   readonly most: number;
+  /** What is written behind the last point. */
+  readonly endLabels: { readonly p50: string; readonly p95: string };
   readonly alternative: string;
 }
 
-export function CourseChart({ points, most, alternative, ...size }: CourseChartProps) {
+export function CourseChart({ points, most, endLabels, alternative, ...size }: CourseChartProps) {
   const { width, height } = plot(size);
   const last = points.at(-1);
   const x = scaleLinear<number>({ domain: [0, Math.max(1, last?.n ?? 1)], range: [0, width] });
@@ -48,12 +50,12 @@ export function CourseChart({ points, most, alternative, ...size }: CourseChartP
       />
       {last && (
         <ChartText x={width + 8} y={y(last.p50)} anchor="start" isData>
-          {last.p50}
+          {endLabels.p50}
         </ChartText>
       )}
       {last && y(last.p50) - y(last.p95) > FONT_SIZE && (
         <ChartText x={width + 8} y={y(last.p95)} anchor="start">
-          {last.p95}
+          {endLabels.p95}
         </ChartText>
       )}
     </Frame>

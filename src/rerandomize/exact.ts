@@ -91,13 +91,14 @@ class Tree {
     this.#branches = [{ counts: [], states }];
   }
 
-  /** Goes on by one step. */
+  /** Goes on by one step. @throws ExactError when there are too many states */
   grow(index: number): void {
     const step = this.#people[index] as PeopleStep;
     const { counts } = this.#replicate;
     const cells = [...counts.keys()].filter((cell) => (this.#lastSeen[cell] as number) > index);
     const next = new Map<string, Branch>();
     const before = new Int32Array(counts.length);
+    let size = 0;
     for (const branch of this.#branches) {
       this.#cells.forEach((cell, i) => {
         before[cell] = branch.counts[i] as number;
@@ -110,23 +111,18 @@ class Tree {
         const key = after.join();
         const found = next.get(key) ?? { counts: after, states: new States(2 * this.#arms) };
         next.set(key, found);
+        size -= found.states.size;
         found.states.addAll(branch.states, this.#shift(step.person), chance);
+        size += found.states.size;
       }
-      this.#refuse(next, index);
+      if (size > this.#mostAllowed)
+        throw new ExactError(
+          `there are more than ${this.#mostAllowed} states after ${index + 1} of ${this.#people.length} participants`,
+        );
     }
+    this.#most = Math.max(this.#most, size);
     this.#branches = [...next.values()];
     this.#cells = cells;
-  }
-
-  /** @throws ExactError when there are too many states */
-  #refuse(branches: ReadonlyMap<string, Branch>, index: number): void {
-    let size = 0;
-    for (const { states } of branches.values()) size += states.size;
-    this.#most = Math.max(this.#most, size);
-    if (size > this.#mostAllowed)
-      throw new ExactError(
-        `there are more than ${this.#mostAllowed} states after ${index + 1} of ${this.#people.length} participants`,
-      );
   }
 
   /** What the person, on the arm of now, adds to a state. */

@@ -1,7 +1,8 @@
 /** States and their probabilities. Equal states are one. A state is a list of numbers; there may be millions. */
 
 const EMPTY = -1;
-const FIRST_ROOM = 1024;
+/** Most of many lists are short. */
+const FIRST_ROOM = 4;
 
 export class States {
   readonly #width: number;

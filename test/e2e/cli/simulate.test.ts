@@ -137,8 +137,8 @@ describe('urn simulate', () => {
       ],
       ...['40 participants', 'seed 1', 'Verum, Placebo', 'equal shares for the levels', 'urn rerandomize'],
       ...[
-        'Under complete randomization a guess is right in 50.00 %',
-        'block:4@site: mean range',
+        'Under complete randomization the best guess is right in 50.00 %',
+        'With block:4@site instead: mean range',
         '--reps 9999',
       ],
     ];

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { assessmentOf } from '../../../src/assessment/assessment.ts';
 import { findingsOf } from '../../../src/assessment/findings.ts';
+import { pageOf } from '../../../src/assessment/page.tsx';
 import { paragraphOf } from '../../../src/assessment/paragraph.ts';
 import type { Comparator, SimulationPlan } from '../../../src/simulation/plan.ts';
 import type { Figure } from '../../../src/simulation/result.ts';
@@ -99,5 +100,17 @@ describe('the paragraph for a protocol', () => {
     expect(text).toContain('wei-urn-method1-pcg64, version 2');
     expect(text).toContain('--statistic F ');
     expect(text).toContain('1,000 simulated trials of 100 participants (seed 7)');
+  });
+});
+
+describe('the page', () => {
+  it('writes thirds of the range, which a ratio has, with two decimals', () => {
+    const one = assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] });
+    const course = [1, 100].map((n) => ({ n, p05: 0, p25: 2 / 3, p50: 34 / 3, p75: 15, p95: 70 / 3 }));
+    const page = pageOf({ ...one, designs: one.designs.map((design) => ({ ...design, course })) });
+    expect(page).toContain('>11.33</text>');
+    expect(page).toContain('>23.33</text>');
+    expect(page).toContain('the median of the range is 11.33, and in 95 % of the trials it is at most 23.33');
+    expect(page).not.toMatch(/>\d+\.\d{3,}<\/text>/);
   });
 });

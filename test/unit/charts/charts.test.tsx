@@ -63,7 +63,13 @@ describe('the charts of a simulated design', () => {
   );
   const points = [10, 20].map((n) => ({ n, p05: 0, p25: 1, p50: 2, p75: 4, p95: 8 }));
   const course = renderToStaticMarkup(
-    <CourseChart {...SIZE} points={points} most={10} alternative="a course" />,
+    <CourseChart
+      {...SIZE}
+      points={points}
+      most={10}
+      endLabels={{ p50: '2', p95: '8' }}
+      alternative="a course"
+    />,
   );
   const scatter = renderToStaticMarkup(
     <TradeOffChart
@@ -103,6 +109,7 @@ describe('the charts of a simulated design', () => {
         {...SIZE}
         points={points.map((one) => ({ ...one, p95: 2 }))}
         most={10}
+        endLabels={{ p50: '2', p95: '2' }}
         alternative="level"
       />,
     );
