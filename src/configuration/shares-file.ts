@@ -84,7 +84,11 @@ function sharesAt(entry: Entry, factor: Factors[number] | undefined, refuse: Ref
 function shareAt({ key, value }: Entry, refuse: Refuse): number | undefined {
   const share = value.kind === 'text' && value.plain ? parseShare(value.text) : undefined;
   if (share === undefined)
-    refuse(value.line, `the share of ${quote(key)} is not a number from 0 to 1e15`, 'write it as 0.25 or 120');
+    refuse(
+      value.line,
+      `the share of ${quote(key)} is not a number from 0 to 1e15`,
+      'write it as 0.25 or 120',
+    );
   return share;
 }
 
