@@ -1,5 +1,5 @@
 /** The expected bands of a service, with the real process that works them out. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LogEvent } from '../../events/record.ts';
 import { toJson } from '../../src/base/json.ts';
 import { Band } from '../../src/expected/band.ts';
@@ -10,6 +10,7 @@ import { event } from '../support/facts.ts';
 import { TrialRun } from '../support/trial-run.ts';
 
 const LONG_MS = 60_000;
+const MINUTE_MS = 60_000;
 
 function trialOf(participants: number): TrialRun {
   const trial = new TrialRun();
@@ -33,7 +34,10 @@ class Log {
 }
 
 let bands: ExpectedBands | undefined;
-afterEach(() => bands?.stop());
+afterEach(() => {
+  bands?.stop();
+  vi.useRealTimers();
+});
 
 function made() {
   const log = new Log();
@@ -87,6 +91,25 @@ describe('the expected bands of a service', () => {
     expect(log.read).toEqual([]);
     await of('s1');
     expect(log.read).toEqual(['s1 from 0']);
+  });
+
+  it('are dropped an hour after somebody last asked, each by itself', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const { log, ends, of } = made();
+    for (const stream of ['a', 'b']) log.trials.set(stream, trialOf(2));
+    await of('a');
+    vi.advanceTimersByTime(40 * MINUTE_MS);
+    await of('b');
+    vi.advanceTimersByTime(22 * MINUTE_MS);
+    await of('b');
+    await of('a');
+    expect(log.read).toEqual(['a from 0', 'b from 0', 'a from 0']);
+    // Nothing is left for the process to keep.
+    vi.advanceTimersByTime(62 * MINUTE_MS);
+    await of('a');
+    expect(log.read.at(-1)).toBe('a from 0');
+    expect(log.read).toHaveLength(4);
+    expect(ends).toEqual([]);
   });
 
   it('say how far they are when they are not ready in time, and go on', async () => {
