@@ -1,8 +1,10 @@
 /** The expected bands of a service, with the real process that works them out. */
+import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LogEvent } from '../../events/record.ts';
 import { toJson } from '../../src/base/json.ts';
 import { Band } from '../../src/expected/band.ts';
+import { BandKeeper, KeeperEndedError } from '../../src/expected/band-keeper.ts';
 import { ExpectedBands, type ShownBand } from '../../src/expected/expected-bands.ts';
 import { FollowedStudy } from '../../src/expected/followed.ts';
 import { baseSeed, defaultSeed } from '../../src/replicate/seeds.ts';
@@ -31,6 +33,15 @@ class Log {
     const trial = this.trials.get(stream);
     for (const one of trial ? eventsOf(trial).slice(from) : []) take(one);
   };
+}
+
+/** Of this process. */
+function processOfBands(): number {
+  const listed = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], {
+    encoding: 'utf8',
+  });
+  const line = listed.split('\n').find((one) => one.includes('band-process'));
+  return Number.parseInt(line ?? '', 10);
 }
 
 let bands: ExpectedBands | undefined;
@@ -135,6 +146,25 @@ describe('the expected bands of a service', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
     await expect(of('a')).rejects.toThrow('the service is shutting down');
     expect(ends).toEqual([]);
+  });
+
+  it('are begun anew when the process hangs', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const ends: string[] = [];
+    const keeper = new BandKeeper((how) => ends.push(how));
+    try {
+      await keeper.carryOut({ type: 'begin', key: 'a', reps: 1, seed: 1 });
+      process.kill(processOfBands(), 'SIGSTOP');
+      const waiting = keeper.carryOut({ type: 'show', key: 'a' });
+      vi.advanceTimersByTime(5 * MINUTE_MS);
+      await expect(waiting).rejects.toBeInstanceOf(KeeperEndedError);
+      expect(ends).toEqual(['SIGKILL']);
+      await keeper.carryOut({ type: 'begin', key: 'a', reps: 1, seed: 1 });
+      vi.advanceTimersByTime(5 * MINUTE_MS);
+      expect(await keeper.carryOut({ type: 'show', key: 'a' })).toContain('"reps":1');
+    } finally {
+      keeper.stop();
+    }
   });
 
   it('are refused to a study of which a replicate would have the seed', async () => {
