@@ -242,6 +242,13 @@ describe('the participants of urn simulate', () => {
     expect(stderr).toContain(why);
   });
 
+  it('are refused in few words, however long a line is', async () => {
+    const { code, stderr } = await simulate('--profiles', file('a'.repeat(1_000_000)));
+    expect(code).toBe(2);
+    expect(stderr).toContain('line 1: the columns are "aaa');
+    expect(stderr.length).toBeLessThan(2000);
+  });
+
   it('are drawn from a study in the log: as randomized, without those who were voided', async () => {
     const data = newFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
