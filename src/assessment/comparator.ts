@@ -39,6 +39,23 @@ export function readComparator(text: string, design: SimulatedDesign): Comparato
   return { name: text, rule, within };
 }
 
+/**
+ * What a design is usually weighed against: complete randomization, blocks within sites if there is a factor of sites, and
+ * minimization, which knows no ratio.
+ */
+export function usualComparators(
+  { ratio, factors }: SimulatedDesign,
+  siteFactor: number | undefined,
+): string[] {
+  const sum = ratio.reduce((total, one) => total + one, 0);
+  const site = siteFactor === undefined ? undefined : factors[siteFactor]?.name;
+  return [
+    'complete',
+    ...(site === undefined ? [] : [`block:${2 * sum}@${placeText(site)}`]),
+    ...(ratio.every((one) => one === 1) ? ['minimization:0.8'] : []),
+  ];
+}
+
 /** An urn and minimization use all factors unless some are named. */
 function withoutPlaces(kind: Kind, { factors }: SimulatedDesign): number[] {
   return kind === 'urn' || kind === 'minimization' ? [...factors.keys()] : [];
@@ -74,6 +91,11 @@ function urnFrom(settings: string | undefined, design: SimulatedDesign): Compara
     else return undefined;
   }
   return { kind: 'urn', ...urn };
+}
+
+/** As `readPlaces` reads it. */
+function placeText(name: string): string {
+  return !/[",]/.test(name) && name === name.trim() ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
 /** Names of factors, separated by commas. A name in double quotes may hold a comma, and two double quotes for one. */

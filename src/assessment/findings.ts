@@ -90,13 +90,19 @@ function guessesFound(own: Figures, hasSite: boolean): string[] {
       own,
       ['guess.naive', 'guess.blind'],
       (naive, blind) =>
-        `Who always guesses the arm with the fewest participants is right in ${naive} of the allocations, where a blind guess is right in ${blind}.`,
+        `Someone who always guesses the arm with the fewest participants is right in ${naive} of the allocations; a blind guess is right in ${blind}.`,
     ),
-    hasSite ? sentence(own, ['guess.site'], (site) => `Who counts the own site alone: in ${site}.`) : '',
+    hasSite
+      ? sentence(
+          own,
+          ['guess.site'],
+          (site) => `Someone who counts only the participants of their own site is right in ${site}.`,
+        )
+      : '',
     sentence(
       own,
       ['guess.known'],
-      (known) => `Who sees all arms and knows the settings of the urns can be right in ${known}.`,
+      (known) => `Someone who sees all arms and knows the settings can be right in ${known}.`,
     ),
     sentence(
       own,
@@ -131,8 +137,8 @@ const COMPARED = [
   { name: 'levels.range.mean', words: 'the largest difference within a level' },
   { name: 'strata.range.mean', words: 'the largest difference within a combination of levels' },
   { name: 'guess.naive', words: 'right guesses of the arm with the fewest' },
-  { name: 'guess.site', words: 'right guesses from the own site' },
-  { name: 'guess.known', words: 'right guesses of who knows everything' },
+  { name: 'guess.site', words: 'right guesses from counts of one site' },
+  { name: 'guess.known', words: 'right guesses by someone who knows everything' },
   { name: 'drift', words: 'drift' },
   { name: 'loss', words: 'loss of efficiency' },
 ] as const;
@@ -159,5 +165,5 @@ function besideText(own: Figures, other: Figures): string[] {
 function sizesNote(comparator: Comparator | undefined): string {
   const { rule } = comparator ?? {};
   if (rule?.kind !== 'block' || rule.sizes.length < 2) return '';
-  return 'Who knows everything knows the size of each block of it, too: in a trial, right guesses are fewer.';
+  return 'Someone who knows everything is taken to know the size of each block, too: in a trial, right guesses are fewer.';
 }

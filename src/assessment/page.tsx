@@ -87,7 +87,7 @@ function findings(assessment: Assessment): string {
     ? ''
     : ' Brackets hold the 95 % interval of the Monte Carlo error, and differences within it are not called differences.';
   return `${texts.join('\n')}
-<p class="lead">This was found for this design, with these participants; another number of participants or other shares of the levels can turn it round.${interval}</p>`;
+<p class="lead">This was found for this design, with these participants; another number of participants or other shares of the levels can change it.${interval}</p>`;
 }
 
 function requirements({ judged }: Assessment): string {

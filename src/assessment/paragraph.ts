@@ -46,7 +46,7 @@ function figuresText(figures: ReadonlyMap<string, Figure>, site: string | undefi
     ['levels.range.p95', 'in 95 % at most'],
     ['guess.naive', 'right guesses of the arm with the fewest'],
     ...(site === undefined ? [] : [['guess.site', `of the same within ${site}`] as const]),
-    ['guess.known', 'of who knows all arms and the settings'],
+    ['guess.known', 'by someone who knows all arms and the settings'],
     ['drift', 'drift'],
   ];
   return parts

@@ -41,10 +41,12 @@ export interface LogOptions extends StoreOptions {
   readonly allowGroupKey?: boolean;
 }
 
+export const DEFAULT_DATA = './data';
+
 /** A command that only reads the store. */
 export function storeCommand(name: string): Command {
   return new Command(name)
-    .addOption(option('--data <folder>', 'folder of the log and its signing key').default('./data'))
+    .addOption(option('--data <folder>', 'folder of the log and its signing key').default(DEFAULT_DATA))
     .addOption(
       option(
         '--store <url>',

@@ -259,6 +259,7 @@ async function test(
     table([
       ['study', `${design.name}${design.mode === 'test' ? ' (a test)' : ''}, revision ${revision}`],
       ['root there', root],
+      ...(interim === undefined ? [] : [['interim look', interim]]),
       ['outcomes', `SHA-256 ${outcomes.sha256}`],
       ['', [about, ...unused].join('; ')],
       ['arms', arms.map((arm) => `${arm.name}: ${arm.analysed}`).join(', ')],

@@ -1,5 +1,6 @@
 /** The command line that repeats a simulation, as a shell takes it. */
 import type { SimulationPlan } from '../simulation/plan.ts';
+import { DEFAULT_DATA } from './options.ts';
 import type { SimulateOptions } from './simulate-plan.ts';
 import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
 
@@ -14,6 +15,7 @@ export function commandLine(options: SimulateOptions, plan: SimulationPlan): str
     siteFactor,
     at,
     exact,
+    data,
   } = options;
   const given = (name: string, value: string | undefined) => (value === undefined ? [] : [name, value]);
   const words = [
@@ -23,6 +25,8 @@ export function commandLine(options: SimulateOptions, plan: SimulationPlan): str
     ...given('--levels', levels),
     ...given('--profiles', profiles),
     ...given('--like', like),
+    // Where the log is, unless it is in the usual place. The URL of a store may hold a password, so it is left out.
+    ...(like === undefined || data === DEFAULT_DATA ? [] : ['--data', data]),
     ...(independent ? ['--independent'] : []),
     ...plan.comparators.flatMap(({ name }) => ['--against', name]),
     ...given('--site-factor', siteFactor),

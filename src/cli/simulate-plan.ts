@@ -1,5 +1,5 @@
 /** What is to be simulated, from the options of the command. */
-import { ComparatorError, readComparator } from '../assessment/comparator.ts';
+import { ComparatorError, readComparator, usualComparators } from '../assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../assessment/names.ts';
 import {
   type Judged,
@@ -64,7 +64,7 @@ export async function planFrom(
   const seed = seedFrom(options.seed);
   const at = pointsFrom(options.at, size);
   const siteFactor = siteFrom(options.siteFactor, design);
-  const comparators = comparatorsFrom(options, design);
+  const comparators = comparatorsFrom(options, design, siteFactor);
   const { arrivals, source } = await arrivalsFrom(options, design);
   const plan = { study: name, design, arrivals, arrivalsSource: source, comparators, siteFactor };
   return { plan: { ...plan, participants: size, reps, seed, at }, threads };
@@ -111,12 +111,13 @@ function siteFrom(name: string | undefined, { factors }: SimulatedDesign): numbe
   );
 }
 
-/**
- * A page without anything to compare with would say little, so it has complete randomization, which every design is
- * measured by.
- */
-function comparatorsFrom({ against, html }: SimulateOptions, design: SimulatedDesign): Comparator[] {
-  const texts = against ?? (html === undefined ? [] : ['complete']);
+/** A page without anything to compare with would say little, so it has what is usual. */
+function comparatorsFrom(
+  { against, html }: SimulateOptions,
+  design: SimulatedDesign,
+  siteFactor: number | undefined,
+): Comparator[] {
+  const texts = against ?? (html === undefined ? [] : usualComparators(design, siteFactor));
   const twice = texts.find((text, i) => texts.indexOf(text) < i);
   if (twice !== undefined) throw new UsageError(`--against ${quote(twice)} is there twice`);
   return asUsageErrors('--against', () => texts.map((text) => readComparator(text, design)));

@@ -75,7 +75,12 @@ export function simulateCommand(): Command {
     )
     .addOption(option('--exact', 'compute instead of simulating: one factor with one level'))
     .addOption(option('--csv <file>', 'write all figures as CSV'))
-    .addOption(option('--html <file>', 'write a page with pictures, and a paragraph for the protocol'))
+    .addOption(
+      option(
+        '--html <file>',
+        'write a page with pictures, and a paragraph for the protocol (without --against: beside complete, blocks of the --site-factor and minimization:0.8)',
+      ),
+    )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);

@@ -203,6 +203,7 @@ describe('a live study that is not closed', () => {
       /6 analysed of 12 participants; 5 without an outcome; 1 voided and not to be analysed/,
     );
     expect(stdout).toContain('1 voided');
+    expect(stdout).toMatch(/^interim look +asked by the DMC$/m);
     expect(await urnOk(['operations', '--data', data])).toContain(
       'as an interim look (asked by the DMC) of Ward',
     );

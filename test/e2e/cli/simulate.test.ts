@@ -277,6 +277,7 @@ describe('the participants of urn simulate', () => {
       [0.25, 0.75],
       [0.5, 0.5],
     ]);
+    expect(like.paragraph).toContain(`--seed 1 --like Pain --data ${data}`);
     const unlike = await simulate('--like', 'Single', '--data', data);
     expect(unlike).toMatchObject({ code: 2, stderr: expect.stringContaining('no factor "sex", only "one"') });
     const nobody = [

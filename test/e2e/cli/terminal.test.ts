@@ -427,6 +427,7 @@ describe('a log, and files, full of terminal control characters', () => {
     report: () => ['report', '--study', EVIL, '--data', data, '--out', file(`${EVIL}.html`)],
     'recover --dry-run': () => ['recover', '--dry-run', '--reason', EVIL, '--data', data],
     'signing-key show': () => ['signing-key', 'show', '--data', data],
+    simulate: () => ['simulate', '--studies', file(EVIL), '--study', EVIL],
     copy: () => ['copy', '--dry-run', '--data', data, '--to', `sqlite:${file(EVIL)}`],
     'serve in a folder of that name': () => ['serve', '--data', join(files, EVIL, EVIL), '--port', 'x'],
     'a folder of that name': () => ['keys', 'list', '--data', EVIL],

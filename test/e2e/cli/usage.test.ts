@@ -12,6 +12,7 @@ const COMMANDS = [
   ['verify'],
   ['bundle'],
   ['report'],
+  ['simulate'],
   ['explain'],
   ['operations'],
   ['relay'],

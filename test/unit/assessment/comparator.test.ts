@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readComparator } from '../../../src/assessment/comparator.ts';
+import { readComparator, usualComparators } from '../../../src/assessment/comparator.ts';
 import type { SimulatedDesign } from '../../../src/simulation/plan.ts';
 
 const DESIGN: SimulatedDesign = {
@@ -73,5 +73,20 @@ describe('a comparator', () => {
     expect(problem('minimization:0.8', { ratio: [2, 1] })).toMatch(/ratio/);
     expect(read('block:3', { ratio: [2, 1] }).rule).toEqual({ kind: 'block', sizes: [3] });
     expect(problem('efron:0.7', { treatments: ['A', 'B', 'C'], ratio: [1, 1, 1] })).toMatch(/two arms/);
+  });
+});
+
+describe('the usual comparators', () => {
+  it('are complete randomization, blocks within sites and minimization, as far as they fit', () => {
+    expect(usualComparators(DESIGN, undefined)).toEqual(['complete', 'minimization:0.8']);
+    expect(usualComparators(DESIGN, 1)).toEqual(['complete', 'block:4@site', 'minimization:0.8']);
+    expect(usualComparators({ ...DESIGN, ratio: [2, 1] }, 2)).toEqual(['complete', 'block:6@"age, ""old"""']);
+  });
+
+  it('can be read', () => {
+    for (const ratio of [DESIGN.ratio, [2, 1]])
+      for (const site of [0, 1, 2])
+        for (const text of usualComparators({ ...DESIGN, ratio }, site))
+          expect(read(text, { ratio }).name).toBe(text);
   });
 });
