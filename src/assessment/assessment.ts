@@ -21,8 +21,8 @@ export interface Assessment {
 }
 
 export function assessmentOf(parts: Omit<Assessment, 'own' | 'warnings'>): Assessment {
-  const { designs, plan } = parts;
+  const { designs, plan, isExact } = parts;
   const [first] = designs;
   const own = first ? figuresByName(first, plan) : new Map<string, Figure>();
-  return { ...parts, own, warnings: warningsOf({ plan, own }) };
+  return { ...parts, own, warnings: warningsOf({ plan, isExact, own }) };
 }

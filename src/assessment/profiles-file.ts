@@ -23,7 +23,7 @@ export function readProfiles(bytes: Buffer, factors: Factors): Extract<Arrivals,
       refuse(`${cells.length} fields instead of ${factors.length + 1}`);
     const weight = parseShare(cells[columns.weight] ?? '');
     if (weight === undefined)
-      refuse(`the weight ${quote(cells[columns.weight] ?? '')} is not a number of at least 0`);
+      refuse(`the weight ${quote(cells[columns.weight] ?? '')} is not a number from 0 to 1e15`);
     const levels = factors.map(({ name, levels: all }, f) => {
       const cell = cells[columns.factors[f] ?? -1] ?? '';
       const level = levelsOf[f]?.get(cell);

@@ -13,8 +13,12 @@ const FAR_OFF = 0.005;
 /** The largest of thousands of chance deviations is some four standard errors from zero. */
 const STANDARD_ERRORS = 5;
 
+/** In fewer trials chance looks like a fault of the design. */
+const FEWEST_TRIALS = 100;
+
 /** About the study's own design, which comes first. */
-export function warningsOf({ plan, own }: Pick<Assessment, 'plan' | 'own'>): string[] {
+export function warningsOf({ plan, isExact, own }: Pick<Assessment, 'plan' | 'isExact' | 'own'>): string[] {
+  if (!isExact && plan.reps < FEWEST_TRIALS) return [];
   const { factors } = plan.design;
   const warnings: string[] = [];
   for (const { name } of factors) {

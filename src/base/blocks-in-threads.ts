@@ -10,7 +10,6 @@ export interface BlocksInThreads<Result> {
   readonly blocks: number;
   /** By default, as many as the machine has. */
   readonly threads?: number | undefined;
-  readonly stop?: AbortSignal | undefined;
   /** Gets the results in the order of the blocks, whichever thread is first. */
   onBlock(result: Result): void;
 }
@@ -18,25 +17,20 @@ export interface BlocksInThreads<Result> {
 /** Blocks, for each thread, that may be under way or done before the one that is next. */
 const AHEAD = 4;
 
-/** @throws what a thread or `onBlock` throws; the reason of `stop` */
+/** @throws what a thread or `onBlock` throws */
 export async function runBlocks<Result>({
   file,
   workerData,
   blocks,
   threads = availableParallelism(),
-  stop,
   onBlock,
 }: BlocksInThreads<Result>): Promise<void> {
-  stop?.throwIfAborted();
   const workers = Array.from(
     { length: Math.max(1, Math.min(threads, blocks)) },
     () => new Worker(file, { workerData }),
   );
-  let onStop: () => void = () => undefined;
   try {
     await new Promise<void>((resolve, reject) => {
-      onStop = () => reject(stop?.reason);
-      stop?.addEventListener('abort', onStop);
       for (const worker of workers) {
         worker.once('error', reject);
         worker.once('exit', () => reject(new Error('a thread ended before its work was done')));
@@ -52,7 +46,6 @@ export async function runBlocks<Result>({
       });
     });
   } finally {
-    stop?.removeEventListener('abort', onStop);
     await Promise.all(workers.map((worker) => worker.terminate()));
   }
 }

@@ -1,11 +1,10 @@
 /** urn export: the participants of a study as a file, for statisticians or for the reference implementation. */
 import { createHash } from 'node:crypto';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { participants } from '../../projections/participants.ts';
-import { createOnce } from '../base/create-once.ts';
 import { fileNameAbout } from '../bundle/file-name.ts';
 import { isBeyond, parseRevision, REVISION_FORM } from '../history/moment.ts';
 import { foldUntil } from '../history/past.ts';
@@ -13,6 +12,7 @@ import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { type Exported, FORMATS } from './export-formats.ts';
+import { refuseUnfit, writeNew } from './new-files.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
@@ -79,14 +79,13 @@ async function run(options: Options): Promise<void> {
     const file = out === undefined ? undefined : fileFor(out, options, content, mode === 'test');
     const written = FORMATS[format].write(exported, options, basename(file ?? ''));
     const files = Object.entries({ '': written.text, ...written.companions });
+    // Before the export is recorded.
     if (file !== undefined) refuseUnfit(files.map(([suffix]) => `${file}${suffix}`));
     const { revision } = exported;
     const sha256 = createHash('sha256').update(written.text).digest('hex');
     await recordExport(log, { study, content, toRevision: revision }, sha256);
     if (file === undefined) process.stdout.write(written.text);
-    else
-      for (const [suffix, text] of files)
-        createOnce(`${file}${suffix}`, (draft) => writeFileSync(draft, text));
+    else for (const [suffix, text] of files) writeNew(`${file}${suffix}`, text);
     const { participants, facts, remarks, warnings } = written;
     for (const warning of warnings) note(`warning: ${warning}`);
     const sentences = [`${participants} participants, revision ${revision}, sha256 ${sha256}`, ...remarks];
@@ -152,13 +151,4 @@ function fileFor(out: string, { study, format }: Options, content: Content, isTe
   if (!existsSync(path) || !statSync(path).isDirectory()) return path;
   const which = format === 'csv' ? content : 'reference';
   return resolve(path, fileNameAbout(study, { isTest, what: which, extension: '.csv' }));
-}
-
-/** Before the export is recorded. @throws UsageError */
-function refuseUnfit(files: readonly string[]): void {
-  const missing = files.map((file) => dirname(file)).find((folder) => !existsSync(folder));
-  if (missing !== undefined) throw new UsageError(`there is no folder ${missing}`);
-  const existing = files.filter((file) => existsSync(file));
-  if (existing.length > 0)
-    throw new UsageError(`${existing.join(', ')} exists already (hint: choose another --out)`);
 }

@@ -4,6 +4,8 @@ import { UsageError } from './options.ts';
 
 /** The most problems that are printed. */
 const MOST_PROBLEMS = 200;
+/** Of each. What is no CSV may be a single line. */
+const MOST_CHARACTERS = 1000;
 
 /** @param nothing what was not done then, as a clause. @throws UsageError with what is wrong with the file */
 export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
@@ -13,7 +15,14 @@ export async function withFileProblems(nothing: string, run: () => Promise<void>
     if (!(error instanceof ImportError)) throw error;
     const { problems } = error;
     const more = problems.length - MOST_PROBLEMS;
-    const shown = problems.slice(0, MOST_PROBLEMS).concat(more > 0 ? [`and ${more} more`] : []);
+    const shown = problems
+      .slice(0, MOST_PROBLEMS)
+      .map(shortened)
+      .concat(more > 0 ? [`and ${more} more`] : []);
     throw new UsageError(`${nothing}:\n     ${shown.join('\n     ')}`);
   }
+}
+
+function shortened(problem: string): string {
+  return problem.length > MOST_CHARACTERS ? `${problem.slice(0, MOST_CHARACTERS)}…` : problem;
 }

@@ -49,8 +49,8 @@ as extreme, (b + 1)/(R + 1). T is that of the arm that the study names first, mi
   logrank                                 --time <column> --event <column>, 1 for an event
 
 F and kruskal compare all arms, or two by --arms; the others compare two. A live study that is not closed needs --interim.
-It compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before the result
-is shown; the result is not recorded. Of a bundle nothing is recorded.
+It compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before it begins;
+the result is not recorded. Of a bundle nothing is recorded.
 
 Example:
   urn rerandomize --study "CHS JCOIN" --outcomes y.csv --outcome change --statistic mean --adjust sex,local_site`;
@@ -222,21 +222,22 @@ async function test(
   refuseInterim(sourced, interim);
   const seed = settings.seed ?? defaultSeed(study.studyId);
   refuseOwnSeed(sourced, seed, method);
-  compare(study, asked);
-  const outcomes = await outcomesIn(options.outcomes, columns, sourced);
-  const { plan, value, arms, onOtherArms } = plannedTest(study, outcomes.inOrder, asked);
-  if (plan.hasOthers && method.kind === 'half-width')
+  const hasOthers = compare(study, asked).length < design.treatments.length;
+  if (hasOthers && method.kind === 'half-width')
     throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
-  if (plan.hasOthers && content === 'open' && study.hadRatio)
+  if (hasOthers && content === 'open' && study.hadRatio)
     throw new UsageError(
       'in a study with a ratio, --arms needs what an open bundle withholds (hint: urn bundle --content full)',
     );
-  const found = await runTest(plan, method, seed, progressOf);
+  const outcomes = await outcomesIn(options.outcomes, columns, sourced);
+  // Before anything looks at arms: a refusal and the number of replicates tell of them, too.
   const isRecorded = await record(outcomes.sha256);
+  const { plan, value, arms, onOtherArms } = plannedTest(study, outcomes.inOrder, asked);
+  const found = await runTest(plan, method, seed, progressOf);
   const { statistic, adjust, alternative = 'two-sided' } = asked;
   const analysed = plan.analysed.length;
   const names = arms.map(({ name }) => name);
-  const others = plan.hasOthers ? design.treatments.filter((arm) => !names.includes(arm)) : [];
+  const others = hasOthers ? design.treatments.filter((arm) => !names.includes(arm)) : [];
   const restsOn = foundations(numbers, others, names);
   const facts = {
     ...{ version: VERSION, study: design.name, studyId: study.studyId, mode: design.mode, revision, root },

@@ -7,7 +7,7 @@ import { readProfiles } from '../assessment/profiles-file.ts';
 import { quote } from '../base/text.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { parseSharesFile } from '../configuration/shares-file.ts';
-import { bytesOf } from '../import/csv-file.ts';
+import { bytesOf, textOf } from '../import/csv-file.ts';
 import type { Arrivals, SimulatedDesign } from '../simulation/plan.ts';
 import { withFileProblems } from './file-problems.ts';
 import { type LogOptions, UsageError, unknownStudy } from './options.ts';
@@ -69,21 +69,13 @@ function independently(
 
 async function fromShares(file: string, factors: SimulatedDesign['factors']): Promise<SourcedArrivals> {
   let text = '';
-  await withFileProblems(NOTHING, async () => {
-    text = textOf(bytesOf(file), file);
+  await withFileProblems(`${NOTHING}, because of ${file}`, async () => {
+    text = textOf(bytesOf(file));
   });
   const read = parseSharesFile(text, file, factors);
   if ('findings' in read)
     throw new UsageError(`${NOTHING}:\n${read.findings.map((one) => `  ${formatFinding(one)}`).join('\n')}`);
   return { arrivals: read.shares, source: `the shares in ${file}, independent of each other` };
-}
-
-function textOf(bytes: Buffer, file: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new UsageError(`${file} is not UTF-8 (hint: save it as UTF-8)`);
-  }
 }
 
 async function fromProfiles(file: string, factors: SimulatedDesign['factors']): Promise<SourcedArrivals> {

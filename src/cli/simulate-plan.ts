@@ -17,6 +17,7 @@ import type { DesignResult } from '../simulation/result.ts';
 import { UsageError } from './options.ts';
 import { type ArrivalOptions, arrivalsFrom } from './simulate-arrivals.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+import { wholeNumber } from './whole-number.ts';
 
 export interface SimulateOptions extends ArrivalOptions {
   readonly studies?: string;
@@ -56,10 +57,10 @@ export async function planFrom(
     throw new UsageError(
       `study ${quote(name)} has no target_enrollment (hint: say how many participants: --participants 300)`,
     );
-  const size = wholeNumber('--participants', participants, MOST_PARTICIPANTS);
+  const size = wholeNumber('--participants', participants, 1, MOST_PARTICIPANTS);
   const threads =
-    options.threads === undefined ? undefined : wholeNumber('--threads', options.threads, MOST_THREADS);
-  const reps = wholeNumber('--reps', options.reps, MOST_REPS);
+    options.threads === undefined ? undefined : wholeNumber('--threads', options.threads, 1, MOST_THREADS);
+  const reps = wholeNumber('--reps', options.reps, 1, MOST_REPS);
   const seed = seedFrom(options.seed);
   const at = pointsFrom(options.at, size);
   const siteFactor = siteFrom(options.siteFactor, design);
@@ -85,12 +86,6 @@ async function studyFrom({ studies: file, study: name }: SimulateOptions): Promi
   return found;
 }
 
-function wholeNumber(name: string, text: string, max: number): number {
-  const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
-  if (number <= max) return number;
-  throw new UsageError(`${name} ${quote(text)} is not a whole number from 1 to ${max}`);
-}
-
 const MOST_SEED = 2n ** 63n - 1n;
 
 function seedFrom(text: string): bigint {
@@ -102,7 +97,7 @@ function seedFrom(text: string): bigint {
 /** The end is always among them. */
 function pointsFrom(text: string | undefined, participants: number): number[] {
   const points =
-    text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), participants));
+    text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), 1, participants));
   return [...new Set([...points, participants])].toSorted((a, b) => a - b);
 }
 

@@ -1,16 +1,15 @@
 /** urn simulate: what a study's design does, and what others would, before the first participant. */
-import { existsSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type Assessment, assessmentOf } from '../assessment/assessment.ts';
 import { CSV_HEAD, csvRowsOf, jsonOf } from '../assessment/json.ts';
 import { judgedText } from '../assessment/requirement.ts';
 import { textOf } from '../assessment/text.ts';
-import { createOnce } from '../base/create-once.ts';
 import { csvLine } from '../export/csv.ts';
 import { exactly, exactProblem } from '../simulation/exact/exactly.ts';
 import type { SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult } from '../simulation/result.ts';
 import { simulate } from '../simulation/simulate.ts';
+import { refuseUnfit, writeNew } from './new-files.ts';
 import { jsonOption, logCommand, option, repeatedOption, UsageError } from './options.ts';
 import { note, progressOf, result, table } from './output.ts';
 import { commandLine } from './simulate-command-line.ts';
@@ -88,9 +87,7 @@ export function simulateCommand(): Command {
 }
 
 async function run(options: SimulateOptions): Promise<void> {
-  for (const file of [options.csv, options.html])
-    if (file !== undefined && existsSync(file))
-      throw new UsageError(`${file} exists already (hint: choose another name)`);
+  refuseUnfit([options.csv, options.html].filter((file) => file !== undefined));
   const { plan, threads } = await planFrom(options);
   const requirements = requirementsOf(options, plan);
   const designs = await designsOf(plan, options, threads);
@@ -122,20 +119,15 @@ async function designsOf(
 async function write(assessment: Assessment, { csv, html, json }: SimulateOptions): Promise<void> {
   for (const warning of assessment.warnings) note(`warning: ${warning}`);
   if (csv !== undefined)
-    create(csv, [CSV_HEAD, ...csvRowsOf(assessment)].map((row) => csvLine(row)).join(''));
+    writeNew(csv, [CSV_HEAD, ...csvRowsOf(assessment)].map((row) => csvLine(row)).join(''));
   if (html !== undefined) {
     // The charts are large, and only this page needs them.
     const { pageOf } = await import('../assessment/page.tsx');
-    create(html, pageOf(assessment));
+    writeNew(html, pageOf(assessment));
   }
   if (!json) result(textOf(assessment, table));
   else {
     result(jsonOf(assessment));
     for (const one of assessment.judged) note(judgedText(one));
   }
-}
-
-/** It was not there when the command began. */
-function create(file: string, text: string): void {
-  createOnce(file, (draft) => writeFileSync(draft, text));
 }

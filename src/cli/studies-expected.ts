@@ -43,7 +43,7 @@ export function expectedCommand(): Command {
     .addOption(
       option(
         '--reps <n>',
-        `how many replicates, up to ${MOST_REPLICATES} (default: 1000, of more than 10000 participants 200)`,
+        `how many replicates, up to ${MOST_REPLICATES} (default: 1000, from 10000 participants on 200)`,
       ),
     )
     .addOption(

@@ -84,14 +84,21 @@ function sharesAt(entry: Entry, factor: Factors[number] | undefined, refuse: Ref
 function shareAt({ key, value }: Entry, refuse: Refuse): number | undefined {
   const share = value.kind === 'text' && value.plain ? parseShare(value.text) : undefined;
   if (share === undefined)
-    refuse(value.line, `the share of ${quote(key)} is not a number of at least 0`, 'write it as 0.25 or 120');
+    refuse(
+      value.line,
+      `the share of ${quote(key)} is not a number from 0 to 1e15`,
+      'write it as 0.25 or 120',
+    );
   return share;
 }
 
-/** A number of at least 0; undefined if the text is none. */
+/** So that no sum of shares is infinite. */
+const MOST_SHARE = 1e15;
+
+/** A number from 0 to `MOST_SHARE`; undefined if the text is none. */
 export function parseShare(text: string): number | undefined {
   const share = /^(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  return Number.isFinite(share) ? share : undefined;
+  return share <= MOST_SHARE ? share : undefined;
 }
 
 function factorAt({ key, line }: Entry, factors: Factors, refuse: Refuse): number | undefined {

@@ -13,10 +13,14 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+/** An order takes a second. A process that is stopped or hangs would hold up the bands of all studies for ever. */
+const HANGS_MS = 300_000;
+
 export class BandKeeper {
   readonly #onEnd: (how: string) => void;
   #child: ChildProcess | undefined;
   #waiting: Waiting | undefined;
+  #watchdog: NodeJS.Timeout | undefined;
 
   /** @param onEnd the process ended although it was not stopped: all bands are gone, and the next order begins another */
   constructor(onEnd: (how: string) => void) {
@@ -27,9 +31,11 @@ export class BandKeeper {
   carryOut(order: BandOrder): Promise<BandReply> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
-      this.#child ??= this.#begin();
+      const child = this.#child ?? this.#begin();
+      this.#child = child;
       // A process that is gone reports its end.
-      this.#child.send(order, () => undefined);
+      child.send(order, () => undefined);
+      this.#watchdog = setTimeout(() => child.kill('SIGKILL'), HANGS_MS).unref();
     });
   }
 
@@ -48,6 +54,7 @@ export class BandKeeper {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     child.on('message', ({ reply }: { reply: BandReply }) => {
+      clearTimeout(this.#watchdog);
       this.#waiting?.resolve(reply);
       this.#waiting = undefined;
     });
@@ -68,6 +75,7 @@ export class BandKeeper {
   }
 
   #reject(): void {
+    clearTimeout(this.#watchdog);
     this.#waiting?.reject(new KeeperEndedError('the process that works out expected bands has ended'));
     this.#waiting = undefined;
   }

@@ -3,6 +3,7 @@
  * after each participant. Steps are taken in order as they happen, and a band that took them one by one is, to the bit, one
  * that took them all at once.
  */
+import { evenPoints } from '../base/whole-numbers.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { ALL } from '../replicate/layout.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
@@ -157,7 +158,7 @@ export class Band {
 
   result(): ExpectedBalance {
     const setting = this.#setting;
-    const points = pointsOf(this.#participants);
+    const points = evenPoints(this.#participants, MOST_POINTS);
     const largest = this.#largest.map((one, r) => Math.max(one, this.#overall[r] as number));
     const actual = Math.max(this.#studyLargest, this.#latest(ALL).actual);
     const levels = (setting?.design.factors ?? []).map(({ name, levels: ofFactor }, factor) => {
@@ -191,10 +192,4 @@ export class Band {
       percentile: found.map(({ percentile }) => percentile),
     };
   }
-}
-
-/** ⌈i·N/m⌉ for i from 1 to m, the smaller of N and `MOST_POINTS`. */
-function pointsOf(participants: number): number[] {
-  const count = Math.min(participants, MOST_POINTS);
-  return Array.from({ length: count }, (_, i) => Math.ceil(((i + 1) * participants) / count));
 }

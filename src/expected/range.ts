@@ -1,4 +1,5 @@
 /** How far the arms that take participants are apart in one row of counts. */
+import { leastCommonMultiple } from '../base/whole-numbers.ts';
 import type { DesignStep } from '../replicate/steps.ts';
 
 /**
@@ -39,12 +40,4 @@ export class Range {
   value(whole: number): number {
     return (whole * this.#slots) / this.#divisor;
   }
-}
-
-function leastCommonMultiple(a: number, b: number): number {
-  return (a / greatestCommonDivisor(a, b)) * b;
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }

@@ -22,6 +22,15 @@ export function bytesOf(path: string): Buffer {
   return bytes;
 }
 
+/** A byte order mark is no part of it. @throws ImportError when it is not UTF-8 */
+export function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ImportError(['the file is not UTF-8 (hint: save it as UTF-8)']);
+  }
+}
+
 export interface CsvRow {
   /** In the file, from 1: the last one of the row. */
   readonly line: number;
@@ -31,17 +40,13 @@ export interface CsvRow {
 /** The rows, with the header. @throws ImportError when the file is not CSV in UTF-8 */
 export function csvRows(bytes: Buffer): CsvRow[] {
   try {
-    // A byte order mark is no part of the text.
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     // The reference does not quote a carriage return within a field.
-    const rows = parse(text, {
+    const rows = parse(textOf(bytes), {
       ...{ skip_empty_lines: true, relax_column_count: true, record_delimiter: ['\r\n', '\n'], info: true },
     }) as unknown as { readonly record: string[]; readonly info: { readonly lines: number } }[];
     return rows.map(({ record, info }) => ({ line: info.lines, cells: record }));
   } catch (error) {
     if (error instanceof CsvError) throw new ImportError([`the file is not CSV: ${error.message}`]);
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error;
-    throw new ImportError(['the file is not UTF-8 (hint: save it as UTF-8)']);
+    throw error;
   }
 }

@@ -116,13 +116,18 @@ function valuesOf(
 }
 
 function notANumber(name: string, value: string): string {
+  if (NUMBER.test(value))
+    return `${quote(name)} is ${quote(value)} (expected: no more than 1e100, above or below 0)`;
   return `${quote(name)} is ${quote(value)}, which is no number (hint: leave the cell empty if there is no outcome)`;
 }
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
+/** Of such numbers, sums of squares are finite. */
+const LARGEST = 1e100;
+
 function numberOf(text: string): number | undefined {
   if (!NUMBER.test(text)) return undefined;
   const number = Number(text);
-  return Number.isFinite(number) ? number : undefined;
+  return Math.abs(number) <= LARGEST ? number : undefined;
 }

@@ -11,16 +11,15 @@ export interface SimulationOptions {
   readonly threads?: number | undefined;
   /** Gets the number of replicates that are done. */
   readonly onProgress?: ((replicates: number) => void) | undefined;
-  readonly stop?: AbortSignal | undefined;
 }
 
 /**
  * @returns first the study's own design, then the comparators in their order
- * @throws what a thread throws; the reason of `stop`
+ * @throws what a thread throws
  */
 export async function simulate(
   plan: SimulationPlan,
-  { threads, onProgress, stop }: SimulationOptions = {},
+  { threads, onProgress }: SimulationOptions = {},
 ): Promise<DesignResult[]> {
   const summaries = new Summaries(plan);
   let added = 0;
@@ -28,7 +27,7 @@ export async function simulate(
     file: threadFile('simulation-thread'),
     workerData: plan,
     blocks: Math.ceil(plan.reps / BLOCK),
-    ...{ threads, stop },
+    threads,
     onBlock(tallies) {
       summaries.add(tallies);
       added++;

@@ -1,4 +1,5 @@
 /** The ratio of a study: how many slots each treatment has in the urns. */
+import { greatestCommonDivisor } from '../base/whole-numbers.ts';
 
 /** Ratios of real trials need far fewer. */
 const MAX_SLOTS = 40;
@@ -23,8 +24,4 @@ export function tooManySlots(slots: number): string | undefined {
 /** Such a ratio is left out. */
 export function isEqualAllocation(ratio: readonly number[]): boolean {
   return ratio.every((slots) => slots === 1);
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }

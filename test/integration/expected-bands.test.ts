@@ -1,8 +1,10 @@
 /** The expected bands of a service, with the real process that works them out. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LogEvent } from '../../events/record.ts';
 import { toJson } from '../../src/base/json.ts';
 import { Band } from '../../src/expected/band.ts';
+import { BandKeeper, KeeperEndedError } from '../../src/expected/band-keeper.ts';
 import { ExpectedBands, type ShownBand } from '../../src/expected/expected-bands.ts';
 import { FollowedStudy } from '../../src/expected/followed.ts';
 import { baseSeed, defaultSeed } from '../../src/replicate/seeds.ts';
@@ -10,6 +12,7 @@ import { event } from '../support/facts.ts';
 import { TrialRun } from '../support/trial-run.ts';
 
 const LONG_MS = 60_000;
+const MINUTE_MS = 60_000;
 
 function trialOf(participants: number): TrialRun {
   const trial = new TrialRun();
@@ -32,8 +35,20 @@ class Log {
   };
 }
 
+/** Of this process. */
+function processOfBands(): number {
+  const listed = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], {
+    encoding: 'utf8',
+  });
+  const line = listed.split('\n').find((one) => one.includes('band-process'));
+  return Number.parseInt(line ?? '', 10);
+}
+
 let bands: ExpectedBands | undefined;
-afterEach(() => bands?.stop());
+afterEach(() => {
+  bands?.stop();
+  vi.useRealTimers();
+});
 
 function made() {
   const log = new Log();
@@ -89,6 +104,25 @@ describe('the expected bands of a service', () => {
     expect(log.read).toEqual(['s1 from 0']);
   });
 
+  it('are dropped an hour after somebody last asked, each by itself', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const { log, ends, of } = made();
+    for (const stream of ['a', 'b']) log.trials.set(stream, trialOf(2));
+    await of('a');
+    vi.advanceTimersByTime(40 * MINUTE_MS);
+    await of('b');
+    vi.advanceTimersByTime(22 * MINUTE_MS);
+    await of('b');
+    await of('a');
+    expect(log.read).toEqual(['a from 0', 'b from 0', 'a from 0']);
+    // Nothing is left for the process to keep.
+    vi.advanceTimersByTime(62 * MINUTE_MS);
+    await of('a');
+    expect(log.read.at(-1)).toBe('a from 0');
+    expect(log.read).toHaveLength(4);
+    expect(ends).toEqual([]);
+  });
+
   it('say how far they are when they are not ready in time, and go on', async () => {
     const { log, bands, of } = made();
     log.trials.set('a', trialOf(300));
@@ -112,6 +146,25 @@ describe('the expected bands of a service', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
     await expect(of('a')).rejects.toThrow('the service is shutting down');
     expect(ends).toEqual([]);
+  });
+
+  it('are begun anew when the process hangs', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const ends: string[] = [];
+    const keeper = new BandKeeper((how) => ends.push(how));
+    try {
+      await keeper.carryOut({ type: 'begin', key: 'a', reps: 1, seed: 1 });
+      process.kill(processOfBands(), 'SIGSTOP');
+      const waiting = keeper.carryOut({ type: 'show', key: 'a' });
+      vi.advanceTimersByTime(5 * MINUTE_MS);
+      await expect(waiting).rejects.toBeInstanceOf(KeeperEndedError);
+      expect(ends).toEqual(['SIGKILL']);
+      await keeper.carryOut({ type: 'begin', key: 'a', reps: 1, seed: 1 });
+      vi.advanceTimersByTime(5 * MINUTE_MS);
+      expect(await keeper.carryOut({ type: 'show', key: 'a' })).toContain('"reps":1');
+    } finally {
+      keeper.stop();
+    }
   });
 
   it('are refused to a study of which a replicate would have the seed', async () => {

@@ -45,15 +45,6 @@ describe('a simulation in threads', () => {
     expect(done).toEqual([...Array.from({ length: 12 }, (_, i) => (i + 1) * 100), 1250]);
   });
 
-  it('stops with the reason that it is given', async () => {
-    const stop = new AbortController();
-    const reason = new Error('enough');
-    const long = { ...plan, reps: 1_000_000 };
-    const onProgress = () => stop.abort(reason);
-    await expect(simulate(long, { threads: 2, stop: stop.signal, onProgress })).rejects.toBe(reason);
-    await expect(simulate(long, { threads: 2, stop: stop.signal })).rejects.toBe(reason);
-  });
-
   it('passes on what a thread throws', async () => {
     const nobody: SimulationPlan = { ...plan, arrivals: { kind: 'rows', rows: [[0, 0]], weights: [0] } };
     await expect(simulate(nobody, { threads: 2 })).rejects.toThrow('one must be above 0');

@@ -1,4 +1,5 @@
 /** What is noted of each replicate, and where. */
+import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
 import type { SimulatedDesign, SimulationPlan } from '../plan.ts';
 
 /** Points of the course, at most. */
@@ -24,7 +25,7 @@ export class RangeScale {
   readonly #whole: number;
 
   constructor(ratio: readonly number[]) {
-    const multiple = ratio.reduce((all, share) => (all / greatestCommonDivisor(all, share)) * share, 1);
+    const multiple = ratio.reduce(leastCommonMultiple, 1);
     this.#sum = ratio.reduce((total, share) => total + share, 0);
     this.#whole = ratio.length * multiple;
     this.factors = ratio.map((share) => multiple / share);
@@ -75,10 +76,5 @@ export function levelNames({ factors }: SimulatedDesign): string[] {
 
 /** Numbers of participants, ascending, the last of them all. */
 export function coursePoints(participants: number): number[] {
-  const points = Math.min(participants, MAX_POINTS);
-  return Array.from({ length: points }, (_, i) => Math.ceil(((i + 1) * participants) / points));
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+  return evenPoints(participants, MAX_POINTS);
 }

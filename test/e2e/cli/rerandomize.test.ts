@@ -169,6 +169,17 @@ describe('what is recorded', () => {
   });
 });
 
+describe('a test that comes to nothing', () => {
+  it('is recorded if it has looked at arms: which arm has nobody tells where somebody is', async () => {
+    const outcomes = file('id,change\np1,1\n');
+    const { code, stdout, stderr } = await rerandomize('Golden', outcomes, ...OF_MEANS);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/nobody on arm ".*" has an outcome/);
+    const sha256 = createHash('sha256').update(readFileSync(outcomes)).digest('hex');
+    expect(storedLog(data).at(-1)?.record.data).toMatchObject({ what: 'rerandomization', sha256 });
+  });
+});
+
 describe('a live study that is not closed', () => {
   // The id that the participant has now, one who has no outcome, and one who is voided.
   const outcomes = () =>
@@ -227,7 +238,7 @@ describe('what is refused', () => {
       'line 5: the study has no participant "nobody"',
       'line 6: it has no id',
       'line 7: 3 fields instead of 2',
-      'line 8: "change" is "1e999", which is no number',
+      'line 8: "change" is "1e999" (expected: no more than 1e100',
     ])
       expect(stderr).toContain(line);
   });

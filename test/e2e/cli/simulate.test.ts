@@ -1,5 +1,5 @@
 /** urn simulate: its options and files, what it refuses, and what it writes. The figures are tested elsewhere. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
@@ -194,7 +194,8 @@ describe('the participants of urn simulate', () => {
   it.each([
     ['sit: {"2": 1}', ':1: the study has no factor "sit" (hint: did you mean site?)'],
     ['sex: {F: 1}\nsite: {"3": 1}', ':2: factor "site" has no level "3" (hint: choose one of 1, north, 2)'],
-    ['sex:\n  F: -1', ':2: the share of "F" is not a number of at least 0'],
+    ['sex:\n  F: -1', ':2: the share of "F" is not a number from 0 to 1e15'],
+    ['sex: {F: 1e308, M: 1e308}', ':1: the share of "F" is not a number from 0 to 1e15'],
     ['sex:\n  F: "1"', ':2: the share of "F" is not a number'],
     ['\nsex: {F: 0}', ':2: all shares of "sex" are 0'],
     ['opens: {sex: {F: 0}}', ':1: F is below 1'],
@@ -239,6 +240,13 @@ describe('the participants of urn simulate', () => {
     const { code, stdout, stderr } = await simulate('--profiles', file(text));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(why);
+  });
+
+  it('are refused in few words, however long a line is', async () => {
+    const { code, stderr } = await simulate('--profiles', file('a'.repeat(1_000_000)));
+    expect(code).toBe(2);
+    expect(stderr).toContain('line 1: the columns are "aaa');
+    expect(stderr.length).toBeLessThan(2000);
   });
 
   it('are drawn from a study in the log: as randomized, without those who were voided', async () => {
@@ -350,9 +358,27 @@ describe('urn simulate refuses', () => {
       });
     expect(readFileSync(mine, 'utf8')).toBe('mine');
   });
+
+  it('to write what it cannot write, before it begins', async () => {
+    const [folder, twice] = [inFolder('nowhere'), inFolder('twice')];
+    for (const [args, why] of [
+      [['--csv', join(folder, 'figures.csv')], `there is no folder ${folder}`],
+      [['--csv', twice, '--html', twice], 'twice is to be written twice'],
+      [['--html', ''], 'the name of a file is empty'],
+    ] as const)
+      expect(await simulate('--reps', '100000000', ...args)).toMatchObject({
+        ...{ code: 2, stdout: '', stderr: expect.stringContaining(why) },
+      });
+    expect(existsSync(twice)).toBe(false);
+  });
 });
 
 describe('a warning of urn simulate', () => {
+  it('is not given for the chance of a few trials', async () => {
+    const { code, stderr } = await simulate('--reps', '1');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
   it('is given where one factor is drawn from in most allocations', async () => {
     // Twelve sites of very unequal size beside two small factors: the urns of the small sites are the most imbalanced.
     const sizes = [300, 100, 60, 40, 30, 20, 15, 10, 8, 6, 5, 4];

@@ -1,0 +1,37 @@
+/** Files that a command writes. None of them may be there yet, and it is better to know before hours of work than after. */
+import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createOnce } from '../base/create-once.ts';
+import { UsageError } from './options.ts';
+
+/** @throws UsageError if these files cannot be written */
+export function refuseUnfit(files: readonly string[]): void {
+  const paths = files.map((file) => resolve(file));
+  for (const [i, file] of files.entries()) {
+    if (file === '') throw new UsageError('the name of a file is empty');
+    const path = paths[i] as string;
+    const folder = dirname(path);
+    if (!existsSync(folder) || !statSync(folder).isDirectory())
+      throw new UsageError(`there is no folder ${folder}`);
+    if (!isWritable(folder)) throw new UsageError(`no file may be written into the folder ${folder}`);
+    if (paths.indexOf(path) < i) throw new UsageError(`${file} is to be written twice`);
+  }
+  const existing = files.filter((file) => existsSync(file));
+  if (existing.length > 0)
+    throw new UsageError(`${existing.join(', ')} exists already (hint: choose another name)`);
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @throws UsageError if it is there by now */
+export function writeNew(file: string, text: string): void {
+  refuseUnfit([file]);
+  createOnce(file, (draft) => writeFileSync(draft, text));
+}
