@@ -14,6 +14,12 @@ process.umask(0o077);
 // With DEBUG set, libraries print the data that passes through them, such as sealed sections and keys.
 delete process.env['DEBUG'];
 
+// Whoever reads may have read enough, such as `head`. The exit code is the shell's for SIGPIPE.
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code !== 'EPIPE') process.stderr.write(`urn: cannot write the result: ${message}\n`);
+  process.exit(code === 'EPIPE' ? 141 : 2);
+});
+
 const program = new Command('urn')
   .description(
     'Randomization service for clinical trials: an append-only log, replayable allocation by allocation',

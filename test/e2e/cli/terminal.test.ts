@@ -500,3 +500,21 @@ describe('packs on a terminal', () => {
       }
   });
 });
+
+describe('a reader who has read enough', () => {
+  it('ends the command without a word', async () => {
+    // `true` has ended long before the program writes.
+    const cwd = newFolder();
+    writeFileSync(join(cwd, 'studies.yaml'), 'S: {mode: test, treatments: [A, B], factors: {sex: [F, M]}}\n');
+    const line = `'${process.execPath}' '${PROGRAM}' simulate --participants 4 --reps 10 | true; echo "\${PIPESTATUS[0]}"`;
+    const child = spawn('bash', ['-c', line], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const texts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        texts[name] += text;
+      });
+    await new Promise((resolve) => child.once('close', resolve));
+    expect(texts.stderr).toBe('');
+    expect(texts.stdout.trim().split('\n')).toEqual(['141']);
+  });
+});
