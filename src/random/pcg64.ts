@@ -32,19 +32,16 @@ const HIGHEST_LIMB = 2 ** 8;
 /** A mutable generator. Do not share it between owners; make a copy with `Pcg64.restore(generator.snapshot())`. */
 export class Pcg64 {
   readonly #state: Limbs;
-  readonly #inc: Limbs;
-  /** `#inc` in decimal: it never changes, and writing it takes longer than a draw. */
-  readonly #incText: string;
+  readonly #inc: Increment;
   /** The last output, as two signed words of 32 bits. */
   #high = 0;
   #low = 0;
   #hasUint32: 0 | 1 = 0;
   #uinteger = 0;
 
-  private constructor(state: bigint, inc: bigint, incText: string) {
+  private constructor(state: bigint, inc: Increment) {
     this.#state = limbsOf(state);
-    this.#inc = limbsOf(inc);
-    this.#incText = incText;
+    this.#inc = inc;
   }
 
   /**
@@ -56,7 +53,8 @@ export class Pcg64 {
     const [s0 = 0n, s1 = 0n, s2 = 0n, s3 = 0n] = generateStateUint64(seed, 4);
     const inc = BigInt.asUintN(128, (((s2 << 64n) | s3) << 1n) | 1n);
     // The first step, from the state 0, gives the increment.
-    const generator = new Pcg64(BigInt.asUintN(128, inc + ((s0 << 64n) | s1)), inc, String(inc));
+    const state = BigInt.asUintN(128, inc + ((s0 << 64n) | s1));
+    const generator = new Pcg64(state, { text: String(inc), limbs: limbsOf(inc) });
     generator.#step();
     return generator;
   }
@@ -69,16 +67,14 @@ export class Pcg64 {
     if (state.bit_generator !== 'PCG64') {
       throw new RangeError(`state of a PCG64 expected, not of ${JSON.stringify(state.bit_generator)}`);
     }
-    const inc = parseUint128('inc', state.state.inc);
-    // An LCG modulo a power of two needs an odd increment for its full period (Hull and Dobell 1962).
-    if ((inc & 1n) === 0n) throw new RangeError('inc of a PCG64 state must be odd');
+    const inc = incrementOf(state.state.inc);
     if (state.has_uint32 !== 0 && state.has_uint32 !== 1) {
       throw new RangeError(`has_uint32 of a PCG64 state must be 0 or 1, not ${state.has_uint32}`);
     }
     if (!Number.isInteger(state.uinteger) || state.uinteger < 0 || state.uinteger > UINT32_MAX) {
       throw new RangeError(`uinteger of a PCG64 state must be an integer below 2^32, not ${state.uinteger}`);
     }
-    const generator = new Pcg64(parseUint128('state', state.state.state), inc, state.state.inc);
+    const generator = new Pcg64(parseUint128('state', state.state.state), inc);
     generator.#hasUint32 = state.has_uint32;
     generator.#uinteger = state.uinteger;
     return generator;
@@ -88,7 +84,7 @@ export class Pcg64 {
     return {
       bit_generator: 'PCG64',
       has_uint32: this.#hasUint32,
-      state: { inc: this.#incText, state: numberOf(this.#state).toString() },
+      state: { inc: this.#inc.text, state: numberOf(this.#state).toString() },
       uinteger: this.#uinteger,
     };
   }
@@ -140,7 +136,7 @@ export class Pcg64 {
   #step(): void {
     const state = this.#state;
     const { 0: s0, 1: s1, 2: s2, 3: s3, 4: s4, 5: s5 } = state;
-    const { 0: i0, 1: i1, 2: i2, 3: i3, 4: i4, 5: i5 } = this.#inc;
+    const { 0: i0, 1: i1, 2: i2, 3: i3, 4: i4, 5: i5 } = this.#inc.limbs;
     let sum = s0 * M0 + i0;
     let carry = Math.floor(sum / LIMB);
     state[0] = sum - carry * LIMB;
@@ -167,6 +163,24 @@ type Limbs = Float64Array & { 0: number; 1: number; 2: number; 3: number; 4: num
 
 /** Takes a number apart, and puts it together: much faster than to shift a BigInt limb by limb. */
 const bits = new DataView(new ArrayBuffer(16));
+
+interface Increment {
+  /** In decimal. To write it takes longer than a draw. */
+  readonly text: string;
+  readonly limbs: Limbs;
+}
+
+/** That of the generator which was restored last: a study has the same one from its first draw to its last. */
+let latest: Increment | undefined;
+
+function incrementOf(text: string): Increment {
+  if (latest?.text === text) return latest;
+  const inc = parseUint128('inc', text);
+  // An LCG modulo a power of two needs an odd increment for its full period (Hull and Dobell 1962).
+  if ((inc & 1n) === 0n) throw new RangeError('inc of a PCG64 state must be odd');
+  latest = { text, limbs: limbsOf(inc) };
+  return latest;
+}
 
 function limbsOf(value: bigint): Limbs {
   bits.setBigUint64(0, value, true);
