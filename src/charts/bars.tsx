@@ -2,7 +2,7 @@
 import { Group } from '@visx/group';
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
-import { ChartText } from './frame.tsx';
+import { ChartText, Drawing } from './frame.tsx';
 
 interface BarsProps {
   readonly width: number;
@@ -19,7 +19,7 @@ export interface NamedBar {
 
 const ROW = 22;
 const BAR = 14;
-/** For the names, and for the sum behind each bar. */
+/** For the names, and for the sum after each bar. */
 const MARGIN = { left: 210, right: 44 } as const;
 /** What fits left of the bars. */
 const MOST_CHARACTERS = 34;
@@ -32,14 +32,7 @@ export function Bars({ width, bars, alternative }: BarsProps) {
   });
   const height = bars.length * ROW;
   return (
-    <svg
-      className="chart"
-      viewBox={`0 0 ${width} ${height}`}
-      width={width}
-      height={height}
-      role="img"
-      aria-label={alternative}
-    >
+    <Drawing width={width} height={height} alternative={alternative}>
       {bars.map(({ name, parts }, i) => (
         <Group key={name} left={MARGIN.left} top={i * ROW}>
           <ChartText x={-8} y={ROW / 2} anchor="end">
@@ -60,7 +53,7 @@ export function Bars({ width, bars, alternative }: BarsProps) {
           </ChartText>
         </Group>
       ))}
-    </svg>
+    </Drawing>
   );
 }
 

@@ -1,23 +1,15 @@
 /** An imbalance as a study grows: its median, and the bands that hold half and nine tenths of the trials. */
 import { scaleLinear } from '@visx/scale';
 import { Area, LinePath } from '@visx/shape';
+import type { CoursePoint } from '../simulation/result.ts';
 import { COLOURS } from './colours.ts';
 import { ChartText, FONT_SIZE, Frame, plot, type Size } from './frame.tsx';
 
-export interface Quantiles {
-  readonly n: number;
-  readonly p05: number;
-  readonly p25: number;
-  readonly p50: number;
-  readonly p75: number;
-  readonly p95: number;
-}
-
 interface CourseChartProps extends Size {
-  readonly points: readonly Quantiles[];
+  readonly points: readonly CoursePoint[];
   /** What the vertical axis goes up to: the same for all charts that are compared. */
   readonly most: number;
-  /** What is written behind the last point. */
+  /** What is written after the last point. */
   readonly endLabels: { readonly p50: string; readonly p95: string };
   readonly alternative: string;
 }

@@ -28,9 +28,7 @@ export function plot({ width, height }: Size): Size {
 export type NumberScale = ReturnType<typeof scaleLinear<number>>;
 export type TimeScale = ReturnType<typeof scaleTime<number>>;
 
-interface FrameProps extends Size {
-  /** What the chart shows, for those who do not see it. */
-  readonly alternative: string;
+interface FrameProps extends DrawingProps {
   readonly x: TimeScale | NumberScale;
   readonly y: NumberScale;
   readonly xLabel: (value: Date | number) => string;
@@ -38,15 +36,16 @@ interface FrameProps extends Size {
   /** What the axes show, if the text around the chart does not say it. */
   readonly xTitle?: string | undefined;
   readonly yTitle?: string | undefined;
+}
+
+interface DrawingProps extends Size {
+  /** What the chart shows, for those who do not see it. */
+  readonly alternative: string;
   readonly children: ReactNode;
 }
 
 /** The viewBox lets the chart shrink with the page. Nothing is measured, so it is the same without a document. */
-export function Frame(props: FrameProps) {
-  const { width, height, alternative, x, y, xLabel, yLabel, xTitle, yTitle, children } = props;
-  const inner = plot({ width, height });
-  const rows = wholeTicks(y, rowsIn({ width, height }));
-  const columns = x.ticks(Math.max(2, Math.floor(inner.width / 90)));
+export function Drawing({ width, height, alternative, children }: DrawingProps) {
   return (
     <svg
       className="chart"
@@ -56,6 +55,18 @@ export function Frame(props: FrameProps) {
       role="img"
       aria-label={alternative}
     >
+      {children}
+    </svg>
+  );
+}
+
+export function Frame(props: FrameProps) {
+  const { width, height, alternative, x, y, xLabel, yLabel, xTitle, yTitle, children } = props;
+  const inner = plot({ width, height });
+  const rows = wholeTicks(y, rowsIn({ width, height }));
+  const columns = x.ticks(Math.max(2, Math.floor(inner.width / 90)));
+  return (
+    <Drawing width={width} height={height} alternative={alternative}>
       <Group left={MARGIN.left} top={MARGIN.top}>
         <GridRows scale={y} width={inner.width} tickValues={rows} stroke={COLOURS.line} />
         {children}
@@ -97,7 +108,7 @@ export function Frame(props: FrameProps) {
           </ChartText>
         )}
       </Group>
-    </svg>
+    </Drawing>
   );
 }
 

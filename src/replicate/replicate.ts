@@ -1,14 +1,13 @@
 /** One run of a study: the same people, levels and decisions, and other random numbers. */
 import type { Pcg64 } from '../random/pcg64.ts';
-import { Kernel, type UrnDesign } from '../urn/kernel.ts';
+import { type Kernel, kernelOf } from '../urn/kernel.ts';
 import { ALL, isSameLayout, type Layout, layoutAfter } from './layout.ts';
 import type { DesignStep, DrawStep, Step } from './steps.ts';
 
-/** What all replicates of a study share: the design in force and the arrays to draw with. */
+/** What all replicates of a study share: the design in force, and the layout of their counts. */
 export class Setting {
   readonly design: DesignStep;
   readonly layout: Layout;
-  readonly #kernels = new Map<UrnDesign, Kernel>();
 
   /** @param before the setting until now; undefined for the first design of the study */
   constructor(design: DesignStep, before?: Setting) {
@@ -18,12 +17,7 @@ export class Setting {
 
   kernel({ isImported }: DrawStep): Kernel {
     const { urnDesign, urnDesignOfImports } = this.design;
-    const design = isImported ? urnDesignOfImports : urnDesign;
-    const known = this.#kernels.get(design);
-    if (known) return known;
-    const made = new Kernel(design);
-    this.#kernels.set(design, made);
-    return made;
+    return kernelOf(isImported ? urnDesignOfImports : urnDesign);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { type BgState, Pcg64 } from '../random/pcg64.ts';
 import { type Counts, NO_LEVEL } from './counts.ts';
-import { Kernel, type UrnDesign } from './kernel.ts';
+import { kernelOf, type UrnDesign } from './kernel.ts';
 
 export interface Allocation {
   /** Index of the slot in the counts. */
@@ -106,17 +106,6 @@ export function workOut(
     slot,
     bgStateAfter: generator.snapshot(),
   };
-}
-
-/** Of each design, so that its arrays are used again. */
-const kernels = new WeakMap<UrnDesign, Kernel>();
-
-function kernelOf(design: UrnDesign): Kernel {
-  const known = kernels.get(design);
-  if (known) return known;
-  const made = new Kernel(design);
-  kernels.set(design, made);
-  return made;
 }
 
 /** n_k of one level of the counts, of the slots that the design sees. */

@@ -135,3 +135,14 @@ export class Kernel {
     for (let slot = 0; slot < slots; slot++) chances[slot] = (chances[slot] as number) / this.candidateCount;
   }
 }
+
+const kernels = new WeakMap<UrnDesign, Kernel>();
+
+/** The kernel of a design, always the same one, so that its arrays are used again. */
+export function kernelOf(design: UrnDesign): Kernel {
+  const known = kernels.get(design);
+  if (known) return known;
+  const made = new Kernel(design);
+  kernels.set(design, made);
+  return made;
+}
