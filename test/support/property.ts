@@ -1,10 +1,10 @@
 /**
- * Properties with repeatable random data. The seed of a test file's run is printed once, before anything is drawn from
- * it: `FC_SEED=<seed> npx vitest run <file>` draws the same data.
+ * Properties with repeatable random data. Each process that runs test files prints its seed before anything is drawn
+ * from it, and so does each property that fails: `FC_SEED=<seed> npx vitest run <file>` draws the same data.
  */
 import fc from 'fast-check';
 
-/** A 32-bit integer: the environment's FC_SEED, else a fresh one. The same for every property of a test file. */
+/** A 32-bit integer: the environment's FC_SEED, else a fresh one. The same for every property in a process. */
 const propertySeed = chooseSeed(process.env['FC_SEED']);
 
 // biome-ignore lint/suspicious/noConsole: a random test without a printed seed cannot be repeated

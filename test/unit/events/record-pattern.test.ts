@@ -66,14 +66,13 @@ function withSection(good: Placed, name: string, text: string): Placed {
 
 const INSERTED = [' ', '0', '-', '.0', 'e1', ',', '"', '\\', '\\u0061', '\n', '\u0001', '\u2028', '\ufffd'];
 
-/** The text with something put in at every place, and with every character taken away or escaped by turns. */
+/** The text changed at each place: something is put in, or the character is left out, or escaped, by turns. */
 function* changes(text: string): Generator<string> {
   for (let i = 0; i <= text.length; i++) {
     const [before, after] = [text.slice(0, i), text.slice(i + 1)];
-    yield before + INSERTED[i % INSERTED.length] + text.slice(i);
-    yield i % 2 === 0
-      ? before + after
-      : `${before}\\u00${text.charCodeAt(i).toString(16).padStart(2, '0')}${after}`;
+    if (i % 3 === 0) yield before + INSERTED[(i / 3) % INSERTED.length] + text.slice(i);
+    else if (i % 3 === 1) yield before + after;
+    else yield `${before}\\u00${text.charCodeAt(i).toString(16).padStart(2, '0')}${after}`;
   }
 }
 
