@@ -112,15 +112,9 @@ export class StudySummary {
     const { at } = event;
     this.lastAt = at;
     switch (event.type) {
-      case 'StudyRegistered': {
-        const { configuration, studyId, seedSource, seedWeak } = event.data;
-        Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
-        this.people = new ReportParticipants(configuration);
-        const isPaused = configuration.start === 'paused';
-        if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
-        this.#note(event, isPaused ? 'registered as paused' : 'registered');
+      case 'StudyRegistered':
+        this.#register(event);
         break;
-      }
       case 'ParticipantRandomized':
         this.#enrol(event, at, 'randomized');
         break;
@@ -132,13 +126,9 @@ export class StudySummary {
       case 'HistoryImportEnded':
         this.#import(event);
         break;
-      case 'StudyRecovered': {
-        const { recovery, kept, signed } = event.data;
-        const what = describeRecovery({ recovery, at, kept, signed: signed?.size });
-        this.recoveries.push(what);
-        this.#note(event, what);
+      case 'StudyRecovered':
+        this.#recover(event);
         break;
-      }
       case 'LogMoved':
         this.#note(event, `the log was moved to ${event.data.to}`);
         break;
@@ -172,6 +162,23 @@ export class StudySummary {
       default:
         if (isCorrection(event)) this.#correct(event);
     }
+  }
+
+  #register(event: Extract<PartialEvent, { type: 'StudyRegistered' }>): void {
+    const { at } = event;
+    const { configuration, studyId, seedSource, seedWeak } = event.data;
+    Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
+    this.people = new ReportParticipants(configuration);
+    const isPaused = configuration.start === 'paused';
+    if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
+    this.#note(event, isPaused ? 'registered as paused' : 'registered');
+  }
+
+  #recover(event: Extract<PartialEvent, { type: 'StudyRecovered' }>): void {
+    const { recovery, kept, signed } = event.data;
+    const what = describeRecovery({ recovery, at: event.at, kept, signed: signed?.size });
+    this.recoveries.push(what);
+    this.#note(event, what);
   }
 
   #setState(event: StateEvent): void {

@@ -2,7 +2,7 @@
 import { scaleLinear } from '@visx/scale';
 import { COLOURS } from './colours.ts';
 import { ChartText, Frame, plot, type Size } from './frame.tsx';
-import { placeLabels } from './labels.ts';
+import { type Label, type Place, placeLabels } from './labels.ts';
 
 export interface DesignPoint {
   readonly name: string;
@@ -70,27 +70,24 @@ export function TradeOffChart(props: TradeOffChartProps) {
         {blindLabel}
       </ChartText>
       {labels.map((label, i) => {
-        const { name, isOwn } = points[i] as DesignPoint;
-        const place = places[i] as { x: number; y: number };
-        return (
-          <g key={name}>
-            {label.isFar && (
-              <line
-                x1={place.x}
-                y1={place.y}
-                x2={label.x}
-                y2={label.y}
-                stroke={COLOURS.line}
-                strokeWidth={1}
-              />
-            )}
-            <circle cx={place.x} cy={place.y} r={isOwn ? 6 : 5} fill={isOwn ? COLOURS.data : COLOURS.soft} />
-            <ChartText x={label.x} y={label.y} anchor={label.anchor} isData={isOwn}>
-              {name}
-            </ChartText>
-          </g>
-        );
+        const point = points[i] as DesignPoint;
+        return <Point key={point.name} point={point} place={places[i] as Place} label={label} />;
       })}
     </Frame>
+  );
+}
+
+/** A design with its name, and a line between them if the name has no room beside it. */
+function Point({ point: { name, isOwn }, place, label }: { point: DesignPoint; place: Place; label: Label }) {
+  return (
+    <g>
+      {label.isFar && (
+        <line x1={place.x} y1={place.y} x2={label.x} y2={label.y} stroke={COLOURS.line} strokeWidth={1} />
+      )}
+      <circle cx={place.x} cy={place.y} r={isOwn ? 6 : 5} fill={isOwn ? COLOURS.data : COLOURS.soft} />
+      <ChartText x={label.x} y={label.y} anchor={label.anchor} isData={isOwn}>
+        {name}
+      </ChartText>
+    </g>
   );
 }

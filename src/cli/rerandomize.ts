@@ -7,11 +7,11 @@ import { ImportError } from '../import/source-table.ts';
 import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
 import { ExactError } from '../rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
-import { DEFAULT_REPS, type Method, MOST_REPS, runTest } from '../rerandomize/run-test.ts';
+import { DEFAULT_REPS, type Method, MOST_REPS, runTest, type TestResult } from '../rerandomize/run-test.ts';
 import { type Sourced, studyInBundle, studyInLog } from '../rerandomize/sources.ts';
 import { ALTERNATIVES, type Alternative, STATISTICS, type StatisticName } from '../rerandomize/statistic.ts';
-import { type Asked, compare, plannedTest, TestError } from '../rerandomize/test-plan.ts';
-import { foundations, number, resultRows, statisticText } from '../rerandomize/test-text.ts';
+import { type Asked, compare, type PlannedTest, plannedTest, TestError } from '../rerandomize/test-plan.ts';
+import { foundations, testRows } from '../rerandomize/test-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withFileProblems } from './file-problems.ts';
 import { caseOption, choice } from './grounds.ts';
@@ -216,64 +216,63 @@ async function test(
   sourced: Sourced,
   record: (sha256: string) => Promise<boolean>,
 ): Promise<void> {
-  const { study, revision, root, content } = sourced;
+  const { study } = sourced;
   const { asked, method, interim, columns } = settings;
-  const { design, numbers } = study;
   refuseInterim(sourced, interim);
   const seed = settings.seed ?? defaultSeed(study.studyId);
   refuseOwnSeed(sourced, seed, method);
-  const hasOthers = compare(study, asked).length < design.treatments.length;
-  if (hasOthers && method.kind === 'half-width')
-    throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
-  if (hasOthers && content === 'open' && study.hadRatio)
-    throw new UsageError(
-      'in a study with a ratio, --arms needs what an open bundle withholds (hint: urn bundle --content full)',
-    );
+  refuseWeights(sourced, settings);
   const outcomes = await outcomesIn(options.outcomes, columns, sourced);
   // Before anything looks at arms: a refusal and the number of replicates tell of them, too.
   const isRecorded = await record(outcomes.sha256);
-  const { plan, value, arms, onOtherArms } = plannedTest(study, outcomes.inOrder, asked);
-  const found = await runTest(plan, method, seed, progressOf);
-  const { statistic, adjust, alternative = 'two-sided' } = asked;
-  const analysed = plan.analysed.length;
-  const names = arms.map(({ name }) => name);
-  const others = hasOthers ? design.treatments.filter((arm) => !names.includes(arm)) : [];
-  const restsOn = foundations(numbers, others, names);
+  const planned = plannedTest(study, outcomes.inOrder, asked);
+  const found = await runTest(planned.plan, method, seed, progressOf);
   const facts = {
-    ...{ version: VERSION, study: design.name, studyId: study.studyId, mode: design.mode, revision, root },
-    ...(content !== undefined && { bundle: { file: options.bundle, content } }),
+    ...factsOfSource(sourced, options.bundle),
     ...{ recorded: isRecorded, ...(interim !== undefined && { interim }) },
-    outcomes: { sha256: outcomes.sha256, ...columns, analysed },
-    ...{ withoutOutcome: numbers.participants - analysed - onOtherArms - outcomes.excluded, onOtherArms },
-    ...{ excluded: outcomes.excluded, statistic, adjust, alternative, arms, T: value, ...found },
-    ...{ ...(found.method === 'exact' ? {} : { seed }), ...numbers, restsOn },
+    ...factsOfOutcomes(sourced, columns, outcomes, planned),
+    ...factsOfTest(asked, planned, found),
+    ...(found.method === 'exact' ? {} : { seed }),
+    ...study.numbers,
+    restsOn: restsOn(sourced, planned),
   };
   if (options.json) return result(JSON.stringify(facts, null, 2));
-  const about = `${analysed} analysed of ${numbers.participants} participants`;
-  const unused = [
-    ...(facts.withoutOutcome > 0 ? [`${facts.withoutOutcome} without an outcome`] : []),
-    ...(onOtherArms > 0 ? [`${onOtherArms} on other arms`] : []),
-    ...(outcomes.excluded > 0 ? [`${outcomes.excluded} voided and not to be analysed`] : []),
-  ];
-  result(
-    table([
-      ['study', `${design.name}${design.mode === 'test' ? ' (a test)' : ''}, revision ${revision}`],
-      ['root there', root],
-      ...(interim === undefined ? [] : [['interim look', interim]]),
-      ['outcomes', `SHA-256 ${outcomes.sha256}`],
-      ['', [about, ...unused].join('; ')],
-      ['arms', arms.map((arm) => `${arm.name}: ${arm.analysed}`).join(', ')],
-      ['statistic', statisticText({ statistic, arms, adjust, alternative })],
-      ['T', number(value)],
-      ...resultRows(found),
-      ...(found.method === 'exact'
-        ? []
-        : [['seed', `${seed}, replicate r from PCG64(2^100 + 2^32·${seed} + r)`]]),
-      ['version', VERSION],
-    ]),
-  );
-  result(`\n${restsOn.join('\n')}`);
+  result(table(testRows(facts)));
+  result(`\n${facts.restsOn.join('\n')}`);
   if (!isRecorded) result('Of a bundle, nothing is recorded: note for yourself what you tested, and why.');
+}
+
+function factsOfSource({ study, revision, root, content }: Sourced, bundle: string | undefined) {
+  const { design, studyId } = study;
+  return {
+    ...{ version: VERSION, study: design.name, studyId, mode: design.mode, revision, root },
+    ...(content !== undefined && { bundle: { file: bundle, content } }),
+  };
+}
+
+function factsOfOutcomes(
+  { study }: Sourced,
+  columns: Columns,
+  { sha256, excluded }: Outcomes,
+  { plan, onOtherArms }: PlannedTest,
+) {
+  const analysed = plan.analysed.length;
+  const withoutOutcome = study.numbers.participants - analysed - onOtherArms - excluded;
+  return { outcomes: { sha256, ...columns, analysed }, withoutOutcome, onOtherArms, excluded };
+}
+
+function factsOfTest(
+  { statistic, adjust, alternative = 'two-sided' }: Asked,
+  { arms, value }: PlannedTest,
+  found: TestResult,
+) {
+  return { statistic, adjust, alternative, arms, T: value, ...found };
+}
+
+function restsOn({ study }: Sourced, { arms }: PlannedTest): string[] {
+  const compared = arms.map(({ name }) => name);
+  const others = study.design.treatments.filter((arm) => !compared.includes(arm));
+  return foundations(study.numbers, others, compared);
 }
 
 /** @throws UsageError */
@@ -292,6 +291,18 @@ function refuseOwnSeed({ study }: Sourced, seed: number, method: Method): void {
   if (study.seeds.some((own) => holdsSeed(seed, most, own)))
     throw new UsageError(
       `with --seed ${seed} a replicate would draw from the study's own seed (hint: another --seed)`,
+    );
+}
+
+/** @throws UsageError, TestError */
+function refuseWeights({ study, content }: Sourced, { asked, method }: Settings): void {
+  // Arms that are not compared keep their participants, so replicates have weights.
+  const hasOthers = compare(study, asked).length < study.design.treatments.length;
+  if (hasOthers && method.kind === 'half-width')
+    throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
+  if (hasOthers && content === 'open' && study.hadRatio)
+    throw new UsageError(
+      'in a study with a ratio, --arms needs what an open bundle withholds (hint: urn bundle --content full)',
     );
 }
 

@@ -51,7 +51,34 @@ export function serveCommand(): Command {
         '--first-key',
         'if there is no key yet, issue one (read,randomize, user admin) and print it once; the default on a terminal',
       ),
+    );
+  withConnectionOptions(command)
+    .addOption(
+      option(
+        '--datetime-format <format>',
+        'dates in participant records: http-date (GMT), or sql (YYYY-MM-DD HH:MM:SS in UTC) for old clients',
+      )
+        .choices(['http-date', 'sql'])
+        .default('http-date'),
     )
+    .addOption(
+      option(
+        '--witness <file>',
+        'append the newest checkpoint of every stream that grew, at most once a second; keep the file, or copies of it, where the operator of the service cannot change them',
+      ),
+    )
+    .addOption(
+      option('--log-level <level>', 'lowest level to log')
+        .choices([...LOG_LEVELS])
+        .default('info'),
+    )
+    .addOption(option('--relay', 'publish the log into Kafka, as urn relay does (with --kafka-brokers)'));
+  return withRelayOptions(command).action(serve);
+}
+
+/** Who may connect, and how. */
+function withConnectionOptions(command: Command): Command {
+  return command
     .addOption(option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)'))
     .addOption(option('--tls-key <file>', 'private key of the certificate (PEM)'))
     .addOption(
@@ -83,28 +110,7 @@ export function serveCommand(): Command {
         '--metrics-port <[address:]port>',
         `serve /metrics on a separate port, and not to clients; 0 picks a free one (address: ${METRICS_HOST})`,
       ),
-    )
-    .addOption(
-      option(
-        '--datetime-format <format>',
-        'dates in participant records: http-date (GMT), or sql (YYYY-MM-DD HH:MM:SS in UTC) for old clients',
-      )
-        .choices(['http-date', 'sql'])
-        .default('http-date'),
-    )
-    .addOption(
-      option(
-        '--witness <file>',
-        'append the newest checkpoint of every stream that grew, at most once a second; keep the file, or copies of it, where the operator of the service cannot change them',
-      ),
-    )
-    .addOption(
-      option('--log-level <level>', 'lowest level to log')
-        .choices([...LOG_LEVELS])
-        .default('info'),
-    )
-    .addOption(option('--relay', 'publish the log into Kafka, as urn relay does (with --kafka-brokers)'));
-  return withRelayOptions(command).action(serve);
+    );
 }
 
 async function serve(options: ServeOptions): Promise<void> {

@@ -56,6 +56,25 @@ type Handler = (request: Request, response: Response) => void | Promise<void>;
 
 export function httpApp(parts: HttpParts): Express {
   const app = apiApp(parts);
+  routeAllocations(app, parts);
+  routeStudies(app, parts);
+  routeEvidence(app, parts);
+  routeSession(app, parts);
+  routeOperation(app, parts);
+  app.use('/docs', docsRouter());
+  app.use(pagesRouter());
+
+  app.use((request) => {
+    refuseUnsound(request);
+    if (!isDecodable(request.path)) throw new HttpProblem(400, 'The path is not valid');
+    throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
+  });
+  app.use(errorHandler(parts));
+  return app;
+}
+
+/** Randomizing, and why and how evenly it was done. */
+function routeAllocations(app: Express, parts: HttpParts): void {
   route(app, '/studies', '[]', { GET: listStudies(parts) });
   route(app, '/study_participants', '[]', {
     GET: listParticipants(parts),
@@ -65,7 +84,10 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/explanation', '[]', { GET: getExplanation(parts) });
   route(app, '/balance', '[]', { GET: getBalance(parts) });
   route(app, '/expected_balance', '{}', { GET: getExpectedBalance(parts) });
+}
 
+/** What a study is and becomes, and what happens to its participants after they were randomized. */
+function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_form', '{}', { GET: getStudyForm(parts) });
   route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
@@ -82,7 +104,10 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/id_corrections', '[]', { POST: postIdCorrection(parts) });
   route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });
   route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
+}
 
+/** What shows that the log is what it should be. */
+function routeEvidence(app: Express, parts: HttpParts): void {
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
   route(app, '/verification', '[]', { GET: getVerification(parts) });
@@ -91,14 +116,20 @@ export function httpApp(parts: HttpParts): Express {
   route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
   route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
   route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });
+}
 
+/** What only the pages in a browser need. */
+function routeSession(app: Express, parts: HttpParts): void {
   route(app, '/changes', '{}', { GET: getChanges(parts) });
   route(app, '/session', '{}', {
     GET: getSession(parts),
     POST: postSession(parts),
     DELETE: deleteSession(parts),
   });
+}
 
+/** For whoever runs the service, and for programs that use it. */
+function routeOperation(app: Express, parts: HttpParts): void {
   route(app, '/healthz', '[]', { GET: getHealth });
   route(app, '/readyz', '[]', { GET: getReadiness(parts) });
   if (parts.servesMetrics)
@@ -111,16 +142,6 @@ export function httpApp(parts: HttpParts): Express {
     });
   const document = JSON.stringify(openApiDocument(parts.version), null, 2);
   route(app, '/openapi.json', '[]', { GET: (_, response) => plain(response, 'application/json', document) });
-  app.use('/docs', docsRouter());
-  app.use(pagesRouter());
-
-  app.use((request) => {
-    refuseUnsound(request);
-    if (!isDecodable(request.path)) throw new HttpProblem(400, 'The path is not valid');
-    throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
-  });
-  app.use(errorHandler(parts));
-  return app;
 }
 
 /** The application without its routes: what every request passes through first. */

@@ -124,29 +124,10 @@ async function openIn(
   const pending = pendingFile === undefined ? undefined : new PendingReveals(pendingFile);
   const codeBreaks = new CodeBreaks({ studies, runner, pending }, hooks);
   const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints });
-  const stopFollowing = followReopening(
-    runner,
-    async () => {
-      // A log that was being moved here could not be compared until all of it had arrived.
-      if (!gate.isCompared) await comparison.rebuild();
-      hooks.onReopened?.();
-    },
-    hooks.onStoreError,
-  );
+  const stopFollowing = rebuildWhenReopened(runner, gate, comparison, hooks);
   return {
-    ...{
-      store,
-      identity,
-      runner,
-      ledger,
-      gate,
-      keys,
-      studies,
-      codeBreaks,
-      operations,
-      verify,
-      lastCheckpoints,
-    },
+    ...{ store, identity, runner, ledger, gate, verify, lastCheckpoints },
+    ...{ keys, studies, codeBreaks, operations },
     rebuild: (onProgress) => comparison.rebuild(onProgress),
     read: (stream) => comparison.read(stream),
     findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
@@ -203,6 +184,20 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
   await runner.catchUp(LOG_STREAM);
   const key = followSigningKey(runner, identity, keyring, hooks.onKeyLost);
   return { runner, ledger, gate, key };
+}
+
+/** A log that was being moved here could not be compared until all of it had arrived. @returns what ends it */
+function rebuildWhenReopened(
+  runner: Runner,
+  gate: WriteGate,
+  comparison: Comparison,
+  hooks: LogHooks,
+): () => void {
+  const compare = async () => {
+    if (!gate.isCompared) await comparison.rebuild();
+    hooks.onReopened?.();
+  };
+  return followReopening(runner, compare, hooks.onStoreError);
 }
 
 /** The data folder still shows that its store was emptied or replaced. */

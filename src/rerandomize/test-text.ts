@@ -17,15 +17,56 @@ const WHAT: Readonly<Record<StatisticName, string>> = {
   kruskal: 'Kruskal-Wallis H, with ties',
 };
 
-export interface Described {
+interface Described {
   readonly statistic: StatisticName;
   readonly arms: readonly { readonly name: string; readonly analysed: number }[];
   readonly alternative: string;
   readonly adjust: readonly string[];
 }
 
+/** What is said of a test besides its result. */
+interface About extends Described, Numbers {
+  readonly study: string;
+  readonly mode: 'live' | 'test';
+  readonly revision: number;
+  readonly root: string;
+  readonly interim?: string;
+  readonly outcomes: { readonly sha256: string; readonly analysed: number };
+  readonly withoutOutcome: number;
+  readonly onOtherArms: number;
+  readonly excluded: number;
+  readonly T: number;
+  /** Where replicates are drawn. */
+  readonly seed?: number;
+  readonly version: string;
+}
+
+/** The rows of the table that the command prints. */
+export function testRows(test: About & TestResult): string[][] {
+  const { interim, seed, outcomes, withoutOutcome, onOtherArms, excluded } = test;
+  const about = `${outcomes.analysed} analysed of ${test.participants} participants`;
+  const unused = [
+    ...(withoutOutcome > 0 ? [`${withoutOutcome} without an outcome`] : []),
+    ...(onOtherArms > 0 ? [`${onOtherArms} on other arms`] : []),
+    ...(excluded > 0 ? [`${excluded} voided and not to be analysed`] : []),
+  ];
+  return [
+    ['study', `${test.study}${test.mode === 'test' ? ' (a test)' : ''}, revision ${test.revision}`],
+    ['root there', test.root],
+    ...(interim === undefined ? [] : [['interim look', interim]]),
+    ['outcomes', `SHA-256 ${outcomes.sha256}`],
+    ['', [about, ...unused].join('; ')],
+    ['arms', test.arms.map((arm) => `${arm.name}: ${arm.analysed}`).join(', ')],
+    ['statistic', statisticText(test)],
+    ['T', number(test.T)],
+    ...resultRows(test),
+    ...(seed === undefined ? [] : [['seed', `${seed}, replicate r from PCG64(2^100 + 2^32·${seed} + r)`]]),
+    ['version', test.version],
+  ];
+}
+
 /** The statistic, with what it compares and what was taken out before. */
-export function statisticText({ statistic, arms, adjust, alternative }: Described): string {
+function statisticText({ statistic, arms, adjust, alternative }: Described): string {
   const names = arms.map(({ name }) => name);
   const of = isOfManyArms(statistic) ? names.join(', ') : `${names[0]} − ${names[1]}`;
   const adjusted = adjust.length === 0 ? '' : `, of residuals on ${adjust.join(', ')}`;
@@ -79,6 +120,6 @@ export function foundations(
 }
 
 /** With enough digits to compare with another program. */
-export function number(value: number): string {
+function number(value: number): string {
   return String(Number(value.toPrecision(DIGITS)));
 }

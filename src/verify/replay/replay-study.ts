@@ -7,6 +7,7 @@
  */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { LogEvent } from '../../../events/record.ts';
+import type { Design } from '../../../projections/design.ts';
 import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { Status } from '../../study/acts.ts';
 import type { StudyCommand } from '../../study/commands.ts';
@@ -21,6 +22,8 @@ import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
 
 type StudyEvent = Extract<LogEvent, { type: StudyFact['type'] }>;
+type Of<T extends StudyEvent['type']> = Extract<StudyEvent, { type: T }>;
+type Factors = Design['factors'];
 
 /** The order in which differing fields are reported: what came before the draw, the draw, its result. */
 const REPORTING_ORDER = [
@@ -114,23 +117,9 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
       return { type: 'register', studyId, configuration, seed, seedSource };
     }
     case 'ParticipantRandomized':
-      return {
-        type: 'randomize',
-        participantId: event.data.participantId,
-        levels: levelsByFactor(event.data.levels, factors),
-        user: event.actor.user,
-        idempotencyKey: event.sections.request?.idempotencyKey,
-      };
-    case 'AllocationForced': {
-      const { data, sections } = event;
-      const { cause, code, occurredAt, participantId, replaces } = data;
-      const levels = levelsByFactor(data.levels, factors);
-      const idempotencyKey = sections.request?.idempotencyKey;
-      return {
-        ...{ type: 'force', cause, code, levels, occurredAt, participantId, replaces, idempotencyKey },
-        ...{ treatment: sections.allocation.treatment, note: sections.note.text, user: event.actor.user },
-      };
-    }
+      return randomizeCommandOf(event, factors);
+    case 'AllocationForced':
+      return forceCommandOf(event, factors);
     case 'CodesRegistered': {
       const { list, where } = event.data;
       const { key, entries } = event.sections.codes;
@@ -150,6 +139,41 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
         ...{ user: event.actor.user, idempotencyKey },
       };
     }
+    case 'HistoryImported':
+    case 'ParticipantImported':
+    case 'HistoryImportEnded':
+      return importCommandOf(event, factors);
+    case 'StudyRecovered':
+      return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
+    default:
+      return lifeCommandOf(event);
+  }
+}
+
+function randomizeCommandOf(event: Of<'ParticipantRandomized'>, factors: Factors): StudyCommand {
+  return {
+    type: 'randomize',
+    participantId: event.data.participantId,
+    levels: levelsByFactor(event.data.levels, factors),
+    user: event.actor.user,
+    idempotencyKey: event.sections.request?.idempotencyKey,
+  };
+}
+
+function forceCommandOf({ data, sections, actor }: Of<'AllocationForced'>, factors: Factors): StudyCommand {
+  const { cause, code, occurredAt, participantId, replaces } = data;
+  const levels = levelsByFactor(data.levels, factors);
+  const idempotencyKey = sections.request?.idempotencyKey;
+  return {
+    ...{ type: 'force', cause, code, levels, occurredAt, participantId, replaces, idempotencyKey },
+    ...{ treatment: sections.allocation.treatment, note: sections.note.text, user: actor.user },
+  };
+}
+
+type ImportEvent = Of<'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded'>;
+
+function importCommandOf(event: ImportEvent, factors: Factors): StudyCommand {
+  switch (event.type) {
     case 'HistoryImported': {
       const { data, sections } = event;
       const { sha256, treatmentMap } = sections.source;
@@ -174,10 +198,6 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
       const abortedBecause = 'aborted' in data ? data.reason : undefined;
       return { type: 'end-import', import: data.import, abortedBecause };
     }
-    case 'StudyRecovered':
-      return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
-    default:
-      return lifeCommandOf(event);
   }
 }
 

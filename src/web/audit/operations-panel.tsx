@@ -23,11 +23,13 @@ const KINDS = {
   service: ['ServiceStarted', 'ServiceStopped'],
 } as const satisfies Record<string, readonly Operation['type'][] | undefined>;
 
+type Kind = keyof typeof KINDS;
+
 export function OperationsPanel({ study }: { study: string }) {
   const { t } = useTranslation();
   const { studies } = useSession();
   const [from, setFrom] = useState<number | undefined>();
-  const [kind, setKind] = useState<keyof typeof KINDS>('all');
+  const [kind, setKind] = useState<Kind>('all');
   const [isOfStudy, setIsOfStudy] = useState(false);
   const { data, error } = useQuery({
     queryKey: ['operations', isOfStudy && study, from],
@@ -40,20 +42,7 @@ export function OperationsPanel({ study }: { study: string }) {
     <section>
       <p className="soft">{t('audit.operations.about')}</p>
       <div className={styles['tools']}>
-        <div className="field">
-          <label htmlFor="kind">{t('audit.operations.show')}</label>
-          <select
-            id="kind"
-            value={kind}
-            onChange={(event) => setKind(event.target.value as keyof typeof KINDS)}
-          >
-            {Object.keys(KINDS).map((one) => (
-              <option key={one} value={one}>
-                {t(`audit.operations.kind.${one as keyof typeof KINDS}`)}
-              </option>
-            ))}
-          </select>
-        </div>
+        <KindChoice kind={kind} onChoose={setKind} />
         {/* A key that is limited to studies sees nothing else anyway. */}
         {studies === null && (
           <label className={styles['check']}>
@@ -80,32 +69,56 @@ export function OperationsPanel({ study }: { study: string }) {
           </li>
         ))}
       </ol>
-      {data && data.total > PAGE && (
-        <div className={styles['pages']}>
-          <Button
-            className="button small"
-            isDisabled={data.from === 0}
-            onPress={() => setFrom(Math.max(0, data.from - PAGE))}
-          >
-            {t('audit.older')}
-          </Button>
-          <Button
-            className="button small"
-            isDisabled={data.from + PAGE >= data.total}
-            onPress={() => setFrom(data.from + PAGE)}
-          >
-            {t('audit.newer')}
-          </Button>
-          <span className="number">
-            {t('audit.operations.place', {
-              first: data.from + 1,
-              last: Math.min(data.from + PAGE, data.total),
-              total: data.total,
-            })}
-          </span>
-        </div>
-      )}
+      {data && data.total > PAGE && <Pager from={data.from} total={data.total} onTurn={setFrom} />}
     </section>
+  );
+}
+
+/** Which operations to list. */
+function KindChoice({ kind, onChoose }: { kind: Kind; onChoose: (kind: Kind) => void }) {
+  const { t } = useTranslation();
+  return (
+    <div className="field">
+      <label htmlFor="kind">{t('audit.operations.show')}</label>
+      <select id="kind" value={kind} onChange={(event) => onChoose(event.target.value as Kind)}>
+        {Object.keys(KINDS).map((one) => (
+          <option key={one} value={one}>
+            {t(`audit.operations.kind.${one as Kind}`)}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+interface PagerProps {
+  readonly from: number;
+  readonly total: number;
+  readonly onTurn: (from: number) => void;
+}
+
+function Pager({ from, total, onTurn }: PagerProps) {
+  const { t } = useTranslation();
+  return (
+    <div className={styles['pages']}>
+      <Button
+        className="button small"
+        isDisabled={from === 0}
+        onPress={() => onTurn(Math.max(0, from - PAGE))}
+      >
+        {t('audit.older')}
+      </Button>
+      <Button className="button small" isDisabled={from + PAGE >= total} onPress={() => onTurn(from + PAGE)}>
+        {t('audit.newer')}
+      </Button>
+      <span className="number">
+        {t('audit.operations.place', {
+          first: from + 1,
+          last: Math.min(from + PAGE, total),
+          total: total,
+        })}
+      </span>
+    </div>
   );
 }
 

@@ -10,7 +10,6 @@ import styles from './manage.module.css';
 export function Design({ study, inForce }: { study: string; inForce: StudyDesign }) {
   const { t } = useTranslation();
   const { limits, design } = inForce;
-  const enrolled = useEnrolled(study);
   const total = limits.find(({ factor }) => factor === undefined);
   return (
     <>
@@ -48,39 +47,48 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
           </>
         )}
       </dl>
-      <div className="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th>{t('manage.factor')}</th>
-              <th>{t('manage.level')}</th>
-              <th>{t('manage.levelState')}</th>
-              <th className="number">{t('manage.enrolled')}</th>
-              <th className="number">{t('manage.limit')}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {design.factors.flatMap(({ name: factor, levels, retired }) =>
-              levels.map(({ name, closed }, i) => {
-                const limit = limits.find((one) => one.factor === factor && one.level === name);
-                const state = retired ? 'retired' : closed ? 'closedLevel' : 'takes';
-                return (
-                  <tr key={`${factor}\n${name}`}>
-                    <td>{i === 0 && factorName(factor)}</td>
-                    <td>{name}</td>
-                    <td>
-                      <Chip tone={state === 'takes' ? 'ok' : 'warn'}>{t(`manage.${state}`)}</Chip>
-                    </td>
-                    <td className="number">{enrolled(factor, name)}</td>
-                    <td className="number">{limit?.max}</td>
-                  </tr>
-                );
-              }),
-            )}
-          </tbody>
-        </table>
-      </div>
+      <Levels study={study} inForce={inForce} />
     </>
+  );
+}
+
+/** Each level: whether it takes participants, how many it has, and its limit. */
+function Levels({ study, inForce: { limits, design } }: { study: string; inForce: StudyDesign }) {
+  const { t } = useTranslation();
+  const enrolled = useEnrolled(study);
+  return (
+    <div className="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>{t('manage.factor')}</th>
+            <th>{t('manage.level')}</th>
+            <th>{t('manage.levelState')}</th>
+            <th className="number">{t('manage.enrolled')}</th>
+            <th className="number">{t('manage.limit')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {design.factors.flatMap(({ name: factor, levels, retired }) =>
+            levels.map(({ name, closed }, i) => {
+              const limit = limits.find((one) => one.factor === factor && one.level === name);
+              const state = retired ? 'retired' : closed ? 'closedLevel' : 'takes';
+              return (
+                <tr key={`${factor}\n${name}`}>
+                  <td>{i === 0 && factorName(factor)}</td>
+                  <td>{name}</td>
+                  <td>
+                    <Chip tone={state === 'takes' ? 'ok' : 'warn'}>{t(`manage.${state}`)}</Chip>
+                  </td>
+                  <td className="number">{enrolled(factor, name)}</td>
+                  <td className="number">{limit?.max}</td>
+                </tr>
+              );
+            }),
+          )}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

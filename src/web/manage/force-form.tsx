@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import type { StudyDesign } from '../parts/design-query.ts';
-import { Choice, Selection, TextLine } from '../parts/fields.tsx';
+import { Choice, type Filled, Selection, TextLine } from '../parts/fields.tsx';
 import { instantOf, localNow } from '../parts/instant.ts';
 import { factorName } from '../parts/record.ts';
 import { useStudyAct } from './parts.tsx';
@@ -18,18 +18,7 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
     <Act
       {...act}
       title={`${t('manage.force')}: ${study}`}
-      bodyOf={(filled) => {
-        const [code, replaces] = [filled('code'), filled('replaces')];
-        return {
-          ...{ study, id: filled('id') ?? '', treatment: filled('treatment') ?? '' },
-          levels: Object.fromEntries(factors.map(({ name }) => [name, filled(`f_${name}`) ?? ''])),
-          occurred_at: instantOf(filled('occurred_at') ?? ''),
-          cause: filled('cause') as (typeof CAUSES)[number],
-          ...(code !== undefined && { code }),
-          ...(replaces !== undefined && { replaces: Number(replaces) }),
-          note: filled('note') ?? '',
-        };
-      }}
+      bodyOf={(filled) => bodyOf(filled, study, factors)}
       send={(body, key) => answer(api.POST('/forced_allocations', { ...idempotent(key), body }))}
       tell={({ id, treatment }, { counts }) => (
         <>
@@ -74,4 +63,17 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
       <TextLine name="note" label={t('manage.note')} hint={t('manage.noteHint')} isLong maxLength={2000} />
     </Act>
   );
+}
+
+function bodyOf(filled: Filled, study: string, factors: StudyDesign['design']['factors']) {
+  const [code, replaces] = [filled('code'), filled('replaces')];
+  return {
+    ...{ study, id: filled('id') ?? '', treatment: filled('treatment') ?? '' },
+    levels: Object.fromEntries(factors.map(({ name }) => [name, filled(`f_${name}`) ?? ''])),
+    occurred_at: instantOf(filled('occurred_at') ?? ''),
+    cause: filled('cause') as (typeof CAUSES)[number],
+    ...(code !== undefined && { code }),
+    ...(replaces !== undefined && { replaces: Number(replaces) }),
+    note: filled('note') ?? '',
+  };
 }

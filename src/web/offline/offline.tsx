@@ -52,27 +52,7 @@ export function Offline() {
     <Page title={t('offline.title')} width="narrow">
       <p>{t('offline.about')}</p>
       <p className="notice">{t('offline.nothingSent')}</p>
-      <div className="field">
-        <label htmlFor="verifier-key">{t('offline.key')}</label>
-        <input
-          id="verifier-key"
-          className="react-aria-Input"
-          value={keyText}
-          spellCheck={false}
-          autoComplete="off"
-          aria-describedby="verifier-key-hint"
-          aria-invalid={isKeyWrong}
-          onChange={(event) => setKeyText(event.target.value)}
-        />
-        <p className="soft" id="verifier-key-hint">
-          {t('offline.keyHint')}
-        </p>
-        {isKeyWrong && (
-          <p className="react-aria-FieldError" role="alert">
-            {t('offline.keyWrong')}
-          </p>
-        )}
-      </div>
+      <KeyField text={keyText} isWrong={isKeyWrong} onChange={setKeyText} />
       <DropZone
         className={styles['zone'] ?? ''}
         onDrop={async ({ items }) => {
@@ -87,6 +67,39 @@ export function Offline() {
       </DropZone>
       <div aria-live="polite">{findings && files.length > 0 && <Found {...findings} />}</div>
     </Page>
+  );
+}
+
+interface KeyFieldProps {
+  readonly text: string;
+  readonly isWrong: boolean;
+  readonly onChange: (text: string) => void;
+}
+
+function KeyField({ text, isWrong, onChange }: KeyFieldProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="field">
+      <label htmlFor="verifier-key">{t('offline.key')}</label>
+      <input
+        id="verifier-key"
+        className="react-aria-Input"
+        value={text}
+        spellCheck={false}
+        autoComplete="off"
+        aria-describedby="verifier-key-hint"
+        aria-invalid={isWrong}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <p className="soft" id="verifier-key-hint">
+        {t('offline.keyHint')}
+      </p>
+      {isWrong && (
+        <p className="react-aria-FieldError" role="alert">
+          {t('offline.keyWrong')}
+        </p>
+      )}
+    </div>
   );
 }
 

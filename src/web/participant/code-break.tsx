@@ -53,12 +53,7 @@ export function AskForCode({ study, subject, onBroken, onClose }: AskProps) {
   const who = acting === undefined ? user : t('participant.onBehalf', { user, person: acting });
 
   const show = async (filled: Filled) => {
-    const requestedBy = filled('requested_by');
-    const body = {
-      ...{ study, ...subject, category: filled('category') as (typeof CATEGORIES)[number] },
-      reason: filled('reason') ?? '',
-      ...(requestedBy !== undefined && { requested_by: requestedBy }),
-    };
+    const body = questionOf(study, subject, filled);
     setPending(true);
     setError(undefined);
     try {
@@ -88,27 +83,7 @@ export function AskForCode({ study, subject, onBroken, onClose }: AskProps) {
         </div>
       )}
       <CheckedForm onFilled={(filled) => void show(filled)}>
-        <TextLine
-          name="reason"
-          label={t('participant.break.reason')}
-          hint={t('participant.break.reasonHint')}
-          isLong
-          minLength={3}
-          maxLength={2000}
-        />
-        <Choice
-          name="category"
-          label={t('participant.break.why')}
-          options={CATEGORIES.map((one) => [one, t(`participant.category.${one}`)])}
-          defaultValue="emergency"
-        />
-        <TextLine
-          name="requested_by"
-          label={t('participant.break.requestedBy')}
-          maxLength={128}
-          autoComplete="off"
-          isOptional
-        />
+        <Grounds />
         <div className="decide">
           <Button className="button" onPress={() => dialog.current?.close()}>
             {t('common.cancel')}
@@ -120,6 +95,45 @@ export function AskForCode({ study, subject, onBroken, onClose }: AskProps) {
       </CheckedForm>
     </dialog>
   );
+}
+
+/** The fields: why, and for whom. */
+function Grounds() {
+  const { t } = useTranslation();
+  return (
+    <>
+      <TextLine
+        name="reason"
+        label={t('participant.break.reason')}
+        hint={t('participant.break.reasonHint')}
+        isLong
+        minLength={3}
+        maxLength={2000}
+      />
+      <Choice
+        name="category"
+        label={t('participant.break.why')}
+        options={CATEGORIES.map((one) => [one, t(`participant.category.${one}`)])}
+        defaultValue="emergency"
+      />
+      <TextLine
+        name="requested_by"
+        label={t('participant.break.requestedBy')}
+        maxLength={128}
+        autoComplete="off"
+        isOptional
+      />
+    </>
+  );
+}
+
+function questionOf(study: string, subject: Subject, filled: Filled) {
+  const requestedBy = filled('requested_by');
+  return {
+    ...{ study, ...subject, category: filled('category') as (typeof CATEGORIES)[number] },
+    reason: filled('reason') ?? '',
+    ...(requestedBy !== undefined && { requested_by: requestedBy }),
+  };
 }
 
 /** Asking again would not help. */

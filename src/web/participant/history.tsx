@@ -47,6 +47,7 @@ export function By({ user, key_id, on_behalf_of }: Pick<Entry, 'user' | 'key_id'
 }
 
 /** What happened, and in small letters what belongs to it. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of events, each with its own words.
 function What({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
   const { t } = useTranslation();
   const levels = (of: readonly { factor: string; level: string }[]) =>

@@ -63,16 +63,7 @@ function Drawn({ explanation }: { explanation: Explanation }) {
   const bold = { b: <strong /> };
   return (
     <>
-      {!agrees && (
-        <div className="notice danger" role="alert">
-          <strong>{t('participant.why.differs')}</strong>
-          <ul>
-            {differences.map((difference) => (
-              <li key={difference.field}>{t('participant.why.difference', difference)}</li>
-            ))}
-          </ul>
-        </div>
-      )}
+      {!agrees && <Differences of={differences} />}
       <p>
         {lot === undefined ? (
           <Trans
@@ -117,6 +108,20 @@ function Drawn({ explanation }: { explanation: Explanation }) {
   );
 }
 
+function Differences({ of }: { of: Explanation['differences'] }) {
+  const { t } = useTranslation();
+  return (
+    <div className="notice danger" role="alert">
+      <strong>{t('participant.why.differs')}</strong>
+      <ul>
+        {of.map((difference) => (
+          <li key={difference.field}>{t('participant.why.difference', difference)}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
 /** The drawings are this wide, in units that are stretched to the page. */
 const WIDE = 1000;
 const HIGH = 40;
@@ -126,7 +131,7 @@ function Line({ explanation }: { explanation: Explanation }) {
   const { t } = useTranslation();
   const { number } = useNumbers();
   const { treatments, probabilities, cumulative, uniform } = explanation;
-  const { slot, arm: drawn, from, to } = drawnSlot(explanation);
+  const { arm: drawn, from, to } = drawnSlot(explanation);
   const x = scaleLinear<number>({ domain: [0, 1], range: [0, WIDE] });
   const alt = { number: number(uniform), arm: drawn, from: number(from), to: number(to) };
   return (
@@ -154,44 +159,53 @@ function Line({ explanation }: { explanation: Explanation }) {
         <span className={styles['pointer']} style={{ left: `${uniform * 100}%` }} />
         <strong style={{ left: `clamp(2rem, ${uniform * 100}%, 100% - 2rem)` }}>{number(uniform)}</strong>
       </div>
-      <div className="scroll">
-        <table className={styles['rows']}>
-          <thead>
-            <tr>
-              <th>{t('participant.why.arm')}</th>
-              <th className="number">{t('participant.why.probability')}</th>
-              <th className="number">{t('participant.why.from')}</th>
-              <th className="number">{t('participant.why.to')}</th>
-              <td />
-            </tr>
-          </thead>
-          <tbody>
-            {treatments.map((arm, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: an arm can have several slots.
-              <tr key={i} className={i === slot ? styles['drawn'] : undefined}>
-                <td>
-                  <Swatch colour={colourOf(treatments, i)} />
-                  {arm}
-                </td>
-                <td className="number">{number(probabilities[i] ?? 0)}</td>
-                <td className="number">{number(startOf(cumulative, i))}</td>
-                <td className="number">{number(cumulative[i] ?? 1)}</td>
-                <td>{i === slot && <Chip tone="ok">{t('participant.why.drawnArm')}</Chip>}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Slots explanation={explanation} />
     </>
+  );
+}
+
+/** The same in numbers. */
+function Slots({ explanation }: { explanation: Explanation }) {
+  const { t } = useTranslation();
+  const { number } = useNumbers();
+  const { treatments, probabilities, cumulative } = explanation;
+  const { slot } = drawnSlot(explanation);
+  return (
+    <div className="scroll">
+      <table className={styles['rows']}>
+        <thead>
+          <tr>
+            <th>{t('participant.why.arm')}</th>
+            <th className="number">{t('participant.why.probability')}</th>
+            <th className="number">{t('participant.why.from')}</th>
+            <th className="number">{t('participant.why.to')}</th>
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {treatments.map((arm, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: an arm can have several slots.
+            <tr key={i} className={i === slot ? styles['drawn'] : undefined}>
+              <td>
+                <Swatch colour={colourOf(treatments, i)} />
+                {arm}
+              </td>
+              <td className="number">{number(probabilities[i] ?? 0)}</td>
+              <td className="number">{number(startOf(cumulative, i))}</td>
+              <td className="number">{number(cumulative[i] ?? 1)}</td>
+              <td>{i === slot && <Chip tone="ok">{t('participant.why.drawnArm')}</Chip>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
 function Urns({ explanation: { urns, treatments, D } }: { explanation: Explanation }) {
   const { t } = useTranslation();
   const { number } = useNumbers();
-  const sum = (balls: readonly number[]) => balls.reduce((all, one) => all + one, 0);
   const fullest = Math.max(...urns.map(({ balls }) => sum(balls)));
-  const x = scaleLinear<number>({ domain: [0, fullest], range: [0, WIDE] });
   return (
     <div className="scroll">
       <table className={styles['rows']}>
@@ -221,27 +235,7 @@ function Urns({ explanation: { urns, treatments, D } }: { explanation: Explanati
                 </td>
               ))}
               <td className="hide-narrow">
-                <svg
-                  className={styles['bar']}
-                  viewBox={`0 0 ${WIDE} 16`}
-                  preserveAspectRatio="none"
-                  role="img"
-                  aria-label={t('participant.why.ballsAlt', {
-                    urn: nameOf(urn),
-                    balls: urn.balls.join(', '),
-                  })}
-                >
-                  {urn.balls.map((balls, i) => (
-                    <Bar
-                      // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
-                      key={i}
-                      x={x(sum(urn.balls.slice(0, i)))}
-                      width={Math.max(0, x(balls) - 2)}
-                      height={16}
-                      fill={colourOf(treatments, i)}
-                    />
-                  ))}
-                </svg>
+                <Balls urn={urn} treatments={treatments} fullest={fullest} />
               </td>
               <td className="number">{number(urn.imbalance)}</td>
               <td>
@@ -254,6 +248,46 @@ function Urns({ explanation: { urns, treatments, D } }: { explanation: Explanati
       </table>
     </div>
   );
+}
+
+interface BallsProps {
+  readonly urn: Explanation['urns'][number];
+  readonly treatments: readonly string[];
+  /** The number of balls in the urn that has most. */
+  readonly fullest: number;
+}
+
+/** The balls of an urn side by side. */
+function Balls({ urn, treatments, fullest }: BallsProps) {
+  const { t } = useTranslation();
+  const x = scaleLinear<number>({ domain: [0, fullest], range: [0, WIDE] });
+  return (
+    <svg
+      className={styles['bar']}
+      viewBox={`0 0 ${WIDE} 16`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={t('participant.why.ballsAlt', {
+        urn: nameOf(urn),
+        balls: urn.balls.join(', '),
+      })}
+    >
+      {urn.balls.map((balls, i) => (
+        <Bar
+          // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
+          key={i}
+          x={x(sum(urn.balls.slice(0, i)))}
+          width={Math.max(0, x(balls) - 2)}
+          height={16}
+          fill={colourOf(treatments, i)}
+        />
+      ))}
+    </svg>
+  );
+}
+
+function sum(balls: readonly number[]): number {
+  return balls.reduce((all, one) => all + one, 0);
 }
 
 function Swatch({ colour }: { colour: string }) {

@@ -56,18 +56,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
   const { t } = useTranslation();
   const keyFor = useIdempotencyKey();
   const [step, setStep] = useState<Step<Body>>({ is: 'form' });
-  const [isPending, setPending] = useState(false);
-  const [error, setError] = useState<Error>();
-  const attempt = async (request: () => Promise<void>) => {
-    setPending(true);
-    setError(undefined);
-    try {
-      await request();
-    } catch (problem) {
-      setError(problem as Error);
-    }
-    setPending(false);
-  };
+  const { attempt, isPending, error } = useAttempt();
   const look = (filled: Filled, lines: readonly Line[]) =>
     attempt(async () => {
       const body = bodyOf(filled);
@@ -84,13 +73,9 @@ export function Act<Body extends object>(props: ActProps<Body>) {
   if (step.is === 'done')
     return (
       <Page key="done" title={doneTitle} chips={chips} width="narrow">
-        <div className="card" role="status">
+        <Done revision={step.answer.revision ?? 0} back={back}>
           {done?.(step.body, step.answer.results)}
-          <p className="soft">{t('common.act.recorded', { revision: step.answer.revision ?? 0 })}</p>
-          <Link className="button go" to={back.to}>
-            {back.text}
-          </Link>
-        </div>
+        </Done>
       </Page>
     );
   return (
@@ -115,22 +100,77 @@ export function Act<Body extends object>(props: ActProps<Body>) {
           <Review lines={step.lines}>
             <div className="notice warn">{tell(step.body, step.effect)}</div>
             {error instanceof ConnectionLost && <p role="alert">{t('common.act.maybe')}</p>}
-            <div className="decide">
-              <Button className="button" isDisabled={isPending} onPress={() => setStep({ is: 'form' })}>
-                {t('common.act.change')}
-              </Button>
-              <Button
-                className={isFinal ? 'button stop' : 'button go'}
-                isPending={isPending}
-                onPress={() => void record(step.body)}
-              >
-                {confirm}
-              </Button>
-            </div>
+            <Confirm
+              isPending={isPending}
+              isFinal={isFinal === true}
+              onChange={() => setStep({ is: 'form' })}
+              onConfirm={() => void record(step.body)}
+            >
+              {confirm}
+            </Confirm>
           </Review>
         )}
       </div>
     </Page>
+  );
+}
+
+/** Sends one request at a time, and keeps what went wrong with the last one. */
+function useAttempt() {
+  const [isPending, setPending] = useState(false);
+  const [error, setError] = useState<Error>();
+  const attempt = async (request: () => Promise<void>) => {
+    setPending(true);
+    setError(undefined);
+    try {
+      await request();
+    } catch (problem) {
+      setError(problem as Error);
+    }
+    setPending(false);
+  };
+  return { attempt, isPending, error };
+}
+
+interface ConfirmProps {
+  readonly isPending: boolean;
+  readonly isFinal: boolean;
+  /** Back to the form. */
+  readonly onChange: () => void;
+  readonly onConfirm: () => void;
+  readonly children: string;
+}
+
+function Confirm({ isPending, isFinal, onChange, onConfirm, children }: ConfirmProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="decide">
+      <Button className="button" isDisabled={isPending} onPress={onChange}>
+        {t('common.act.change')}
+      </Button>
+      <Button className={isFinal ? 'button stop' : 'button go'} isPending={isPending} onPress={onConfirm}>
+        {children}
+      </Button>
+    </div>
+  );
+}
+
+interface DoneProps {
+  readonly revision: number;
+  readonly back: ActProps<object>['back'];
+  readonly children: ReactNode;
+}
+
+function Done({ revision, back, children }: DoneProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="card" role="status">
+      {children}
+      <p className="soft">{t('common.act.recorded', { revision })}</p>
+      <Link className="button go" to={back.to}>
+        {back.text}
+      </Link>
+    </div>
   );
 }
 

@@ -38,16 +38,7 @@ export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: P
   const id = draft.id.trim();
   const fits = id === '' ? undefined : matches?.(id);
 
-  const problems: { readonly field: string; readonly text: string }[] = [];
-  if (id === '') problems.push({ field: ID, text: t('randomize.idMissing') });
-  else if (fits === false) problems.push({ field: ID, text: t('randomize.idUnlike') });
-  form.factors.forEach(({ name }, index) => {
-    if (!draft.levels.has(name))
-      problems.push({
-        field: fieldOf(index),
-        text: t('randomize.levelMissing', { factor: factorName(name) }),
-      });
-  });
+  const problems = useProblems(form, { ...draft, id }, fits);
   const shown = isSubmitted ? problems : [];
   const problemOf = (field: string) => shown.find((problem) => problem.field === field)?.text;
 
@@ -65,28 +56,13 @@ export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: P
     <Form className="card" onSubmit={submit} validationBehavior="aria">
       <Summary problems={shown} />
       {failure && <Refusal error={failure} draft={{ ...draft, id }} />}
-      <TextField
-        id={ID}
-        value={draft.id}
+      <IdField
+        id={draft.id}
+        pattern={form.id_pattern}
+        fits={fits === true}
+        problem={problemOf(ID)}
         onChange={(text) => change({ id: text })}
-        autoComplete="off"
-        isInvalid={problemOf(ID) !== undefined}
-      >
-        <Label>{t('randomize.id')}</Label>
-        <Input spellCheck={false} autoCapitalize="none" maxLength={256} />
-        {form.id_pattern !== undefined && (
-          <Text slot="description">
-            {fits ? (
-              <span className="ok">✓ {t('randomize.idFits')}</span>
-            ) : (
-              <>
-                {t('randomize.idPattern')} <code>{form.id_pattern}</code>
-              </>
-            )}
-          </Text>
-        )}
-        <FieldError>{problemOf(ID)}</FieldError>
-      </TextField>
+      />
       {form.factors.map(({ name, levels }, index) => (
         <LevelChoice
           key={name}
@@ -105,8 +81,63 @@ export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: P
   );
 }
 
+interface Problem {
+  readonly field: string;
+  readonly text: string;
+}
+
+/** What is missing or wrong, in the order of the fields. */
+function useProblems(
+  form: Schemas['StudyForm'],
+  { id, levels }: Draft,
+  fits: boolean | undefined,
+): Problem[] {
+  const { t } = useTranslation();
+  const problems: Problem[] = [];
+  if (id === '') problems.push({ field: ID, text: t('randomize.idMissing') });
+  else if (fits === false) problems.push({ field: ID, text: t('randomize.idUnlike') });
+  form.factors.forEach(({ name }, index) => {
+    if (!levels.has(name))
+      problems.push({
+        field: fieldOf(index),
+        text: t('randomize.levelMissing', { factor: factorName(name) }),
+      });
+  });
+  return problems;
+}
+
+interface IdFieldProps {
+  readonly id: string;
+  readonly pattern: string | undefined;
+  readonly fits: boolean;
+  readonly problem: string | undefined;
+  readonly onChange: (text: string) => void;
+}
+
+function IdField({ id, pattern, fits, problem, onChange }: IdFieldProps) {
+  const { t } = useTranslation();
+  return (
+    <TextField id={ID} value={id} onChange={onChange} autoComplete="off" isInvalid={problem !== undefined}>
+      <Label>{t('randomize.id')}</Label>
+      <Input spellCheck={false} autoCapitalize="none" maxLength={256} />
+      {pattern !== undefined && (
+        <Text slot="description">
+          {fits ? (
+            <span className="ok">✓ {t('randomize.idFits')}</span>
+          ) : (
+            <>
+              {t('randomize.idPattern')} <code>{pattern}</code>
+            </>
+          )}
+        </Text>
+      )}
+      <FieldError>{problem}</FieldError>
+    </TextField>
+  );
+}
+
 /** All problems at once, each of which leads to its field. */
-function Summary({ problems }: { problems: readonly { readonly field: string; readonly text: string }[] }) {
+function Summary({ problems }: { problems: readonly Problem[] }) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const isShown = problems.length > 0;

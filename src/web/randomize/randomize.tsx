@@ -41,12 +41,11 @@ function useStep(study: string) {
   };
 }
 
-function RandomizeIn({ study }: { study: string }) {
-  const { t } = useTranslation();
+/** What was entered, what is under way and what came of it. */
+function useRandomizing(study: string, go: ReturnType<typeof useStep>['go']) {
   const queries = useQueryClient();
   const { key_id } = useSession();
   const { acting } = useSessionContext();
-  const { step, go, back } = useStep(study);
   const [leftOver] = useState(readPending);
   const [pending, setPending] = useState(leftOver);
   const [draft, setDraft] = useState<Draft>({ study, id: '', levels: new Map() });
@@ -54,7 +53,6 @@ function RandomizeIn({ study }: { study: string }) {
   const [refusal, setRefusal] = useState<Error>();
   const [outcome, setOutcome] = useState<Outcome>();
 
-  const isLeftOver = pending !== undefined && pending === leftOver;
   const isOurs = (one: Pending) => one.keyId === key_id;
 
   const send = (what: Draft) => {
@@ -84,8 +82,30 @@ function RandomizeIn({ study }: { study: string }) {
     void queries.invalidateQueries();
     go('participant', { replace: true });
   };
+  const change = (to: Draft) => {
+    setRefusal(undefined);
+    setChecked(undefined);
+    setDraft(to);
+  };
+  const accept = (one: Draft) => {
+    setRefusal(undefined);
+    setChecked(one);
+    go('review');
+  };
+  return {
+    ...{ pending, draft, checked, refusal, outcome },
+    isOurs: pending !== undefined && isOurs(pending),
+    isLeftOver: pending !== undefined && pending === leftOver,
+    ...{ change, accept, send, settle, succeed, refuse },
+  };
+}
 
-  if (pending !== undefined && isOurs(pending))
+function RandomizeIn({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { acting } = useSessionContext();
+  const { step, go, back } = useStep(study);
+  const { pending, isOurs, isLeftOver, draft, checked, refusal, outcome, ...act } = useRandomizing(study, go);
+  if (pending !== undefined && isOurs)
     return (
       <Frame study={pending.study} title={t('randomize.waiting')} step="review">
         <Waiting
@@ -93,9 +113,9 @@ function RandomizeIn({ study }: { study: string }) {
           isLeftOver={isLeftOver}
           // Another person who has signed in with the same key since decides whether to ask in their own name.
           isSentAtOnce={pending.acting === acting}
-          onAnswer={succeed}
-          onRefused={(error) => refuse(pending, error)}
-          onGiveUp={settle}
+          onAnswer={act.succeed}
+          onRefused={(error) => act.refuse(pending, error)}
+          onGiveUp={act.settle}
         />
       </Frame>
     );
@@ -108,27 +128,13 @@ function RandomizeIn({ study }: { study: string }) {
   if (step === 'review' && checked)
     return (
       <Frame study={study} title={t('randomize.check')} step="review">
-        <Review draft={checked} onBack={back} onRandomize={() => send(checked)} />
+        <Review draft={checked} onBack={back} onRandomize={() => act.send(checked)} />
       </Frame>
     );
   return (
     <Frame study={study} title={t('randomize.title')} step="participant">
       {pending !== undefined && <p className="notice warn">{t('randomize.othersPending')}</p>}
-      <FirstStep
-        study={study}
-        draft={draft}
-        refusal={refusal}
-        onChange={(to) => {
-          setRefusal(undefined);
-          setChecked(undefined);
-          setDraft(to);
-        }}
-        onChecked={(one) => {
-          setRefusal(undefined);
-          setChecked(one);
-          go('review');
-        }}
-      />
+      <FirstStep study={study} draft={draft} refusal={refusal} onChange={act.change} onChecked={act.accept} />
     </Frame>
   );
 }

@@ -59,15 +59,22 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
           </dl>
         )}
       </div>
-      <div className={`card ${styles.receipt}`}>
-        <QrCode content={receipt} label={t('randomize.qr')} />
-        <div>
-          <h2>{t('randomize.receipt')}</h2>
-          <p>{t('randomize.receiptMeans')}</p>
-          <pre className={styles.note}>{new TextDecoder().decode(receipt)}</pre>
-        </div>
-      </div>
+      <Receipt receipt={receipt} />
     </>
+  );
+}
+
+function Receipt({ receipt }: Pick<Outcome, 'receipt'>) {
+  const { t } = useTranslation();
+  return (
+    <div className={`card ${styles.receipt}`}>
+      <QrCode content={receipt} label={t('randomize.qr')} />
+      <div>
+        <h2>{t('randomize.receipt')}</h2>
+        <p>{t('randomize.receiptMeans')}</p>
+        <pre className={styles.note}>{new TextDecoder().decode(receipt)}</pre>
+      </div>
+    </div>
   );
 }
 

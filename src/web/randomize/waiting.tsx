@@ -25,8 +25,10 @@ const isRefusal = (error: unknown): error is ApiProblem =>
   error instanceof ApiProblem &&
   (error.reason !== undefined || (error.status < 500 && !MAY_BE_RECORDED.has(error.status)));
 
-export function Waiting({ pending, isLeftOver, isSentAtOnce, onAnswer, onRefused, onGiveUp }: Props) {
-  const { t } = useTranslation();
+type RequestProps = Pick<Props, 'pending' | 'isSentAtOnce' | 'onAnswer' | 'onRefused'>;
+
+/** Sends the request, once for each attempt. */
+function useRequest({ pending, isSentAtOnce, onAnswer, onRefused }: RequestProps) {
   const [attempt, setAttempt] = useState(isSentAtOnce ? 1 : 0);
   const [failed, setFailed] = useState<{ readonly attempt: number; readonly error: Error }>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: one request for each attempt, whoever listens
@@ -56,9 +58,17 @@ export function Waiting({ pending, isLeftOver, isSentAtOnce, onAnswer, onRefused
     };
   }, [attempt]);
 
-  const { id, study } = pending;
   const error = failed?.attempt === attempt ? failed.error : undefined;
-  const isAsking = attempt > 0 && error === undefined;
+  return {
+    ...{ attempt, error, isAsking: attempt > 0 && error === undefined },
+    askAgain: () => setAttempt((before) => before + 1),
+  };
+}
+
+export function Waiting({ pending, isLeftOver, isSentAtOnce, onAnswer, onRefused, onGiveUp }: Props) {
+  const { t } = useTranslation();
+  const { attempt, error, isAsking, askAgain } = useRequest({ pending, isSentAtOnce, onAnswer, onRefused });
+  const { id, study } = pending;
   if (isAsking)
     return (
       <div className="card" role="status">
@@ -83,7 +93,7 @@ export function Waiting({ pending, isLeftOver, isSentAtOnce, onAnswer, onRefused
         <Button className="button" onPress={onGiveUp}>
           {t('randomize.giveUp')}
         </Button>
-        <Button className="button go" onPress={() => setAttempt((before) => before + 1)}>
+        <Button className="button go" onPress={askAgain}>
           {t('randomize.askAgain')}
         </Button>
       </div>

@@ -51,10 +51,10 @@ export function idleEndsAt({ idle_ends_at }: Session): number {
   return Math.max(lastAct + IDLE_MS, Date.parse(idle_ends_at));
 }
 
-export function SessionProvider({ children }: { children: ReactNode }) {
+/** Who is signed in, as far as this tab knows, and what changes that. */
+function usePhase() {
   const queries = useQueryClient();
   const [phase, setPhase] = useState<Phase>({ is: 'asking' });
-  const [channel] = useState(() => new BroadcastChannel(CHANNEL));
   /** The session that this tab showed last. */
   const known = useRef<string>(undefined);
 
@@ -86,6 +86,16 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     [queries],
   );
 
+  /** After a sign-in, whatever was shown before. */
+  const begin = useCallback(
+    (session: Session) => {
+      queries.clear();
+      known.current = undefined;
+      enter(session);
+    },
+    [queries, enter],
+  );
+
   const check = useCallback(async () => {
     try {
       enter(await results(api.GET('/session', { headers: AUTOMATIC })));
@@ -95,20 +105,13 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     }
   }, [enter, leave]);
 
-  useEffect(() => {
-    listenToRequests({
-      onNoSession: () => leave('ended'),
-      onAct: () => {
-        lastAct = Date.now();
-      },
-      actingPerson: () => sessionStorage.getItem(ACTING) ?? undefined,
-    });
-    void check();
-  }, [check, leave]);
+  return { phase, setPhase, begin, leave, check };
+}
 
+/** A page that the back button brings back shows nothing until the session is confirmed. */
+function useHiddenWhenAway(setPhase: (phase: Phase) => void, check: () => Promise<void>) {
+  const queries = useQueryClient();
   useEffect(() => {
-    channel.onmessage = ({ data }) => (data === 'signed-out' ? leave('signed-out') : void check());
-    // A page that the back button brings back shows nothing until the session is confirmed.
     const hide = () => {
       queries.clear();
       flushSync(() => setPhase({ is: 'asking' }));
@@ -120,10 +123,14 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       window.removeEventListener('pagehide', hide);
       window.removeEventListener('pageshow', show);
     };
-  }, [channel, check, leave, queries]);
+  }, [setPhase, check, queries]);
+}
 
-  // Once a minute on a page that somebody sees, and when time is up, the service is asked whether the session is over: the
-  // key may have been revoked, and another tab may have prolonged it.
+/**
+ * Once a minute on a page that somebody sees, and when time is up, the service is asked whether the session is over: the
+ * key may have been revoked, and another tab may have prolonged it.
+ */
+function useRegularCheck(phase: Phase, check: () => Promise<void>) {
   useEffect(() => {
     if (phase.is !== 'in') return undefined;
     const { session } = phase;
@@ -137,6 +144,28 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     }, 10_000);
     return () => clearInterval(timer);
   }, [phase, check]);
+}
+
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const [channel] = useState(() => new BroadcastChannel(CHANNEL));
+  const { phase, setPhase, begin, leave, check } = usePhase();
+  useEffect(() => {
+    listenToRequests({
+      onNoSession: () => leave('ended'),
+      onAct: () => {
+        lastAct = Date.now();
+      },
+      actingPerson: () => sessionStorage.getItem(ACTING) ?? undefined,
+    });
+    void check();
+  }, [check, leave]);
+
+  useEffect(() => {
+    channel.onmessage = ({ data }) => (data === 'signed-out' ? leave('signed-out') : void check());
+  }, [channel, check, leave]);
+
+  useHiddenWhenAway(setPhase, check);
+  useRegularCheck(phase, check);
 
   const context = useMemo<SessionContext>(
     () => ({
@@ -145,9 +174,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       check,
       async signIn(key, acting) {
         const session = await results(api.POST('/session', { body: { key } }));
-        queries.clear();
-        known.current = undefined;
-        enter(session);
+        begin(session);
         if (acting) sessionStorage.setItem(ACTING, acting);
         else sessionStorage.removeItem(ACTING);
         channel.postMessage('signed-in');
@@ -158,7 +185,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
         leave(recorded ? 'signed-out' : 'only-here');
       },
     }),
-    [phase, check, enter, queries, channel, leave],
+    [phase, check, begin, channel, leave],
   );
   return <Context value={context}>{children}</Context>;
 }
