@@ -8,18 +8,18 @@ export default defineConfig({
     pool: 'forks',
     // Three for each of two cores: many tests wait for processes, brokers and time-outs.
     maxWorkers: 6,
-    // The files that a worker runs share its modules: importing them anew for each file takes a tenth of the whole run.
-    // So a file mocks no module, and restores what it spies on.
-    isolate: false,
+    // The files that a worker runs share its modules (`isolate`): importing them anew for each file takes a tenth of the
+    // whole run. So a file mocks no module, and restores what it spies on.
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['test/unit/**/*.test.{ts,tsx}'], css: true },
+        test: { name: 'unit', include: ['test/unit/**/*.test.{ts,tsx}'], isolate: false, css: true },
       },
       {
         extends: true,
         test: {
           name: 'real',
+          isolate: false,
           include: ['test/{integration,e2e}/**/*.test.ts'],
           // The real program, and the store's writing thread, run from the build.
           globalSetup: ['test/support/build.ts'],
