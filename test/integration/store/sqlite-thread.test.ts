@@ -14,7 +14,7 @@ afterAll(() => posting.mockRestore());
 const newFolder = temporaryFolders();
 const newStore = () => new SqliteStore(join(newFolder(), 'urn.sqlite'));
 /** Ends the thread that was asked last. */
-const lose = () => posting.mock.contexts.at(-1)?.terminate();
+const lose = () => (posting.mock.contexts.at(-1) as Worker | undefined)?.terminate();
 
 it('an append in progress when the thread is lost is unclear, and may be sent again', async () => {
   const store = newStore();
