@@ -11,7 +11,7 @@ export interface PagingPlan {
   readonly rounds: number;
 }
 
-/** What is asked for. Each is asked twice: the second time, what is kept until the next change is there already. */
+/** What is asked for. Each is asked twice: the second time, the answer has been kept from the first. */
 const ASKED = {
   'page in the order of randomization': listed({}),
   'page by id': listed({ 'urn.sort': 'id' }),

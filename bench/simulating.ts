@@ -66,7 +66,7 @@ function runCommand(processes: Processes, file: string, siteFactor: string, repl
   ]);
 }
 
-/** Processor time of all children that have ended, in seconds. Linux alone tells it: proc(5), cutime and cstime. */
+/** Processor time of all children that have ended, in seconds. Only Linux provides it: proc(5), cutime and cstime. */
 function childrenSeconds(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
   const TICKS_PER_SECOND = 100;

@@ -25,7 +25,7 @@ export interface BalanceView extends Tally {
   readonly voided: readonly number[];
 }
 
-/** Whether the urns count otherwise than everybody at their current levels. */
+/** Whether the urns count anything other than everybody at their current levels. */
 export function urnsDiffer({ totals, factors, counted }: BalanceView): boolean {
   return JSON.stringify({ totals, factors }) !== JSON.stringify(counted);
 }

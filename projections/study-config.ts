@@ -34,7 +34,7 @@ export interface RegisteredStudy {
   readonly halt: Halt | undefined;
   /** The same before the import that is under way. */
   readonly before?: Halt | undefined;
-  /** How many participants of a history are there or coming, and how many of them were drawn again. */
+  /** How many participants of a history have arrived or will, and how many of them were drawn again. */
   readonly imported?:
     | { readonly redrawn: number; readonly unproven: number; readonly at: string }
     | undefined;

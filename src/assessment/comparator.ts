@@ -9,7 +9,7 @@ import { among } from './names.ts';
 const KINDS = ['urn', 'complete', 'block', 'minimization', 'efron', 'bigstick'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** What each kind has behind its colon. */
+/** What follows the colon, for each kind. */
 const FORMS: Readonly<Record<Kind, string>> = {
   urn: 'urn:w=5,alpha=0,beta=1,D=range (what is left out is as in the study)',
   complete: 'complete',

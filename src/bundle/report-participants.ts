@@ -149,7 +149,7 @@ export class ReportParticipants {
   enrol(event: EnrolmentEvent): void {
     const enrolled = enrolledBy(event, this.#design.factors);
     const { factors } = this.#design;
-    // The texts of the design stand for those of each record, so that they are in memory once.
+    // The design's texts replace those of each record, so that they are in memory once.
     const levels = enrolled.levels.map(
       (level, i) => factors[i]?.levels.find((known) => known === level) ?? level,
     );

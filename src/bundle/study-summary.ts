@@ -223,7 +223,7 @@ export class StudySummary {
     );
   }
 
-  /** The line of a wrong entry, which another one replaces, tells of that entry: the participant is on the line of the other. */
+  /** The line of a wrong entry shows that entry as it was. The participant is on the line of the entry that replaced it. */
   #standAlone(participantId: string): void {
     const index = this.listed.findLastIndex(({ enrolled }) => enrolled === participantId);
     const line = this.listed[index];

@@ -43,7 +43,7 @@ export interface Written {
 }
 
 interface Format {
-  /** What of the study the file tells, by which its name is chosen, too. */
+  /** What the file shows of the study; its name is chosen by it, too. */
   contentOf(options: FormatOptions): Content;
   /** @param file name of the file, without its folder */
   write(exported: Exported, options: FormatOptions, file: string): Written;
@@ -82,7 +82,7 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
   };
 }
 
-/** @throws UsageError with all that stands against it */
+/** @throws UsageError with every reason against it */
 function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
   const { design, counts, bgState } = state;
   const { counted, others } = byCounting(participants, design);

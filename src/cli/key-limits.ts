@@ -54,7 +54,7 @@ export interface KeyLeftBehind {
   readonly limit: LevelLimit;
 }
 
-/** The keys with which nobody new can be entered once the design is another: their levels are closed, or not asked for. */
+/** The keys that can enrol nobody once the design has changed: their levels are closed, or no longer asked for. */
 export function keysLeftBehind(
   keys: readonly ApiKey[],
   before: Design,

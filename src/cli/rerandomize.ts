@@ -199,7 +199,7 @@ function methodOf({ reps, halfWidth, exact }: Options): Method {
   return { kind: 'half-width', halfWidth: width };
 }
 
-/** Names separated by commas. A name that has a comma stands in double quotes. */
+/** Names separated by commas. A name that has a comma is put in double quotes. */
 function namesOf(name: string, text: string): string[] {
   try {
     const [row, ...more] = csvRows(Buffer.from(text));
@@ -223,7 +223,7 @@ async function test(
   refuseOwnSeed(sourced, seed, method);
   refuseWeights(sourced, settings);
   const outcomes = await outcomesIn(options.outcomes, columns, sourced);
-  // Before anything looks at arms: a refusal and the number of replicates tell of them, too.
+  // Before anything looks at arms: even a refusal, or the number of replicates, says something about them.
   const isRecorded = await record(outcomes.sha256);
   const planned = plannedTest(study, outcomes.inOrder, asked);
   const found = await runTest(planned.plan, method, seed, progressOf);

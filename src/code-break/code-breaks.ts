@@ -141,7 +141,7 @@ export class CodeBreaks {
     error: Error,
   ): Promise<RevealResult> {
     const subject = this.#subject(stream, asked);
-    // The same for both, so that the answer does not tell who is outside the limits.
+    // The same for both, so that the answer does not reveal who is outside the limits.
     if (!subject || !this.#isWithin(asked.where, subject, stream, design)) throw error;
     const about =
       'pack' in subject
@@ -216,7 +216,7 @@ export class CodeBreaks {
     const study = this.#parts.studies.find(name);
     if (!study) return { why: 'this log has no such study', isWaiting: false };
     if (!this.#isKnown(actor)) return { why: 'this log has no such key', isWaiting: false };
-    // The clock was ahead then. A record that is dated before what it tells would never verify.
+    // The clock was ahead then. A record dated before what it reports would never verify.
     const shownAt = this.#shownAt(study.stream, reveal);
     if (Date.parse(shownAt) > this.#now().getTime())
       return { why: `by this clock it is not yet ${shownAt}`, isWaiting: true };

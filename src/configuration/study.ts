@@ -85,7 +85,7 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
   return { configuration, levelCounts, seed, line: entry.line, lines: linesOf(entries, urn) };
 }
 
-/** A setting of the urn may stand at the top level of the file. */
+/** A setting of the urn may also be at the top level of the file. */
 function linesOf(entries: readonly Entry[], urn: UrnSettings): Map<string, number> {
   const factors = entries.find(({ key }) => key === 'factors')?.value;
   return new Map([

@@ -91,7 +91,7 @@ export class ExpectedBands {
     }
   }
 
-  /** Forgets all bands, for a log that goes on otherwise than before. */
+  /** Forgets all bands: the log no longer continues as it did. */
   forget(): void {
     this.#bands.clear();
     this.#keeper.stop();

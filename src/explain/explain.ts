@@ -24,7 +24,7 @@ export interface Explanation {
   /** When the event was written, by its writer's clock. */
   readonly at: string;
   readonly user: string;
-  /** The person behind the user, according to the request. */
+  /** The person on whose behalf the user acted, according to the request. */
   readonly onBehalfOf?: string;
   /** Number of participants, randomized before this one, whom the urns count. */
   readonly earlierParticipants: number;

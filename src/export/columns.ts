@@ -10,7 +10,7 @@ export interface Column {
   readonly meaning: string;
   /** `category`: one of the levels. */
   readonly type: 'integer' | 'text' | 'category' | 'instant';
-  /** All that may stand in the column, in the order of the study. */
+  /** All values that the column may have, in the order of the study. */
   readonly levels?: readonly string[];
   readonly of: (participant: Participant) => string;
 }

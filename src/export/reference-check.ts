@@ -33,7 +33,7 @@ export function checkReference(design: Design, csv: string, study: Drawing): voi
   if (one.join() !== other.join()) throw new Error('the file does not go on as the study does');
 }
 
-/** The state behind the last row, and what it was drawn from. @throws ImportError for a file that cannot be imported */
+/** The state after the last row, and what it was drawn from. @throws ImportError for a file that cannot be imported */
 export function readReference(design: Design, csv: string): Drawing {
   const rows = readHistory(csvTable(Buffer.from(csv)), design, 'reference', new Map());
   const { factors, treatments } = design;

@@ -157,7 +157,7 @@ function stateProblem(
   bgState: BgState,
 ): string | undefined {
   if (!lastCounted) return 'nobody is counted, so there is no state to go on from';
-  // Nothing was drawn for an allocation that was entered by hand, so it may be left out behind the last row.
+  // Nothing was drawn for an allocation that was entered by hand, so it may be left out after the last row.
   if (pythonDict(lastCounted.bgStateAfter) === pythonDict(bgState)) return undefined;
   return lastCounted !== last
     ? `${JSON.stringify(last && currentId(last))}, randomized last, is not counted, so the last row has not the present state of the generator`

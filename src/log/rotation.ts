@@ -1,6 +1,6 @@
 /**
  * Rotates the signing key. The new key is saved beside the old one before the log names it, and replaces it afterwards.
- * Whenever a crash comes, the key that the log names is there.
+ * Whenever it crashes, the key that the log names exists.
  */
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';

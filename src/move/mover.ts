@@ -94,7 +94,7 @@ export class Mover {
     }
   }
 
-  /** @param records of one stream, without a gap. @returns whether all are there now */
+  /** @param records of one stream, without a gap. @returns whether the stream holds all of them now */
   async #copyRun(stream: string, records: readonly StoredRecord[]): Promise<boolean> {
     const first = records[0]?.revision ?? 0;
     const end = first + records.length;

@@ -90,7 +90,7 @@ export function begunIn(settings: StoreSettings, logName: string): string {
   return `there was no log in ${placeOf(settings)}: a new one named "${logName}" has been begun`;
 }
 
-/** False: there is no log. True: there may be one; only opening the store can tell. */
+/** False: there is no log. True: there may be one; only opening the store shows it. */
 export function mayHoldLog(location: Location): boolean {
   if (location.kind === 'memory') return false;
   return location.kind === 'eventstoredb' || existsSync(location.file);

@@ -44,7 +44,7 @@ export function exactP(
   return tree.result();
 }
 
-/** One way the counts can stand. */
+/** One possible state of the counts. */
 interface Branch {
   /** Of the cells that later draws see. */
   readonly counts: readonly number[];

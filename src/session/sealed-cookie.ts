@@ -1,6 +1,6 @@
 /**
  * The value of the cookie: a session, encrypted and authenticated (JWE, compact: `dir` with A256GCM). The id of the log
- * is part of what is authenticated, so a cookie of one log is none of another, even under the same key.
+ * is part of what is authenticated, so a cookie of one log is not valid for another, even under the same key.
  */
 import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';

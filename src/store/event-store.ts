@@ -52,7 +52,7 @@ export interface EventStore {
    */
   readonly settlesWithinMs?: number;
 
-  /** How many records there are, if the store can tell at once. For display. */
+  /** The number of records, if the store knows it without counting. For display. */
   size?(): number;
 
   /** Waits for what was accepted, then closes. */

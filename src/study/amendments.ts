@@ -40,7 +40,7 @@ export function defaultHistory(changes: readonly DesignChange[]): History | unde
   return changes.some(({ kind }) => kind === 'arm-added' || kind === 'ratio') ? 'restart' : 'keep';
 }
 
-/** Whether the urns are others after the change, or hold something else. */
+/** Whether the change replaces urns, or alters what they hold. */
 function touchesUrns({ kind }: DesignChange): boolean {
   return /^(?:level|arm|factor)-|^urn$|^ratio$/.test(kind);
 }

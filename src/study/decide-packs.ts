@@ -91,7 +91,7 @@ function withdrawCodes(state: RegisteredState, command: WithdrawCodes): PackDeci
   return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-withdrawn' } };
 }
 
-/** The command, with what only the lists of packs can tell. */
+/** The command, completed with what only the lists of packs know. */
 export function withPacks(state: RegisteredState, command: LifeCommand): LifeCommand {
   switch (command.type) {
     case 'replace-code': {
@@ -111,7 +111,7 @@ export function withPacks(state: RegisteredState, command: LifeCommand): LifeCom
   }
 }
 
-/** A dry run tells nothing about the treatment that a pack holds. */
+/** A dry run reveals nothing about the treatment that a pack holds. */
 export function withFreePack(state: RegisteredState, command: Force): Force {
   return withRightPack(state, command, () => true);
 }

@@ -24,7 +24,7 @@ export interface Importing {
   readonly isRecovered: boolean;
 }
 
-/** Where a row stands: by its instant, in microseconds, then by its number in the file. */
+/** The place of a row: by its instant, in microseconds, then by its number in the file. */
 interface Place {
   readonly instant: number;
   readonly row: number;

@@ -105,7 +105,7 @@ function streamLines(
   ];
 }
 
-/** How the study stands after its last sound record, and what happened in it besides its allocations. */
+/** The state of the study after its last sound record, and what happened in it besides its allocations. */
 function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
   const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
   const { amendments = 0, imported, packs, forced = {} } = life;

@@ -25,7 +25,7 @@ export async function matching(
   return found.slice(0, most);
 }
 
-/** Those of whom a key with these limits may know, by their current levels. It is a copy, so it does not grow. */
+/** The participants that a key with these limits may see, by their current levels. A copy, so it does not grow. */
 export async function withinLimits(
   inOrder: readonly Participant[],
   where: readonly LevelLimit[] | undefined,

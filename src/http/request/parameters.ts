@@ -14,7 +14,7 @@ export const PAGE_PARAMETERS: readonly string[] = [
 ];
 /** `omit` leaves the generator states out. */
 export const BG_STATE = 'urn.bg_state';
-/** Which levels a list shows; with it, each record says where it stands. */
+/** Which levels a list shows; with it, each record gives its place. */
 export const VIEW = 'urn.view';
 /** `true` checks everything and records nothing. */
 export const DRY_RUN = 'urn.dry_run';

@@ -53,7 +53,7 @@ export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
 export interface Shown {
   /** Which levels the members `f_<factor>` are. */
   readonly levels: (typeof SHOWN_LEVELS)[number];
-  /** Whether the record says where it stands in the order of randomization. */
+  /** Whether the record gives its place in the order of randomization. */
   readonly place: boolean;
 }
 
@@ -187,7 +187,7 @@ export class StudyView {
     return { id, levels, sortedBy };
   }
 
-  /** Never by treatment: the order of a list must not tell what its records do not. */
+  /** Never by treatment: the order of a list must not reveal what its records do not. */
   #sortedBy(asked: string, problems: string[]): SortedBy {
     if (asked === 'time' || asked === 'id') return asked;
     const factor = this.#memberNames.indexOf(asked);

@@ -102,7 +102,7 @@ export function randomizeParticipant(services: Services) {
         ? dryRunReply('moves', revision)
         : {
             ...answer(request, shownScopes, services.ledger, outcome, revision),
-            // Not even the record of somebody who is there already: a dry run names no arm.
+            // Not even the record of a participant who exists already: a dry run names no arm.
             ...{ results: '[]', discloses: undefined, headers: DRY_RUN_HEADER },
           };
     }
@@ -236,7 +236,7 @@ function answer(
   }
 }
 
-/** The id in use, and the one as randomized if it is another. */
+/** The id in use, and the one as randomized if that differs. */
 function namesOf(participant: Participant): string {
   const [now, then] = [currentId(participant), participant.participantId];
   return now === then ? now : `${now} (randomized as ${then})`;

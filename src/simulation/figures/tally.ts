@@ -283,7 +283,7 @@ export class Tally {
     return largest;
   }
 
-  /** @param of how many participants there are, of whom the range is a part */
+  /** @param of the number of participants that the range is a part of */
   #noteRange(index: number, range: number, of: number): void {
     const { ranges, atLeast5, atLeast10 } = this.#block;
     const name = index - this.#replicate * this.#rangeCount;

@@ -84,7 +84,7 @@ export class OperationsReplay implements Replay {
   }
 }
 
-/** The digest of a file that tells arms is sealed, and only an export has such a digest. */
+/** The digest of a file that shows arms is sealed, and only an export has such a digest. */
 function judgeExport({ actor, data, sections }: Disclosed): Mismatch | undefined {
   const { what, content, sha256 } = data;
   if (what !== 'export')

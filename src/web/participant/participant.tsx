@@ -88,7 +88,7 @@ function Find({ study }: { study: string }) {
   );
 }
 
-/** A page from which codes can be broken: the question is laid over it, the treatment stands in its place. */
+/** A page from which codes can be broken: the question appears over it, the treatment instead of it. */
 function CodeBreaking({
   study,
   children,

@@ -174,7 +174,7 @@ function Done({ revision, back, children }: DoneProps) {
   );
 }
 
-/** What was filled in stands above what will happen. */
+/** Shows what was filled in above what will happen. */
 function Review({ lines, children }: { lines: readonly Line[]; children: ReactNode }) {
   const { t } = useTranslation();
   const heading = useRef<HTMLHeadingElement>(null);

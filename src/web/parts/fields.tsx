@@ -75,7 +75,7 @@ function textIn(field: Field): string {
 function labelOf(field: Field): string {
   const group = field.closest('[role=radiogroup]')?.querySelector('.react-aria-Label');
   const label = group ?? field.labels?.[0];
-  // Without what stands beside the label in small letters.
+  // Without the small print beside the label.
   return label?.firstChild?.textContent ?? field.name;
 }
 

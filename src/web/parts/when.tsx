@@ -12,7 +12,7 @@ export function When({ at, utc = true }: { at: string; utc?: boolean }) {
   );
 }
 
-/** The reader's own variety of the language: an American writes dates otherwise than an Englishman. */
+/** The reader's own variety of the language: Americans and the British write dates differently. */
 export function localeOf(language: string): string {
   return navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 }

@@ -40,7 +40,7 @@ interface RecordedProps {
   readonly study: string;
   readonly record: ParticipantRecord;
   readonly acting?: string | undefined;
-  /** Where it stands beside already, it is left out. */
+  /** Left out where it is shown already. */
   readonly isTimeShown?: boolean;
 }
 

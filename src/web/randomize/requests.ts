@@ -17,7 +17,7 @@ export interface Outcome {
   readonly acting: string | undefined;
 }
 
-/** Long enough for a slow service, and short enough for somebody who stands waiting. */
+/** Long enough for a slow service, and short enough for somebody who is waiting. */
 export const ANSWER_WITHIN_MS = 20_000;
 
 const parametersOf = ({ study, id, levels }: Draft) => ({

@@ -1,4 +1,4 @@
-/** The charts of a study. They are loaded when the rest of the page is there. */
+/** The charts of a study. They are loaded after the rest of the page. */
 import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -58,7 +58,7 @@ export function LevelTables({ study }: { study: string }) {
   );
 }
 
-/** Where everybody has the same level, there is nothing to tell. */
+/** If everybody has the same level, there is nothing to show. */
 function isTold({ levels }: FactorCounts): boolean {
   return levels.length > 1;
 }

@@ -214,7 +214,7 @@ interface PagingProps {
 function Paging({ view, total, onChange }: PagingProps) {
   const { t } = useTranslation();
   const { offset } = view;
-  // Participants who are corrected while somebody looks may leave a page behind that has none.
+  // When participants are corrected meanwhile, the page that is shown may no longer exist.
   const last = Math.max(0, Math.floor((total - 1) / PAGE_LENGTH) * PAGE_LENGTH);
   useEffect(() => {
     if (offset > last) onChange({ ...view, offset: last });

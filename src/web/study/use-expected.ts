@@ -38,7 +38,7 @@ export interface ExpectedCourse {
   readonly percentile: number;
 }
 
-/** @returns `course` is undefined until it is there, or if it cannot be had */
+/** @returns `course` is undefined until it has arrived, or if it is unavailable */
 export function useExpected(study: string) {
   const isEnabled = useMayExpect();
   const { data, isPending } = useQuery({ ...expectedQuery(study), enabled: isEnabled });
