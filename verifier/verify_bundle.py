@@ -38,11 +38,13 @@ import uuid
 import zipfile
 from dataclasses import dataclass, field
 from typing import (
+    IO,
     Any,
     Callable,
     Collection,
     Dict,
     Iterable,
+    Iterator,
     List,
     NamedTuple,
     Optional,
@@ -118,6 +120,7 @@ def parse_canonical(what: str, data: bytes) -> Json:
 
 FORMAT = "urn-bundle@1"
 CONTENTS = ("full", "open", "blinded")
+PIECE_BYTES = 65536
 OTHER_FILES = (
     "checkpoints.txt",
     "configuration.json",
@@ -164,6 +167,11 @@ def open_bundle(file: str) -> Bundle:
     return Bundle(archive, manifest["content"], stream, listed)
 
 
+def pieces(member: IO[bytes]) -> Iterator[bytes]:
+    """Of a file that may be larger than the memory."""
+    return iter(lambda: member.read(PIECE_BYTES), b"")
+
+
 def check_files(bundle: Bundle) -> List[str]:
     """The manifest guards against damage, not against people."""
     failures = []
@@ -171,15 +179,16 @@ def check_files(bundle: Bundle) -> List[str]:
     present, listed = bundle.archive.namelist(), dict(bundle.listed)
     for path in sorted({*listed, *present} - {"manifest.json"}):
         digest = hashlib.sha256()
-        line = b""
+        last = b""
         if path in present:
-            for line in bundle.archive.open(path):
-                digest.update(line)
+            for piece in pieces(bundle.archive.open(path)):
+                digest.update(piece)
+                last = piece[-1:]
         if path not in present or digest.hexdigest() != listed.get(path):
             failures.append(f"{printable(path)} is not what manifest.json lists")
         elif path not in OTHER_FILES and path not in records:
             failures.append(f"{printable(path)} is no file of a bundle")
-        elif path in records and line and not line.endswith(b"\n"):
+        elif path in records and last not in (b"", b"\n"):
             failures.append(f"{printable(path)} does not end with a line feed")
     for path in [*records, "checkpoints.txt", "configuration.json"]:
         if path not in present and path not in listed:

@@ -7,12 +7,12 @@ import { OPERATOR } from '../support/facts.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { referenceHistories } from '../support/vectors.ts';
-import { forkingVerifier } from '../support/verifier.ts';
+import { loadedVerifier } from '../support/verifier.ts';
 
 const python = requiredPython();
 const folder = temporaryFolders()();
 const histories = referenceHistories();
-const verify = forkingVerifier(python ?? '');
+const verify = loadedVerifier(python ?? '');
 let log: OpenLog;
 let keyId: string;
 

@@ -1,7 +1,7 @@
 /** Runs both verifiers of bundles, the one in Python and `urn verify --bundle`, which must reach the same verdict. */
 import { expect } from 'vitest';
 import { firstDivergence, type OwnVerdict, verifyOurselves } from './own-verifier.ts';
-import { forkingVerifier, type Verified } from './verifier.ts';
+import { loadedVerifier, type Verified } from './verifier.ts';
 
 export interface BothVerdicts extends Verified {
   readonly own: OwnVerdict;
@@ -9,7 +9,7 @@ export interface BothVerdicts extends Verified {
 
 /** @returns a function that verifies a file with both: exit codes and the first divergence of a stream must be equal */
 export function bothVerifiers(python: string) {
-  const verifyInPython = forkingVerifier(python);
+  const verifyInPython = loadedVerifier(python);
   return async (file: string, args: readonly string[] = []): Promise<BothVerdicts> => {
     const verified = await verifyInPython([file, ...args]);
     const own = await verifyOurselves(file, args);

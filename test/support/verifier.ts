@@ -7,7 +7,7 @@ import { afterAll } from 'vitest';
 
 /** The verifier in the repository: the one in a bundle must not be trusted. */
 const VERIFIER = fileURLToPath(new URL('../../verifier/verify_bundle.py', import.meta.url));
-const FORKS = fileURLToPath(new URL('verifier-forks.py', import.meta.url));
+const RUNS = fileURLToPath(new URL('verifier-runs.py', import.meta.url));
 
 const ENVIRONMENT = { ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1' };
 
@@ -44,11 +44,8 @@ print(json.dumps(${expression}))`;
   return JSON.parse(stdout);
 }
 
-/**
- * Like `runVerifier`, for tests that run it often: each run is a process of its own, forked from one that has already
- * imported numpy. It ends with the test file.
- */
-export function forkingVerifier(python: string): (args: readonly string[]) => Promise<Verified> {
+/** Like `runVerifier`, for tests that run it often: one process does all runs, and ends with the test file. */
+export function loadedVerifier(python: string): (args: readonly string[]) => Promise<Verified> {
   let parent: ChildProcessByStdio<Writable, Readable, null> | undefined;
   let answers: AsyncIterator<string> | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -56,11 +53,11 @@ export function forkingVerifier(python: string): (args: readonly string[]) => Pr
     parent?.stdin.end();
   });
   const verify = async (args: readonly string[]): Promise<Verified> => {
-    parent ??= spawn(python, [FORKS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
+    parent ??= spawn(python, [RUNS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
     answers ??= createInterface(parent.stdout)[Symbol.asyncIterator]();
     parent.stdin.write(`${JSON.stringify([VERIFIER, ...args])}\n`);
     const answer = await answers.next();
-    if (answer.done) throw new Error(`${FORKS} ended before it answered`);
+    if (answer.done) throw new Error(`${RUNS} ended before it answered`);
     const [code, stdout, stderr] = JSON.parse(answer.value);
     return { code, stdout, stderr };
   };
