@@ -9,11 +9,12 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { parseStudiesFile } from '../../../src/configuration/studies-file.ts';
 import { MISSING } from '../../../src/export/reference-csv.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { postJson } from '../../support/post-json.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy, standIn } from '../../support/reference.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -45,7 +46,7 @@ const randomize = (id: string, [site = '', prior = '']: readonly string[]) =>
 const post = (path: string, body: object) =>
   postJson(service.url, path, keys.manager, { study: NAME, ...body });
 const exported = (...args: string[]) =>
-  urn(['export', '--study', NAME, '--format', 'reference-csv', '--data', data, ...args]);
+  command(['export', '--study', NAME, '--format', 'reference-csv', '--data', data, ...args]);
 
 beforeAll(async () => {
   keys = await issueKeys(data, {

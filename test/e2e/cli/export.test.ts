@@ -1,11 +1,12 @@
-/** urn export --format csv: the list of participants for statisticians. The real program. */
+/** urn export --format csv: the list of participants for statisticians. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -31,8 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const exported = (...args: string[]) =>
-  urn(['export', '--study', 'Sleep', '--format', 'csv', '--data', data, ...args]);
+const EXPORT = ['export', '--study', 'Sleep', '--format', 'csv', '--data', data];
+const exported = (...args: string[]) => command([...EXPORT, ...args]);
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const listed = async (key: string) => {
   const headers = { 'X-API-Key': key, Accept: 'text/csv' };
@@ -46,7 +47,7 @@ const disclosed = () =>
 
 describe('urn export --format csv', () => {
   it('writes the same to stdout as HTTP gives, and nothing else', async () => {
-    const { code, stdout, stderr } = await exported();
+    const { code, stdout, stderr } = await urn(EXPORT);
     expect({ code, stdout }).toEqual({ code: 0, stdout: await listed(keys.edc) });
     expect(stdout).toMatch(/ZZTREAT[AB]/);
     expect(stderr).toContain('UNBLINDING MATERIAL');
@@ -70,11 +71,11 @@ describe('urn export --format csv', () => {
     expect(record.data).toMatchObject({ what: 'export', content: 'open', toRevision: 3 });
     expect(JSON.stringify(record)).not.toContain(open);
     expect(JSON.parse(sealed)).toMatchObject({ file: { sha256: open } });
-    const told = await urnOk(['operations', '--study', 'Sleep', '--data', data]);
+    const told = await commandOk(['operations', '--study', 'Sleep', '--data', data]);
     expect(told).toContain(`was shown an export up to revision 3 (blinded, SHA-256 ${blinded}) of Sleep`);
     expect(told).toContain('was shown an export up to revision 3 (open) of Sleep');
     expect(told).not.toContain(open);
-    await urnOk(['verify', '--data', data]);
+    await commandOk(['verify', '--data', data]);
   });
 
   it('writes a dictionary and scripts beside the file, which only its owner can read', async () => {

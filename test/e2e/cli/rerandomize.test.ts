@@ -1,11 +1,12 @@
-/** urn rerandomize with the real program: files, errors, interim looks, and what is recorded. */
+/** urn rerandomize on the log of a running service: files, errors, interim looks, and what is recorded. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -70,14 +71,17 @@ function file(text: string): string {
   return path;
 }
 const golden = () => file(['id,change', ...OUTCOMES.map((y, i) => `p${i + 1},${y}`), ''].join('\n'));
-const rerandomize = (study: string, outcomes: string, ...args: string[]) =>
-  urn(['rerandomize', '--data', data, '--study', study, '--outcomes', outcomes, ...args]);
+const argsFor = (study: string, outcomes: string, ...args: string[]) => [
+  ...['rerandomize', '--data', data, '--study', study, '--outcomes', outcomes],
+  ...args,
+];
+const rerandomize = (...of: Parameters<typeof argsFor>) => command(argsFor(...of));
 const OF_MEANS = ['--outcome', 'change', '--statistic', 'mean'];
 
 describe('the golden example G1, while the service runs', () => {
   it('is the same as in the specification, in words', async () => {
     const outcomes = golden();
-    const { code, stdout, stderr } = await rerandomize('Golden', outcomes, ...OF_MEANS, '--seed', '0');
+    const { code, stdout, stderr } = await urn(argsFor('Golden', outcomes, ...OF_MEANS, '--seed', '0'));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const sha256 = createHash('sha256').update(readFileSync(outcomes)).digest('hex');
     for (const line of [
@@ -110,8 +114,8 @@ describe('the golden example G1, while the service runs', () => {
     const seed = Number.parseInt(createHash('sha256').update(first.studyId).digest('hex').slice(0, 8), 16);
     expect(first).toMatchObject({ seed, reps: 500, revision: 10, recorded: true });
     const zip = join(newFolder(), 'golden.zip');
-    await urnOk(['bundle', '--data', data, '--study', 'Golden', '--content', 'open', '--out', zip]);
-    const bundled = await urnOk([...['rerandomize', '--bundle', zip, '--outcomes', golden(), ...args]]);
+    await commandOk(['bundle', '--data', data, '--study', 'Golden', '--content', 'open', '--out', zip]);
+    const bundled = await commandOk([...['rerandomize', '--bundle', zip, '--outcomes', golden(), ...args]]);
     const { bundle, recorded, ...same } = JSON.parse(bundled);
     expect({ bundle, recorded }).toEqual({ bundle: { file: zip, content: 'open' }, recorded: false });
     expect({ ...same, recorded: true }).toEqual(first);
@@ -136,12 +140,12 @@ describe('the golden example G1, while the service runs', () => {
     const own = await serve({ data: other, studies: text });
     await own.stop();
     const args = ['rerandomize', '--data', other, '--study', 'Golden', '--outcomes', golden(), ...OF_MEANS];
-    expect(await urn([...args, '--seed', '5'])).toMatchObject({
+    expect(await command([...args, '--seed', '5'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("the study's own seed"),
     });
     // The first seven replicates do not.
-    expect((await urn([...args, '--seed', '5', '--reps', '7'])).stderr).not.toContain('own seed');
+    expect((await command([...args, '--seed', '5', '--reps', '7'])).stderr).not.toContain('own seed');
   });
 });
 
@@ -162,10 +166,10 @@ describe('what is recorded', () => {
     const operations = storedLog(data).filter(({ record }) => record.stream === 'operations');
     const text = JSON.stringify(operations);
     for (const found of [`${T}`, `${b}`, `${p}`]) expect(text).not.toMatch(new RegExp(`[":,]${found}[",}]`));
-    expect(await urnOk(['operations', '--data', data])).toContain(
+    expect(await commandOk(['operations', '--data', data])).toContain(
       `was shown a re-randomization test up to revision 10 (outcomes with SHA-256 ${sha256}) of Golden`,
     );
-    await urnOk(['verify', '--data', data]);
+    await commandOk(['verify', '--data', data]);
   });
 });
 
@@ -204,10 +208,10 @@ describe('a live study that is not closed', () => {
     );
     expect(stdout).toContain('1 voided');
     expect(stdout).toMatch(/^interim look +asked by the DMC$/m);
-    expect(await urnOk(['operations', '--data', data])).toContain(
+    expect(await commandOk(['operations', '--data', data])).toContain(
       'as an interim look (asked by the DMC) of Ward',
     );
-    await urnOk(['verify', '--data', data]);
+    await commandOk(['verify', '--data', data]);
   });
 });
 
